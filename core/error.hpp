@@ -1,0 +1,23 @@
+// The one error type of the project. Bad input is thrown where it is found and turned into an RPC error
+// response (RFC 6) or an exit status at the edge. Broken invariants are not errors: they assert.
+#pragma once
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+
+namespace resourced {
+
+/// What went wrong, for the program that called (a POSIX errno, Linux numbers) and for its user (one line that
+/// names the thing). Whoever throws it has changed nothing.
+class Error : public std::runtime_error {
+ public:
+  Error(int errnum, const std::string& text) : std::runtime_error(text), errnum_(errnum) {}
+
+  [[nodiscard]] int errnum() const noexcept { return errnum_; }
+
+ private:
+  int errnum_;
+};
+
+}  // namespace resourced

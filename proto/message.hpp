@@ -1,0 +1,77 @@
+// A message of the bus (RFC 3) apart from any transport: its fields, and the fixed-size PROTO part.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace resourced::proto {
+
+enum class MessageType : std::uint8_t { request = 1, response = 2, event = 4, control = 8 };
+
+namespace flag {
+inline constexpr std::uint8_t topic = 0x01;
+inline constexpr std::uint8_t payload = 0x02;
+inline constexpr std::uint8_t noresponse = 0x04;
+inline constexpr std::uint8_t route = 0x08;
+inline constexpr std::uint8_t upstream = 0x10;
+inline constexpr std::uint8_t is_private = 0x20;
+inline constexpr std::uint8_t streaming = 0x40;
+inline constexpr std::uint8_t user1 = 0x80;
+}  // namespace flag
+
+inline constexpr std::uint32_t userid_unknown = 0xFFFFFFFFU;
+inline constexpr std::uint32_t nodeid_any = 0xFFFFFFFFU;
+
+/// Bits of the rolemask (RFC 12).
+namespace role {
+inline constexpr std::uint32_t none = 0;
+inline constexpr std::uint32_t owner = 1;
+inline constexpr std::uint32_t user = 2;
+inline constexpr std::uint32_t local = 4;
+inline constexpr std::uint32_t admin = 8;
+}  // namespace role
+
+/// Bytes that many messages can share: encoded once, sent many times.
+using Payload = std::shared_ptr<const std::string>;
+
+struct Message {
+  MessageType type = MessageType::request;
+  /// Bits of flag::. Whether topic, payload and routes are there is said here and nowhere else.
+  std::uint8_t flags = 0;
+  std::uint32_t userid = userid_unknown;
+  std::uint32_t rolemask = role::none;
+  /// Request: nodeid. Response: errnum. Event: sequence. Control: type-specific.
+  std::uint32_t aux = 0;
+  /// Request and response: matchtag. Control: status.
+  std::uint32_t matchtag = 0;
+  /// Outermost hop first, without the empty delimiter.
+  std::vector<std::string> routes;
+  std::string topic;
+  /// As sent, with the terminating NUL of a JSON payload or an error text still there.
+  Payload payload;
+
+  [[nodiscard]] bool has(std::uint8_t bit) const noexcept { return (flags & bit) != 0; }
+  [[nodiscard]] std::uint32_t nodeid() const noexcept { return aux; }
+  [[nodiscard]] std::uint32_t errnum() const noexcept { return aux; }
+  /// The payload without one terminating NUL; empty if there is none.
+  [[nodiscard]] std::string_view text() const noexcept;
+};
+
+/// The parts of a message in order: routes, delimiter, topic, payload, PROTO. Views into the message and into
+/// `proto`, which the caller keeps.
+using Parts = std::vector<std::string_view>;
+inline constexpr std::size_t proto_size = 20;
+using ProtoPart = std::string;
+
+[[nodiscard]] ProtoPart encode_proto(const Message& message);
+[[nodiscard]] Parts to_parts(const Message& message, const ProtoPart& proto);
+
+/// Throws Error EPROTO that says what does not parse. Nothing is assumed about the parts.
+[[nodiscard]] Message from_parts(std::span<const std::string_view> parts);
+
+}  // namespace resourced::proto
