@@ -1,6 +1,7 @@
 // A message of the bus (RFC 3) apart from any transport: its fields, and the fixed-size PROTO part.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,6 +61,11 @@ struct Message {
   [[nodiscard]] std::uint32_t errnum() const noexcept { return aux; }
   /// The payload without one terminating NUL; empty if there is none.
   [[nodiscard]] std::string_view text() const noexcept;
+
+  /// Adds a hop, as a ROUTER socket does on receipt, and sets flag-route.
+  void push_route(std::string route);
+  /// Takes the hop off that push_route() added last; nothing if no route is left.
+  std::optional<std::string> pop_route();
 };
 
 /// The parts of a message in order: routes, delimiter, topic, payload, PROTO. Views into the message and into
@@ -68,10 +74,18 @@ using Parts = std::vector<std::string_view>;
 inline constexpr std::size_t proto_size = 20;
 using ProtoPart = std::string;
 
+/// What from_parts() accepts at most. An identity of ZeroMQ has up to 255 bytes.
+inline constexpr std::size_t max_routes = 16;
+inline constexpr std::size_t max_route_size = 255;
+inline constexpr std::size_t max_topic_size = 255;
+/// Routes, delimiter, topic, payload, PROTO.
+inline constexpr std::size_t max_parts = max_routes + 4;
+
 [[nodiscard]] ProtoPart encode_proto(const Message& message);
 [[nodiscard]] Parts to_parts(const Message& message, const ProtoPart& proto);
 
-/// Throws Error EPROTO that says what does not parse. Nothing is assumed about the parts.
+/// Throws Error EPROTO that says what does not parse. Nothing is assumed about the parts, which may be
+/// dropped after the call. The topic comes without a terminating NUL, the payload as it was sent.
 [[nodiscard]] Message from_parts(std::span<const std::string_view> parts);
 
 }  // namespace resourced::proto

@@ -1,0 +1,203 @@
+// RFC 3 message parts and the PROTO part. What a part means beyond its place is left to rpc.hpp and
+// payloads.hpp.
+#include "proto/message.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "proto/big_endian.hpp"
+
+namespace resourced::proto {
+
+namespace {
+
+constexpr unsigned char proto_magic = 0x8E;
+constexpr unsigned char proto_version = 0x01;
+
+[[noreturn]] void reject(const std::string& what) { throw Error(EPROTO, "message: " + what); }
+
+unsigned char byte_at(std::string_view bytes, std::size_t offset) {
+  return static_cast<unsigned char>(bytes[offset]);
+}
+
+MessageType parse_type(unsigned char byte) {
+  switch (byte) {
+    case 1:
+    case 2:
+    case 4:
+    case 8:
+      return static_cast<MessageType>(byte);
+    default:
+      reject(fmt::format("unknown type {:#04x}", byte));
+  }
+}
+
+/// The fields of the PROTO part; no other part.
+Message parse_proto(std::string_view part) {
+  if (part.size() != proto_size) {
+    reject(fmt::format("PROTO part of {} bytes instead of {}", part.size(), proto_size));
+  }
+  if (byte_at(part, 0) != proto_magic) {
+    reject(fmt::format("PROTO magic is {:#04x} instead of {:#04x}", byte_at(part, 0), proto_magic));
+  }
+  if (byte_at(part, 1) != proto_version) {
+    reject(fmt::format("unknown version {}", byte_at(part, 1)));
+  }
+  Message message;
+  message.type = parse_type(byte_at(part, 2));
+  message.flags = byte_at(part, 3);
+  message.userid = read_u32(part, 4);
+  message.rolemask = read_u32(part, 8);
+  message.aux = read_u32(part, 12);
+  message.matchtag = read_u32(part, 16);
+  return message;
+}
+
+/// RFC 3: a control message is PROTO alone, and every other type has a topic.
+void check_flags(const Message& message) {
+  constexpr unsigned parts = flag::topic | flag::payload | flag::route;
+  if (message.type == MessageType::control) {
+    if ((message.flags & parts) != 0) {
+      reject(fmt::format("flags {:#04x} in a control message", message.flags));
+    }
+  } else if (!message.has(flag::topic)) {
+    reject("no topic");
+  }
+}
+
+std::string parse_topic(std::string_view part) {
+  if (!part.empty() && part.back() == '\0') {
+    part.remove_suffix(1);
+  }
+  if (part.empty()) {
+    reject("empty topic");
+  }
+  if (part.size() > max_topic_size) {
+    reject(fmt::format("topic of {} bytes, more than {}", part.size(), max_topic_size));
+  }
+  for (const char c : part) {
+    if (c <= ' ' || c > '~') {
+      reject(fmt::format("byte {:#04x} in the topic", static_cast<unsigned char>(c)));
+    }
+  }
+  return std::string(part);
+}
+
+/// Hands the parts out one by one, and stops before the end.
+class PartReader {
+ public:
+  explicit PartReader(std::span<const std::string_view> parts) : parts_(parts) {}
+
+  std::string_view take(std::string_view what) {
+    if (parts_.empty()) {
+      reject(fmt::format("no part left for the {}", what));
+    }
+    const auto part = parts_.front();
+    parts_ = parts_.subspan(1);
+    return part;
+  }
+
+  [[nodiscard]] std::size_t left() const noexcept { return parts_.size(); }
+
+ private:
+  std::span<const std::string_view> parts_;
+};
+
+std::vector<std::string> take_routes(PartReader& reader) {
+  std::vector<std::string> routes;
+  for (auto part = reader.take("delimiter"); !part.empty(); part = reader.take("delimiter")) {
+    if (routes.size() == max_routes) {
+      reject(fmt::format("more than {} routes", max_routes));
+    }
+    if (part.size() > max_route_size) {
+      reject(fmt::format("route of {} bytes, more than {}", part.size(), max_route_size));
+    }
+    routes.emplace_back(part);
+  }
+  return routes;
+}
+
+}  // namespace
+
+std::string_view Message::text() const noexcept {
+  if (!payload) {
+    return {};
+  }
+  std::string_view text = *payload;
+  if (!text.empty() && text.back() == '\0') {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+void Message::push_route(std::string route) {
+  routes.insert(routes.begin(), std::move(route));
+  flags |= flag::route;
+}
+
+std::optional<std::string> Message::pop_route() {
+  if (routes.empty()) {
+    return std::nullopt;
+  }
+  std::optional<std::string> route = std::move(routes.front());
+  routes.erase(routes.begin());
+  return route;
+}
+
+ProtoPart encode_proto(const Message& message) {
+  ProtoPart proto;
+  proto.reserve(proto_size);
+  proto.push_back(static_cast<char>(proto_magic));
+  proto.push_back(static_cast<char>(proto_version));
+  proto.push_back(static_cast<char>(message.type));
+  proto.push_back(static_cast<char>(message.flags));
+  append_u32(proto, message.userid);
+  append_u32(proto, message.rolemask);
+  append_u32(proto, message.aux);
+  append_u32(proto, message.matchtag);
+  return proto;
+}
+
+Parts to_parts(const Message& message, const ProtoPart& proto) {
+  Parts parts;
+  parts.reserve(message.routes.size() + 4);
+  if (message.has(flag::route)) {
+    parts.insert(parts.end(), message.routes.begin(), message.routes.end());
+    parts.emplace_back();
+  }
+  if (message.has(flag::topic)) {
+    parts.emplace_back(message.topic);
+  }
+  if (message.has(flag::payload)) {
+    parts.emplace_back(message.payload ? std::string_view(*message.payload) : std::string_view());
+  }
+  parts.emplace_back(proto);
+  return parts;
+}
+
+Message from_parts(std::span<const std::string_view> parts) {
+  if (parts.empty()) {
+    reject("no parts");
+  }
+  Message message = parse_proto(parts.back());
+  check_flags(message);
+  PartReader reader(parts.first(parts.size() - 1));
+  if (message.has(flag::route)) {
+    message.routes = take_routes(reader);
+  }
+  if (message.has(flag::topic)) {
+    message.topic = parse_topic(reader.take("topic"));
+  }
+  if (message.has(flag::payload)) {
+    message.payload = std::make_shared<const std::string>(reader.take("payload"));
+  }
+  if (reader.left() != 0) {
+    reject(fmt::format("{} parts that its flags {:#04x} do not announce", reader.left(), message.flags));
+  }
+  return message;
+}
+
+}  // namespace resourced::proto

@@ -1,0 +1,167 @@
+// Requests and responses of RFC 6, see rpc.hpp.
+#include "proto/rpc.hpp"
+
+#include <cassert>
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace resourced::proto {
+
+namespace {
+
+void set_payload(Message& message, Payload payload) {
+  if (payload) {
+    message.payload = std::move(payload);
+    message.flags |= flag::payload;
+  }
+}
+
+Message answer(const Message& request) {
+  Message response;
+  response.type = MessageType::response;
+  response.flags = flag::topic | flag::route;
+  response.matchtag = request.matchtag;
+  response.routes = request.routes;
+  response.topic = request.topic;
+  return response;
+}
+
+/// Counts brackets outside of strings, so that the parser never sees a text that nests too deep. In text that
+/// is not JSON the count means nothing, and the parser rejects it anyway.
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > max_json_depth) {
+        return true;
+      }
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Payload make_payload(std::string text) {
+  text.push_back('\0');
+  return std::make_shared<const std::string>(std::move(text));
+}
+
+Payload make_json_payload(const nlohmann::json& object) {
+  assert(object.is_object());
+  return make_payload(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Message make_request(std::string topic, std::uint32_t matchtag, Payload payload, std::uint8_t flags) {
+  Message request;
+  request.type = MessageType::request;
+  request.flags = static_cast<std::uint8_t>(flags | flag::topic | flag::route);
+  request.aux = nodeid_any;
+  request.matchtag = matchtag;
+  request.topic = std::move(topic);
+  set_payload(request, std::move(payload));
+  return request;
+}
+
+Message make_cancel(const Message& request) {
+  return make_request(request.topic + "-cancel", 0,
+                      make_payload(fmt::format(R"({{"matchtag":{}}})", request.matchtag)), flag::noresponse);
+}
+
+Message make_response(const Message& request, Payload payload) {
+  Message response = answer(request);
+  response.flags |= static_cast<std::uint8_t>(request.flags & flag::streaming);
+  set_payload(response, std::move(payload));
+  return response;
+}
+
+Message make_error(const Message& request, int errnum, std::string_view text) {
+  assert(errnum > 0);
+  Message response = answer(request);
+  response.aux = static_cast<std::uint32_t>(errnum);
+  if (!text.empty()) {
+    set_payload(response, make_payload(std::string(text)));
+  }
+  return response;
+}
+
+Message make_error(const Message& request, const Error& error) {
+  return make_error(request, error.errnum(), error.what());
+}
+
+bool is_final(const Message& response) noexcept {
+  return response.errnum() != 0 || !response.has(flag::streaming);
+}
+
+Error response_error(const Message& response) {
+  const auto errnum = response.errnum();
+  if (errnum == 0 || errnum > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
+    return {EPROTO, fmt::format("{}: response with errnum {}", response.topic, errnum)};
+  }
+  std::string text(response.text());
+  if (text.empty()) {
+    text = std::generic_category().message(static_cast<int>(errnum));
+  }
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte == 0x7F) {
+      c = ' ';
+    }
+  }
+  return {static_cast<int>(errnum), text};
+}
+
+nlohmann::json parse_object(const Message& message) {
+  if (!message.has(flag::payload)) {
+    throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
+  }
+  const auto text = message.text();
+  if (is_too_deep(text)) {
+    throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
+  }
+  // The parser takes a NUL for the end of its input and would not see what follows.
+  if (text.find('\0') == std::string_view::npos) {
+    auto object = nlohmann::json::parse(text, nullptr, false);
+    if (object.is_object()) {
+      return object;
+    }
+  }
+  throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));
+}
+
+nlohmann::json parse_optional_object(const Message& message) {
+  return message.has(flag::payload) ? parse_object(message) : nlohmann::json::object();
+}
+
+std::uint32_t parse_cancel(const Message& cancel) {
+  const auto object = parse_object(cancel);
+  const auto found = object.find("matchtag");
+  if (found == object.end()) {
+    throw Error(EPROTO, fmt::format("{}: no matchtag", cancel.topic));
+  }
+  if (!found->is_number_unsigned() ||
+      found->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(EPROTO, fmt::format("{}: matchtag is not an integer of 32 bits", cancel.topic));
+  }
+  return found->get<std::uint32_t>();
+}
+
+}  // namespace resourced::proto

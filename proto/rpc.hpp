@@ -1,0 +1,59 @@
+// Requests and responses of RFC 6 as messages: how they are made, when a stream is over, and how their JSON
+// payload is read. Which keys a payload has is in payloads.hpp; who waits for what, in request_table.hpp
+// (daemon) and matchtag_pool.hpp (client).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::proto {
+
+/// A payload as it is sent, with a terminating NUL added to `text`.
+[[nodiscard]] Payload make_payload(std::string text);
+/// The object on one line, with a terminating NUL. Text that is not UTF-8 is sent with replacement
+/// characters.
+[[nodiscard]] Payload make_payload(const nlohmann::json& object);
+
+/// A request to any node, without credentials and with an empty route stack. `flags` adds flag::noresponse or
+/// flag::streaming; those of the parts are set here.
+[[nodiscard]] Message make_request(std::string topic, std::uint32_t matchtag, Payload payload = nullptr,
+                                   std::uint8_t flags = 0);
+
+/// The request that cancels `request`: SERVICE.METHOD-cancel with its matchtag, noresponse.
+[[nodiscard]] Message make_cancel(const Message& request);
+
+/// A success: topic, matchtag and routes of the request, errnum 0, and the streaming flag if the request has
+/// it. Whether a response may be sent at all (noresponse) is for the caller to ask.
+[[nodiscard]] Message make_response(const Message& request, Payload payload = nullptr);
+
+/// A failure, which also ends a stream. `errnum` is positive; an empty text sends no payload.
+[[nodiscard]] Message make_error(const Message& request, int errnum, std::string_view text = {});
+[[nodiscard]] Message make_error(const Message& request, const Error& error);
+
+/// True if no further response to the same request may follow, so that its matchtag is free again (RFC 6).
+[[nodiscard]] bool is_final(const Message& response) noexcept;
+
+/// The failure that a response reports, in the words of its sender or else of its errno. The text is of one
+/// line: control characters in it are replaced. EPROTO if the errnum is none.
+[[nodiscard]] Error response_error(const Message& response);
+
+/// How deep arrays and objects of a payload may nest, the object itself included.
+inline constexpr int max_json_depth = 64;
+
+/// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
+/// `resource.drain: payload is not a JSON object`.
+[[nodiscard]] nlohmann::json parse_object(const Message& message);
+/// The same, for a topic that takes no arguments: an empty object if there is no payload.
+[[nodiscard]] nlohmann::json parse_optional_object(const Message& message);
+
+/// The matchtag that a cancellation names. Error EPROTO unless the payload is an object with an integer
+/// `matchtag` of 32 bits; other keys are ignored, as in any request.
+[[nodiscard]] std::uint32_t parse_cancel(const Message& cancel);
+
+}  // namespace resourced::proto
