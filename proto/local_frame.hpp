@@ -1,0 +1,57 @@
+// Messages on a Unix stream socket ("local connector"). A frame is
+//   12 00 ee ff | length of what follows, 4 bytes big endian | parts
+// and a part one length byte (0-254) and its data, or 0xFF, a 4-byte big-endian length, and its data. These
+// are the bytes that are sent in practice; RFC 3 has the magic in the other order. The welcome byte and the
+// routes are left to the transport.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proto/message.hpp"
+
+namespace resourced::proto {
+
+inline constexpr std::size_t local_header_size = 8;
+/// The least that a frame can announce: a message of a PROTO part only.
+inline constexpr std::size_t min_local_frame = 1 + proto_size;
+/// The most that a frame may announce, unless the decoder is told otherwise; in bytes.
+inline constexpr std::size_t default_max_local_frame = std::size_t{64} << 20U;
+
+/// Takes a stream of bytes apart into frames, as they come in. It checks the framing only: a frame whose
+/// parts are no message is for from_parts() to reject, and the next frame is good again.
+class LocalFrameDecoder {
+ public:
+  explicit LocalFrameDecoder(std::size_t max_frame = default_max_local_frame) noexcept
+      : max_frame_(max_frame) {}
+
+  /// Adds bytes that were received, split in any way. Call next() until it returns nothing before the next
+  /// feed: then no more is held than one frame and one feed.
+  void feed(std::string_view bytes);
+
+  /// The parts of the next frame, valid until the next feed(); nothing if it is not complete. Error EPROTO if
+  /// the stream is malformed. As the start of the next frame is unknown then, so is each later call: the
+  /// connection has to be closed.
+  [[nodiscard]] std::optional<Parts> next();
+
+  /// Bytes that are held and belong to no frame yet: at the end of a stream, 0 unless it was cut.
+  [[nodiscard]] std::size_t pending() const noexcept { return buffer_.size() - consumed_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& what);
+  [[nodiscard]] Parts split(std::string_view body);
+
+  std::size_t max_frame_;
+  std::string buffer_;
+  std::size_t consumed_ = 0;
+  /// What was wrong with the stream; empty as long as nothing was.
+  std::string failure_;
+};
+
+/// Appends the frame of a message. Error EMSGSIZE, and nothing appended, if it has no length in 32 bits.
+void append_local_frame(std::string& out, const Message& message);
+[[nodiscard]] std::string encode_local_frame(const Message& message);
+
+}  // namespace resourced::proto
