@@ -1,0 +1,85 @@
+// Holding the resources as a scheduler does (RFC 28): acquires, keeps the picture up to date, tells an
+// observer what changes, and acquires again when the connection was lost. It leaves input and output to the
+// connection, whose process(), run() or run_for() calls the observer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::client {
+
+/// What a scheduler wants to hear; override what you need. One response of the daemon makes these calls in
+/// the order in which they stand here, and resources() and up() of the acquisition are up to date before the
+/// first of them. An observer may close() the acquisition, but not destroy it.
+class AcquisitionObserver {
+ public:
+  AcquisitionObserver() = default;
+  AcquisitionObserver(const AcquisitionObserver&) = default;
+  AcquisitionObserver& operator=(const AcquisitionObserver&) = default;
+  virtual ~AcquisitionObserver() = default;
+
+  /// A response as it came, one JSON object, before anything is made of it.
+  virtual void on_response(std::string_view /*json*/) {}
+  /// The first picture, and a fresh one after a reconnection: it takes the place of everything known before.
+  virtual void on_resources(const ResourceSet& /*resources*/, const IdSet& /*up*/) {}
+  virtual void on_property_remove(std::string_view /*name*/, const IdSet& /*ranks*/) {}
+  virtual void on_property_add(std::string_view /*name*/, const IdSet& /*ranks*/) {}
+  /// Seconds since the epoch, 0 for never.
+  virtual void on_expiration(double /*time*/) {}
+  /// These targets left for good and are not in resources() any more. Who does not care sees them go down.
+  virtual void on_shrink(const IdSet& ranks) { on_down(ranks); }
+  /// These targets are not available now (crashed and drained look the same).
+  virtual void on_down(const IdSet& /*ranks*/) {}
+  virtual void on_up(const IdSet& /*ranks*/) {}
+
+  /// The connection is gone. What was up last is still in up(); on_resources follows when the daemon is back.
+  virtual void on_lost(const Error& /*why*/) {}
+  /// The end: refused (EBUSY, EPERM, ENOENT for an unknown partition, ...) or ended by the daemon. Nothing
+  /// follows.
+  virtual void on_error(const Error& /*why*/) {}
+};
+
+struct AcquisitionOptions {
+  /// The partition to ask for; empty: everything that no partition names.
+  std::string partition;
+  /// Go on waiting when the daemon shuts down in good order (ECANCELED `the resource module was unloaded`),
+  /// which is an error otherwise, as RFC 28 has it.
+  bool follow_restart = false;
+  /// Wait for a daemon that is not there yet, instead of an error.
+  bool wait_for_daemon = false;
+  /// How long to try again when the resources are still busy after a reconnection, because the daemon has not
+  /// yet noticed that the former connection is gone. The first acquire is never tried again.
+  Milliseconds busy_retry{30000};
+};
+
+class Acquisition {
+ public:
+  /// Sends the request. Both `connection` and `observer` must outlive the acquisition.
+  Acquisition(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options = {});
+  /// close()
+  ~Acquisition();
+  Acquisition(const Acquisition&) = delete;
+  Acquisition& operator=(const Acquisition&) = delete;
+
+  enum class State { waiting, held, lost, ended };
+  [[nodiscard]] State state() const noexcept;
+  /// The inventory as last told. Empty before the first on_resources.
+  [[nodiscard]] const ResourceSet& resources() const noexcept;
+  /// The targets that are available now.
+  [[nodiscard]] const IdSet& up() const noexcept;
+
+  /// Gives the resources back (resource.acquire-cancel). No calls follow.
+  void close();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace resourced::client

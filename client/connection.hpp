@@ -1,0 +1,129 @@
+// A connection to the daemon over ZeroMQ: remote procedure calls as of RFC 6, one at a time (call) or many at
+// once with handlers (send), streams included. It has no thread of its own besides the one that libzmq keeps
+// for its input and output: handlers run inside process(), run(), run_for(), connect() and call().
+//
+// In an event loop: wait until fd() is readable, then call process(). The descriptor is level-triggered and
+// stays the same for the life of the object, whatever happens to the connection. (ZMQ_FD itself is
+// edge-triggered and belongs to one socket: the descriptor here is an epoll instance over it, the socket's
+// monitor and a timer, and every function here that touches the socket looks at ZMQ_EVENTS afterwards and
+// makes the timer fire if there is something left to read. Time-outs of requests use the same timer, so that
+// one descriptor is all there is to watch.)
+//
+// The connection is made when something is to be sent. When nobody answers, what waits to be sent fails,
+// except requests with wait_for_daemon, for which new attempts are made until they can be sent. When an
+// established connection is lost, every request that was sent fails with ECONNRESET; the next one makes a new
+// connection.
+//
+// Not thread-safe. Handlers may call everything here except connect(), call(), process(), run() and
+// run_for(), and may not destroy the connection. An exception thrown by a handler leaves through the function
+// that ran it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "client/response.hpp"
+
+namespace resourced::client {
+
+using Milliseconds = std::chrono::milliseconds;
+
+struct ConnectionOptions {
+  /// The longest that one attempt to connect may take, name look-up not counted.
+  Milliseconds connect_timeout{5000};
+  /// The time-out of call() where none is given.
+  Milliseconds call_timeout{30000};
+  /// The longest that close() waits for messages on their way out.
+  Milliseconds linger{1000};
+  /// ZMTP heartbeats: how often, and how long without a sign of life until the connection counts as lost.
+  Milliseconds heartbeat_interval{5000};
+  Milliseconds heartbeat_timeout{15000};
+  /// The pause between attempts to connect for requests with wait_for_daemon: from the first, doubled up to
+  /// the second.
+  Milliseconds retry_first{20};
+  Milliseconds retry_most{1000};
+};
+
+struct SendOptions {
+  /// After this time without a final response the handler gets a local ETIMEDOUT. Zero: never.
+  Milliseconds timeout{0};
+  /// Set the streaming flag: the handler is called for each response until the last.
+  bool streaming = false;
+  /// Keep the request until the daemon can be reached, instead of failing when it cannot.
+  bool wait_for_daemon = false;
+};
+
+class Connection {
+ public:
+  using Handler = std::function<void(const Response&)>;
+  using RequestId = std::uint32_t;
+  using TimerId = std::uint64_t;
+
+  /// Nothing is sent yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
+  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH` or `tcp://HOST:PORT`.
+  explicit Connection(std::string uri = {}, ConnectionOptions options = {});
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] const std::string& uri() const noexcept;
+  [[nodiscard]] bool connected() const noexcept;
+
+  /// Waits until the daemon answers. Throws Error `cannot reach the daemon at URI: WHY` with the errno of the
+  /// attempt (ENOENT, ECONNREFUSED, EACCES, ETIMEDOUT, ...).
+  void connect();
+
+  /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws
+  /// the daemon's Error; ETIMEDOUT naming topic and endpoint; the Error of connect(); ECONNRESET.
+  nlohmann::json call(std::string_view topic);
+  nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
+  nlohmann::json call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout);
+
+  /// Sends a request (without payload where `payload` is null). The handler is called for each response and
+  /// never from inside send().
+  RequestId send(std::string_view topic, const nlohmann::json& payload, Handler handler,
+                 SendOptions options = {});
+  RequestId send(std::string_view topic, Handler handler, SendOptions options = {});
+
+  /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets what still comes, and last the
+  /// daemon's ECANCELED; a request that has not left yet gets a local one. An unknown id is passed over.
+  void cancel(RequestId id);
+  /// The handler is not called again, whatever the daemon still sends. An unknown id is passed over.
+  void forget(RequestId id);
+
+  /// Sends a message that gets no response; dropped if it cannot be sent.
+  void notify(std::string_view topic, const nlohmann::json& payload);
+
+  /// Calls f once, from process() and its like, when the time has passed.
+  TimerId after(Milliseconds delay, std::function<void()> f);
+  void cancel_timer(TimerId id);
+
+  [[nodiscard]] int fd() const noexcept;
+  /// Does what there is to do and returns without waiting.
+  void process();
+  /// Waits for at most this long (negative: for ever) until there is something to do, and does it. Returns
+  /// early, too, when a signal arrives.
+  void wait(Milliseconds longest);
+  /// Processes until the time is over, or stop() was called: true in that case.
+  bool run_for(Milliseconds time);
+  /// Processes until stop() is called.
+  void run();
+  void stop() noexcept;
+
+  /// Tells the daemon to drop this client's streams (SERVICE.disconnect), and closes. Waits for at most the
+  /// linger time; requests that have no response yet are forgotten. Afterwards everything fails with
+  /// ENOTCONN.
+  void close();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace resourced::client
