@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/text/idset.hpp"
@@ -49,7 +50,12 @@ class Hostlist {
 
   /// Calls f(std::string_view) for each host, in order. The view is valid during the call.
   template <class F>
-  void for_each(F&& f) const;
+  void for_each(F&& f) const {
+    for (const std::string& host : hosts_) f(std::string_view(host));
+  }
+
+ private:
+  std::vector<std::string> hosts_;
 };
 
 /// The positions of every host of a list, found in constant time. It keeps its own copy of what it needs, in
@@ -61,6 +67,9 @@ class HostIndex {
 
   /// The first position of a host.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view host) const;
+
+ private:
+  std::unordered_map<std::string, std::size_t> positions_;
 };
 
 }  // namespace resourced

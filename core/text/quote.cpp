@@ -1,0 +1,26 @@
+#include "core/text/quote.hpp"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace resourced {
+
+std::string quoted(std::string_view text) {
+  const bool cut = text.size() > max_quoted;
+  std::string out = "\"";
+  for (const char c : text.substr(0, max_quoted)) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c >= ' ' && c <= '~') {
+      out += c;
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  out += cut ? "...\"" : "\"";
+  return out;
+}
+
+}  // namespace resourced
