@@ -1,13 +1,14 @@
-// A job constraint (RFC 31): a condition on properties, hosts and ranks that narrows an inventory to the ranks
-// that satisfy it. The text form that people write is in query.hpp; what a request needs of the ranks that match
-// is the business of feasibility.hpp.
+// A job constraint (RFC 31): a condition on properties, hosts and ranks that narrows an inventory to the
+// ranks that satisfy it. The text form that people write is in query.hpp; what a request needs of the ranks
+// that match is the business of feasibility.hpp.
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -19,7 +20,7 @@ class Constraint {
  public:
   /// Objects may be nested this deep.
   static constexpr std::size_t max_depth = 64;
-  /// The most operators and property names that one constraint may have.
+  /// The most objects, operators and property names that one constraint may have.
   static constexpr std::size_t max_terms = 4096;
   /// The most hosts that the hostlists of one constraint may name.
   static constexpr std::size_t max_hosts = std::size_t{1} << 20;
@@ -34,8 +35,9 @@ class Constraint {
   /// The object as it was read.
   [[nodiscard]] nlohmann::json to_json() const;
 
-  /// The ranks of the inventory that satisfy the constraint. The cost is one set operation for each term and one
-  /// look-up for each host that is named. Ranks, hosts and properties that the inventory does not have match nothing.
+  /// The ranks of the inventory that satisfy the constraint. The cost is one set operation for each term and
+  /// one look-up for each host that is named. Ranks, hosts and properties that the inventory does not have
+  /// match nothing.
   [[nodiscard]] IdSet match(const ResourceSet& inventory) const;
 
  private:
@@ -57,9 +59,5 @@ class Constraint {
   /// All of them must hold.
   std::vector<Operation> operations_;
 };
-
-/// Whether RFC 20 allows this as the name of a property: valid UTF-8, not empty, none of ! & ' " ^ ` | ( ).
-/// Prefix and suffix (`+name`, `name@suffix`) are part of the name.
-[[nodiscard]] bool is_property_name(std::string_view name) noexcept;
 
 }  // namespace resourced
