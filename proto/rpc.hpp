@@ -16,9 +16,9 @@ namespace resourced::proto {
 
 /// A payload as it is sent, with a terminating NUL added to `text`.
 [[nodiscard]] Payload make_payload(std::string text);
-/// The object on one line, with a terminating NUL. Text that is not UTF-8 is sent with replacement
+/// A JSON object on one line, with a terminating NUL. What is not UTF-8 in it is sent as replacement
 /// characters.
-[[nodiscard]] Payload make_payload(const nlohmann::json& object);
+[[nodiscard]] Payload make_json_payload(const nlohmann::json& object);
 
 /// A request to any node, without credentials and with an empty route stack. `flags` adds flag::noresponse or
 /// flag::streaming; those of the parts are set here.
