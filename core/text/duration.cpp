@@ -1,0 +1,87 @@
+#include "core/text/duration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced {
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+  double divisor;
+};
+
+// Milliseconds divide, because 1/1000 is not a double and would round twice.
+constexpr std::array<Unit, 6> units{{
+    {"d", 86400, 1},
+    {"h", 3600, 1},
+    {"m", 60, 1},
+    {"s", 1, 1},
+    {"ms", 1, 1000},
+    {"", 1, 1},
+}};
+
+double in_seconds(double number, const Unit& unit) { return number * unit.factor / unit.divisor; }
+
+bool equal_in_any_case(std::string_view text, std::string_view lower_case) {
+  return std::equal(text.begin(), text.end(), lower_case.begin(), lower_case.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
+[[noreturn]] void fail(int errnum, std::string_view text, std::string_view reason) {
+  throw Error(errnum, fmt::format("{} is not a duration: {}", quoted(text), reason));
+}
+
+}  // namespace
+
+double parse_duration(std::string_view text) {
+  std::string_view rest = text;
+  if (rest.starts_with('-')) fail(EINVAL, text, "it is negative");
+  if (rest.starts_with('+')) rest.remove_prefix(1);
+  if (equal_in_any_case(rest, "inf") || equal_in_any_case(rest, "infinity"))
+    return std::numeric_limits<double>::infinity();
+
+  // What from_chars would take beyond the decimal forms (inf, nan, a second sign) does not start like this.
+  const std::size_t start = rest.find_first_not_of('.');
+  if (start == std::string_view::npos || start > 1 || rest[start] < '0' || rest[start] > '9')
+    fail(EINVAL, text, "it does not start with a number");
+  double number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error == std::errc::result_out_of_range) fail(ERANGE, text, "the number is out of range");
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+
+  const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == rest; });
+  if (unit == units.end()) fail(EINVAL, text, fmt::format("{} is not a unit (ms, s, m, h, d)", quoted(rest)));
+  const double seconds = in_seconds(number, *unit);
+  if (std::isinf(seconds)) fail(ERANGE, text, "the number is out of range");
+  return seconds;
+}
+
+std::string format_duration(double seconds) {
+  if (std::isnan(seconds) || seconds < 0)
+    throw Error(EINVAL, fmt::format("{} seconds is not a duration", seconds));
+  if (std::isinf(seconds)) return "inf";
+  if (seconds == 0) return "0s";
+  std::string shortest = fmt::format("{}s", seconds);
+  for (const Unit& unit : units) {
+    const double number = seconds * unit.divisor / unit.factor;
+    if (unit.name.empty() || std::isinf(number) || in_seconds(number, unit) != seconds) continue;
+    std::string text = fmt::format("{}{}", number, unit.name);
+    const bool larger_unit = text.size() == shortest.size() && number >= 1 && unit.factor > 1;
+    if (text.size() < shortest.size() || larger_unit) shortest = std::move(text);
+  }
+  return shortest;
+}
+
+}  // namespace resourced

@@ -1,0 +1,19 @@
+// Durations as users write them (RFC 23): a number with an optional unit, `1.2h`, `30`, `inf`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace resourced {
+
+/// Reads `N[ms|s|m|h|d]`, `inf` or `infinity` (any case). N is a non-negative decimal floating point number
+/// as C99 writes it; hexadecimal, nan, blanks and a minus are refused. Returns seconds; infinity for `inf`
+/// only. Throws Error EINVAL that shows the text, ERANGE for a number that is too large or too close to zero
+/// for a double.
+[[nodiscard]] double parse_duration(std::string_view text);
+
+/// The shortest text that parse_duration reads back as exactly this many seconds. Throws Error EINVAL for a
+/// negative number and for nan.
+[[nodiscard]] std::string format_duration(double seconds);
+
+}  // namespace resourced
