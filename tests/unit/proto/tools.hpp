@@ -1,0 +1,63 @@
+// What the tests of the wire share: bytes from hex, messages to compare, and the recorded frames.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::proto::test {
+
+/// Bytes from hexadecimal digits; blanks between them are ignored.
+std::string from_hex(std::string_view hex);
+
+/// All fields of a message in one line, to be compared and printed.
+std::string describe(const Message& message);
+
+/// from_parts() of a list of parts.
+Message parse(const std::vector<std::string>& parts);
+
+/// The parts of a message, copied.
+std::vector<std::string> parts_of(const Message& message);
+
+/// The errno of the Error that a call throws; 0 if it throws none.
+template <typename Call>
+int errnum_of(Call&& call) {
+  try {
+    static_cast<void>(call());
+    return 0;
+  } catch (const Error& error) {
+    return error.errnum();
+  }
+}
+
+/// The text of the Error that a call throws; empty if it throws none.
+template <typename Call>
+std::string error_of(Call&& call) {
+  try {
+    static_cast<void>(call());
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// A frame that a Flux command line sent, and what it is known to say.
+struct Recorded {
+  std::string command;
+  std::string bytes;
+  std::string topic;
+  /// Serialized; empty if there is none.
+  std::string payload;
+  std::uint8_t flags = 0;
+  std::uint32_t nodeid = 0;
+  std::uint32_t matchtag = 0;
+};
+
+/// Those of tests/vectors/wire.json.
+std::vector<Recorded> recorded_frames();
+
+}  // namespace resourced::proto::test
