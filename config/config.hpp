@@ -1,0 +1,146 @@
+// The daemon's configuration as typed values, read from TOML: the [resource] table as Flux sites write it,
+// and the tables of this daemon's own. What the inventory says is read by config/inventory.hpp; what the
+// values mean to targets, partitions and transports is the business of those who use them.
+#pragma once
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::config {
+
+class Document;
+
+/// How strictly a node is compared with what the inventory says of it.
+enum class VerifyMode : std::uint8_t { strict, allow_extra, allow_missing, ignore };
+
+/// [resource.verify] with `default` and `noverify` already applied.
+struct Verify {
+  VerifyMode other = VerifyMode::allow_extra;
+  VerifyMode core = VerifyMode::allow_extra;
+  VerifyMode gpu = VerifyMode::ignore;
+  VerifyMode hostname = VerifyMode::strict;
+  friend bool operator==(const Verify&, const Verify&) = default;
+};
+
+/// One [[resource.config]] entry. Empty cores, gpus or properties add nothing to the hosts.
+struct ResourceEntry {
+  Hostlist hosts;
+  IdSet cores;
+  IdSet gpus;
+  std::vector<std::string> properties;
+};
+
+/// [resource]. Paths are absolute, or relative to the working directory if the configuration was given so.
+struct Resource {
+  std::string path;                    ///< an R file; "" when not set, or when `config` takes its place
+  std::vector<ResourceEntry> entries;  ///< [[resource.config]]
+  std::string scheduling;              ///< a JSON file for R's scheduling key; "" when not set
+  std::string exclude;                 ///< idset or hostlist text; resolved by load_inventory()
+  bool norestrict = false;
+  bool noverify = false;
+  Verify verify;
+  bool no_update_watch = false;
+  bool rediscover = false;
+  std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
+  std::string parent_uri;            ///< "" when not set
+  std::optional<std::uint32_t> size;
+  double discovery_timeout = std::numeric_limits<double>::infinity();  ///< seconds
+  bool shrink_lost = false;
+
+  /// Whether the configuration itself names an inventory.
+  [[nodiscard]] bool has_inventory() const noexcept { return !path.empty() || !entries.empty(); }
+};
+
+/// [bus].
+struct Bus {
+  std::vector<std::string> listen;  ///< ipc://, tcp:// or local:// URIs; empty: the daemon chooses
+  int send_hwm = 1000;              ///< messages; at least 1
+  int receive_hwm = 1000;           ///< messages; at least 1
+  std::chrono::milliseconds heartbeat_interval{5000};
+  std::chrono::milliseconds heartbeat_timeout{15000};    ///< never below heartbeat_interval
+  std::size_t max_message_size = std::size_t{64} << 20;  ///< bytes
+  std::string curve_key_file;                            ///< "" when not set
+  friend bool operator==(const Bus&, const Bus&) = default;
+};
+
+/// [store].
+struct Store {
+  std::string directory;  ///< "" when not set: the daemon chooses
+  double history =
+      std::numeric_limits<double>::infinity();  ///< seconds of past events kept; infinity keeps all
+  friend bool operator==(const Store&, const Store&) = default;
+};
+
+/// In the order, and with the numbers, of spdlog's levels.
+enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, critical, off };
+
+/// [log].
+struct Log {
+  LogLevel level = LogLevel::info;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+/// One [[acquire.partition]]. Exactly one of targets and constraint is set.
+struct Partition {
+  std::string name;
+  std::optional<std::string> targets;     ///< idset or hostlist text
+  std::optional<std::string> constraint;  ///< RFC 35 query
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// [acquire].
+struct Acquire {
+  std::vector<Partition> partitions;  ///< names are unique
+  friend bool operator==(const Acquire&, const Acquire&) = default;
+};
+
+struct Config {
+  Resource resource;
+  Bus bus;
+  Store store;
+  Log log;
+  Acquire acquire;
+
+  /// What was read, with the place of each value. Never null after load().
+  std::shared_ptr<const Document> document;
+
+  /// The files that were read, in order; relative paths in them have been resolved.
+  [[nodiscard]] const std::vector<std::string>& files() const;
+  /// "FILE:LINE" of a key (`resource.exclude`, `acquire.partition[1].targets`) or of the nearest table around
+  /// it;
+  /// "" if neither was written.
+  [[nodiscard]] std::string where(std::string_view key) const;
+  /// An error about a value, found after loading: "FILE:LINE: KEY: TEXT".
+  [[nodiscard]] Error fault(std::string_view key, std::string_view text, int errnum = EINVAL) const;
+};
+
+/// Reads a file, or the *.toml files of a directory in name order. In a directory tables merge, and a later
+/// file's scalar or array (an array of tables too) takes the place of an earlier file's. Throws Error: EINVAL
+/// "FILE:LINE: KEY: ..." for a syntax error, an unknown key, a wrong type or a bad value; EFBIG for files
+/// beyond 16 MiB in all; ENOENT for a directory without *.toml; otherwise the errno of the failed read.
+[[nodiscard]] Config load(const std::string& path);
+
+/// The configuration as one object in Flux's key names: what was written, with the defaults of [bus], [store]
+/// and [log] filled in. The resource table is as the site wrote it.
+[[nodiscard]] nlohmann::json to_json(const Config& config);
+
+/// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.
+[[nodiscard]] LogLevel parse_log_level(std::string_view text);
+[[nodiscard]] std::string_view to_text(LogLevel level) noexcept;
+[[nodiscard]] std::string_view to_text(VerifyMode mode) noexcept;
+
+}  // namespace resourced::config

@@ -1,0 +1,64 @@
+// What a set of TOML files says, merged into one tree of plain values, with the place of each value for
+// errors. Knows no key by name: what may be written is in read_config.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace resourced::config {
+
+struct Node;
+struct Member;
+
+using Array = std::vector<Node>;
+/// Members in the order of their keys' bytes.
+using Table = std::vector<Member>;
+
+/// A value. std::monostate stands for a date or a time, which no key of this project takes.
+struct Node {
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Table> value;
+  std::uint32_t file = 0;  ///< index into Document::files()
+  std::uint32_t line = 0;  ///< 1-based; 0 for the tree's root
+
+  [[nodiscard]] const Table* table() const noexcept { return std::get_if<Table>(&value); }
+  [[nodiscard]] const Array* array() const noexcept { return std::get_if<Array>(&value); }
+};
+
+struct Member {
+  std::string key;
+  Node node;
+};
+
+class Document {
+ public:
+  /// Reads a file, or the *.toml files of a directory in name order. Throws Error as load() says.
+  [[nodiscard]] static std::shared_ptr<const Document> read(const std::string& path);
+
+  [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
+  [[nodiscard]] const Node& root() const noexcept { return root_; }
+
+  /// The node of a key (`resource.config[2].cores`), or the nearest one around it that is there; never null.
+  [[nodiscard]] const Node* nearest(std::string_view key) const;
+  /// "FILE:LINE", or "" for the root.
+  [[nodiscard]] std::string where(const Node& node) const;
+  /// A path from the value of this node, resolved against the directory of the node's file.
+  [[nodiscard]] std::string resolve(const Node& node, const std::string& path) const;
+
+ private:
+  std::vector<std::string> files_;
+  Node root_;
+};
+
+/// The member of a table, or null.
+[[nodiscard]] const Node* find_member(const Table& table, std::string_view key) noexcept;
+
+/// Merges a later file's value into an earlier one's: tables member by member, anything else is replaced.
+void merge(Node& base, Node&& over);
+
+}  // namespace resourced::config

@@ -1,0 +1,124 @@
+#include "config/inventory.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "config/file.hpp"
+#include "core/rset/builder.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::config {
+
+namespace {
+
+/// A scheduling key with the graph of a large cluster is hundreds of bytes a core.
+constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
+/// Mentions of hosts in all entries together.
+constexpr std::size_t max_hosts = std::size_t{1} << 22;
+
+std::string entry_key(std::size_t index) { return fmt::format("resource.config[{}]", index); }
+
+/// Refuses an entry that gives nothing to a host that no other entry gives anything to.
+void check_bare_entries(const Config& config) {
+  const auto& entries = config.resource.entries;
+  const auto bare = [](const ResourceEntry& entry) { return entry.cores.empty() && entry.gpus.empty(); };
+  if (std::none_of(entries.begin(), entries.end(), bare)) return;
+  Hostlist provided;
+  for (const ResourceEntry& entry : entries) {
+    if (!bare(entry)) provided.append(entry.hosts);
+  }
+  const HostIndex index(provided);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!bare(entries[i])) continue;
+    entries[i].hosts.for_each([&](std::string_view host) {
+      if (!index.find(host))
+        throw config.fault(entry_key(i), fmt::format("host {} has neither cores nor gpus", quoted(host)));
+    });
+  }
+}
+
+ResourceSet build(const Config& config) {
+  const auto& entries = config.resource.entries;
+  std::size_t hosts = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    hosts += entries[i].hosts.size();
+    if (hosts > max_hosts)
+      throw config.fault(entry_key(i) + ".hosts", fmt::format("more than {} hosts in all", max_hosts));
+  }
+  check_bare_entries(config);
+  InventoryBuilder builder;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    try {
+      builder.add(entries[i].hosts, entries[i].cores, entries[i].gpus, entries[i].properties);
+    } catch (const Error& error) {
+      throw config.fault(entry_key(i), error.what(), error.errnum());
+    }
+  }
+  try {
+    return builder.finish();
+  } catch (const Error& error) {
+    throw config.fault("resource.config", error.what(), error.errnum());
+  }
+}
+
+/// The content of a file that a key names; the errors of reading it point at the key.
+std::string read_named(const Config& config, std::string_view key, const std::string& path, std::size_t max) {
+  try {
+    return read_file(path, max);
+  } catch (const Error& error) {
+    throw config.fault(key, error.what(), error.errnum());
+  }
+}
+
+ResourceSet read_resource_set(const Config& config) {
+  const std::string& path = config.resource.path;
+  const std::string text = read_named(config, "resource.path", path, ResourceSet::max_text);
+  try {
+    return ResourceSet::parse(text);
+  } catch (const Error& error) {
+    throw config.fault("resource.path", fmt::format("{}: {}", path, error.what()), error.errnum());
+  }
+}
+
+void add_scheduling(const Config& config, ResourceSet& resources) {
+  const std::string& path = config.resource.scheduling;
+  const std::string text = read_named(config, "resource.scheduling", path, max_scheduling_text);
+  const auto fail = [&](std::string_view what, int errnum) {
+    throw config.fault("resource.scheduling", fmt::format("{}: {}", path, what), errnum);
+  };
+  try {
+    resources.set_scheduling(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::parse_error& error) {
+    fail(fmt::format("is not JSON (at byte {})", error.byte), EINVAL);
+  } catch (const Error& error) {
+    fail(error.what(), error.errnum());
+  }
+}
+
+IdSet read_exclude(const Config& config, const ResourceSet& resources) {
+  if (config.resource.exclude.empty()) return {};
+  try {
+    return parse_targets(config.resource.exclude, resources);
+  } catch (const Error& error) {
+    throw config.fault("resource.exclude", error.what(), error.errnum());
+  }
+}
+
+}  // namespace
+
+Inventory load_inventory(const Config& config) {
+  if (!config.resource.has_inventory())
+    throw Error(ENOENT, "no inventory: neither resource.config nor resource.path is configured");
+  Inventory inventory;
+  inventory.resources = config.resource.entries.empty() ? read_resource_set(config) : build(config);
+  if (!config.resource.scheduling.empty()) add_scheduling(config, inventory.resources);
+  inventory.exclude = read_exclude(config, inventory.resources);
+  return inventory;
+}
+
+}  // namespace resourced::config

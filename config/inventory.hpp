@@ -1,0 +1,24 @@
+// The inventory that a configuration names: an R file (RFC 20) or [[resource.config]], with the scheduling
+// key and the excluded targets. Reading only; what becomes of it is the business of core/module.
+#pragma once
+
+#include <string>
+
+#include "config/config.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::config {
+
+struct Inventory {
+  ResourceSet resources;
+  std::string method = "configuration";
+  IdSet exclude;  ///< a subset of resources.ranks()
+};
+
+/// Reads the inventory of a configuration. Throws Error EINVAL that names file, line and key (for an R file
+/// also the R file and the path inside), ENOENT when no inventory is configured, or the errno of a file that
+/// cannot be read.
+[[nodiscard]] Inventory load_inventory(const Config& config);
+
+}  // namespace resourced::config

@@ -1,0 +1,17 @@
+// From a document to typed values: which keys there are, what they may say, and what holds when they say
+// nothing.
+#pragma once
+
+#include "config/config.hpp"
+#include "config/document.hpp"
+
+namespace resourced::config {
+
+/// Throws Error EINVAL that names file, line and key.
+[[nodiscard]] Resource read_resource(const Document& document);
+[[nodiscard]] Bus read_bus(const Document& document);
+[[nodiscard]] Store read_store(const Document& document);
+[[nodiscard]] Log read_log(const Document& document);
+[[nodiscard]] Acquire read_acquire(const Document& document);
+
+}  // namespace resourced::config

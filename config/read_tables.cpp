@@ -1,0 +1,139 @@
+// The tables of this daemon's own: [bus], [store], [log] and [acquire].
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/read_config.hpp"
+#include "config/table_reader.hpp"
+#include "core/error.hpp"
+#include "core/request/query.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::config {
+
+namespace {
+
+constexpr int max_hwm = 1000000;
+// What libzmq can announce to a peer: ZMQ_HEARTBEAT_TTL holds tenths of seconds in 16 bits.
+constexpr std::chrono::milliseconds max_heartbeat{6553500};
+// A message carries an R: smaller would refuse inventories, larger lets one peer fill the memory.
+constexpr std::int64_t min_message_size = std::int64_t{64} << 10;
+constexpr std::int64_t max_message_size = std::int64_t{4} << 30;
+
+std::vector<std::string> read_listen(const TableReader& bus) {
+  std::vector<std::string> uris = bus.strings("listen");
+  std::set<std::string_view> seen;
+  for (const std::string& uri : uris) {
+    const std::size_t scheme = uri.find("://");
+    const std::string_view name = std::string_view(uri).substr(0, scheme);
+    if (scheme == std::string::npos || (name != "ipc" && name != "tcp" && name != "local"))
+      bus.fail("listen", fmt::format("{} does not begin with ipc://, tcp:// or local://", quoted(uri)));
+    if (uri.size() == scheme + 3) bus.fail("listen", fmt::format("{} has no address", quoted(uri)));
+    if (!seen.insert(uri).second) bus.fail("listen", fmt::format("{} is there twice", quoted(uri)));
+  }
+  return uris;
+}
+
+std::chrono::milliseconds read_heartbeat(const TableReader& bus, std::string_view key,
+                                         std::chrono::milliseconds otherwise) {
+  const auto seconds = bus.duration(key);
+  if (!seconds) return otherwise;
+  const double milliseconds = std::round(*seconds * 1000);
+  if (milliseconds < 1 || milliseconds > static_cast<double>(max_heartbeat.count()))
+    bus.fail(key, fmt::format("{}s is not from 1ms to {}s", *seconds, max_heartbeat.count() / 1000));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds));
+}
+
+Partition read_partition(const TableReader& table) {
+  if (!table.has("name")) table.fail("name", "is missing");
+  Partition partition{table.filled_string("name"), std::nullopt, std::nullopt};
+  if (table.has("targets") == table.has("constraint"))
+    table.fail("", "must have one of targets and constraint, and not both");
+  if (table.has("targets")) partition.targets = table.filled_string("targets");
+  if (table.has("constraint")) {
+    partition.constraint = table.filled_string("constraint");
+    try {
+      static_cast<void>(parse_query(*partition.constraint));
+    } catch (const Error& error) {
+      table.fail("constraint", error.what());
+    }
+  }
+  return partition;
+}
+
+}  // namespace
+
+Bus read_bus(const Document& document) {
+  Bus result;
+  const Node* node = find_member(*document.root().table(), "bus");
+  if (!node) return result;
+  const KeyPath path{nullptr, "bus"};
+  const TableReader bus(document, *node, path,
+                        {"listen", "send-hwm", "receive-hwm", "heartbeat-interval", "heartbeat-timeout",
+                         "max-message-size", "curve-key-file"});
+  result.listen = read_listen(bus);
+  result.send_hwm = static_cast<int>(bus.integer("send-hwm", 1, max_hwm).value_or(result.send_hwm));
+  result.receive_hwm = static_cast<int>(bus.integer("receive-hwm", 1, max_hwm).value_or(result.receive_hwm));
+  result.heartbeat_interval = read_heartbeat(bus, "heartbeat-interval", result.heartbeat_interval);
+  result.heartbeat_timeout = read_heartbeat(bus, "heartbeat-timeout", result.heartbeat_timeout);
+  if (result.heartbeat_timeout < result.heartbeat_interval)
+    bus.fail(bus.has("heartbeat-timeout") ? "heartbeat-timeout" : "heartbeat-interval",
+             fmt::format("the heartbeat-timeout of {}ms is shorter than the heartbeat-interval of {}ms",
+                         result.heartbeat_timeout.count(), result.heartbeat_interval.count()));
+  if (const auto size = bus.integer("max-message-size", min_message_size, max_message_size))
+    result.max_message_size = static_cast<std::size_t>(*size);
+  result.curve_key_file = bus.path("curve-key-file");
+  return result;
+}
+
+Store read_store(const Document& document) {
+  Store result;
+  const Node* node = find_member(*document.root().table(), "store");
+  if (!node) return result;
+  const KeyPath path{nullptr, "store"};
+  const TableReader store(document, *node, path, {"directory", "history"});
+  result.directory = store.path("directory");
+  result.history = store.duration("history").value_or(result.history);
+  return result;
+}
+
+Log read_log(const Document& document) {
+  Log result;
+  const Node* node = find_member(*document.root().table(), "log");
+  if (!node) return result;
+  const KeyPath path{nullptr, "log"};
+  const TableReader log(document, *node, path, {"level"});
+  if (const std::string* level = log.string("level")) {
+    try {
+      result.level = parse_log_level(*level);
+    } catch (const Error& error) {
+      log.fail("level", error.what());
+    }
+  }
+  return result;
+}
+
+Acquire read_acquire(const Document& document) {
+  Acquire result;
+  const Node* node = find_member(*document.root().table(), "acquire");
+  if (!node) return result;
+  const KeyPath path{nullptr, "acquire"};
+  const TableReader acquire(document, *node, path, {"partition"});
+  const Array* partitions = acquire.array("partition");
+  if (!partitions) return result;
+  std::set<std::string, std::less<>> names;
+  for (std::size_t i = 0; i < partitions->size(); ++i) {
+    const KeyPath place{&path, "partition", i};
+    const TableReader table(document, (*partitions)[i], place, {"name", "targets", "constraint"});
+    result.partitions.push_back(read_partition(table));
+    const std::string& name = result.partitions.back().name;
+    if (!names.insert(name).second)
+      table.fail("name", fmt::format("{} names an earlier partition too", quoted(name)));
+  }
+  return result;
+}
+
+}  // namespace resourced::config

@@ -1,0 +1,34 @@
+// What a changed configuration means for a running daemon: the changes that take effect live, or a refusal as
+// a whole that names what cannot change. Pure: both configurations have been read before.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "config/config.hpp"
+#include "config/inventory.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::config {
+
+/// Only what differs is set.
+struct ReloadPlan {
+  std::optional<IdSet> exclude;  ///< the new set of excluded targets
+  ResourceSet::Properties property_add;
+  ResourceSet::Properties property_remove;
+  std::optional<std::size_t> journal_max;
+  std::optional<double> history;  ///< seconds
+  std::optional<LogLevel> log_level;
+
+  [[nodiscard]] bool empty() const noexcept;
+};
+
+/// Live are: exclude, properties, journal-max, history and the log level. Everything else (hosts, cores,
+/// gpus, scheduling, endpoints, the store's directory, partitions, verification) must be equal in effect.
+/// Throws Error EINVAL "FILE:LINE: KEY: ..." for the first difference that is not live. Pass an empty
+/// Inventory for a configuration without one.
+[[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
+                                     const Inventory& next_inventory);
+
+}  // namespace resourced::config

@@ -1,0 +1,75 @@
+// Typed access to one table of a configuration: every key is known, has the right type and a value in its
+// range, or the error names file, line and key.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/document.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::config {
+
+/// Where a table stands, as a chain of keys: text is made of it only for errors. The parent must outlive it.
+struct KeyPath {
+  const KeyPath* parent = nullptr;
+  std::string_view key;
+  std::optional<std::size_t> index = std::nullopt;  ///< an element of the array `key`
+
+  [[nodiscard]] std::string text() const;
+};
+
+/// Getters return the default (or nothing) for a key that is not there, and throw Error EINVAL for a bad one.
+class TableReader {
+ public:
+  /// Throws Error EINVAL if the node is not a table, or has a key that is not among `known`.
+  /// Document, node and path must outlive the reader.
+  TableReader(const Document& document, const Node& node, const KeyPath& path,
+              std::initializer_list<std::string_view> known);
+
+  [[nodiscard]] const Node* find(std::string_view key) const { return find_member(*node_.table(), key); }
+  [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+
+  [[nodiscard]] bool boolean(std::string_view key, bool otherwise) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min,
+                                                    std::int64_t max) const;
+  /// Seconds, from RFC 23 text or a number.
+  [[nodiscard]] std::optional<double> duration(std::string_view key) const;
+  [[nodiscard]] const std::string* string(std::string_view key) const;
+  /// A string that is not empty and has no control characters, or "".
+  [[nodiscard]] std::string filled_string(std::string_view key) const;
+  /// A path, resolved against the directory of its file; or "".
+  [[nodiscard]] std::string path(std::string_view key) const;
+  [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
+  [[nodiscard]] IdSet idset(std::string_view key) const;
+  [[nodiscard]] Hostlist hostlist(std::string_view key) const;
+  /// The elements of an array; null if it is not there.
+  [[nodiscard]] const Array* array(std::string_view key) const;
+
+  /// Throws Error EINVAL about a key, or about the table itself when it does not have the key.
+  [[noreturn]] void fail(std::string_view key, std::string_view text) const;
+
+  [[nodiscard]] const Document& document() const noexcept { return document_; }
+  [[nodiscard]] const KeyPath& key_path() const noexcept { return path_; }
+
+ private:
+  [[noreturn]] void fail_type(std::string_view key, std::string_view expected) const;
+  template <class T>
+  const T* get(std::string_view key, std::string_view expected) const;
+
+  const Document& document_;
+  const Node& node_;
+  const KeyPath& path_;
+};
+
+/// "FILE:LINE: KEY: TEXT" as an error, without what is empty.
+[[nodiscard]] std::string place_text(std::string_view where, std::string_view key, std::string_view text);
+
+}  // namespace resourced::config
