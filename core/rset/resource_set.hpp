@@ -1,20 +1,28 @@
-// The resource set R, version 1 (RFC 20): which cores and gpus each execution target (rank) controls, the host
-// of each target, properties and times. Both editions of RFC 20 are read; the current one is written.
+// The resource set R, version 1 (RFC 20): which cores and gpus each execution target (rank) controls, the
+// host of each target, properties and times. Both editions of RFC 20 are read; the current one is written. A
+// ResourceSet is a value that is cheap to copy: ranks, groups, hosts and what is only carried along are
+// shared and never changed in place. Set algebra is in operations.hpp, targets by name in targets.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
 namespace resourced {
+
+class TargetTable;
+struct CarriedKeys;
 
 struct ResourceCounts {
   std::uint64_t nodes = 0;
@@ -28,46 +36,111 @@ struct ResourceGroup {
   IdSet ranks;
   IdSet cores;
   IdSet gpus;
+  /// Keys that RFC 20 does not know, passed through: an object with the members `entry` (beside `rank`) and
+  /// `children` (beside `core`), each left out when empty. Null when there are none.
+  std::shared_ptr<const nlohmann::json> extra = nullptr;
 };
 
 class ResourceSet {
  public:
   using Properties = std::map<std::string, IdSet, std::less<>>;
 
+  /// The most characters that parse() reads, and the deepest nesting of objects and arrays in a document.
+  static constexpr std::size_t max_text = std::size_t{1} << 28;
+  static constexpr std::size_t max_depth = 128;
+
+  ResourceSet() = default;
+  /// The given resources in canonical form: groups with equal resources are merged, and the resources of a
+  /// rank in several groups add up. The hosts are those of the sorted ranks. Throws Error EINVAL when the
+  /// groups give a rank the same resource twice, a group is without ranks or resources, or the counts of
+  /// ranks and hosts differ.
+  ResourceSet(std::vector<ResourceGroup> groups, Hostlist hosts);
+
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
   [[nodiscard]] static ResourceSet from_json(const nlohmann::json& document);
+  [[nodiscard]] static ResourceSet from_json(nlohmann::json&& document);
   [[nodiscard]] static ResourceSet parse(std::string_view text);
 
   /// Canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
+  /// encode() writes the same content with the keys in the order in which RFC 20 lists them.
   [[nodiscard]] nlohmann::json to_json(bool with_scheduling = true) const;
   [[nodiscard]] std::string encode(bool with_scheduling = true) const;
 
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] const IdSet& ranks() const noexcept;
+  /// Ordered by first rank; no two groups have the same resources.
   [[nodiscard]] const std::vector<ResourceGroup>& groups() const noexcept;
-  [[nodiscard]] const Properties& properties() const noexcept;
+  [[nodiscard]] const Properties& properties() const noexcept { return properties_; }
   /// Hosts in the order of the sorted ranks.
   [[nodiscard]] const Hostlist& nodelist() const noexcept;
-  [[nodiscard]] double starttime() const noexcept;
-  [[nodiscard]] double expiration() const noexcept;
+  /// Seconds since the epoch; 0 = unset.
+  [[nodiscard]] double starttime() const noexcept { return starttime_; }
+  [[nodiscard]] double expiration() const noexcept { return expiration_; }
+  /// Only in an allocation.
+  [[nodiscard]] std::optional<std::uint64_t> nslots() const noexcept { return nslots_; }
+  /// The opaque `scheduling` object, or null.
+  [[nodiscard]] const nlohmann::json* scheduling() const noexcept;
 
   [[nodiscard]] ResourceCounts counts() const;
   [[nodiscard]] ResourceCounts counts(const IdSet& ranks) const;
 
   /// The hosts of these ranks in rank order; ranks that are not here are passed over.
   [[nodiscard]] Hostlist hosts(const IdSet& ranks) const;
+  /// Throws Error EINVAL for a rank that is not here.
   [[nodiscard]] std::string host(IdSet::Id rank) const;
-  /// The rank of a host (the lowest, where several ranks share it).
+  /// The rank of a host (the lowest, where several ranks share it). Constant time; the first call builds an
+  /// index, which the copies of this set share.
   [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
+  /// Whether some host stands in the nodelist more than once.
+  [[nodiscard]] bool hosts_repeat() const;
+  /// The place of a rank among the sorted ranks, which is its place in the nodelist.
+  [[nodiscard]] std::optional<std::size_t> position_of(IdSet::Id rank) const;
+  /// The same for a set; ranks that are not here are passed over.
+  [[nodiscard]] IdSet positions_of(const IdSet& ranks) const;
 
-  /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` rides along unchanged.
+  /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` rides along
+  /// unchanged. Ranks that are not here are passed over. nslots is the number for the whole allocation: it is
+  /// kept only if every rank is.
   [[nodiscard]] ResourceSet copy_ranks(const IdSet& ranks) const;
   void remove_ranks(const IdSet& ranks);
+  /// An allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with nslots.
+  /// Throws Error EINVAL for a rank that is not here or nslots of 0.
+  [[nodiscard]] ResourceSet for_allocation(const IdSet& ranks, std::uint64_t nslots) const;
+  [[nodiscard]] ResourceSet without_local_properties() const;
 
   /// Throws Error EINVAL for a name that RFC 20 does not allow or a rank that is not here.
   void add_property(std::string_view name, const IdSet& ranks);
   void remove_property(std::string_view name, const IdSet& ranks);
+  /// Throw Error EINVAL for a time that is negative or not finite, or that breaks starttime < expiration.
+  void set_starttime(double time);
   void set_expiration(double time);
+  /// Throws Error EINVAL for 0.
+  void set_nslots(std::optional<std::uint64_t> nslots);
+  /// Throws Error EINVAL for anything but an object that is fit to be `scheduling`.
+  void set_scheduling(nlohmann::json scheduling);
+
+  /// Takes from another set what belongs to no rank and is not here: scheduling, attributes, keys that RFC 20
+  /// does not know; and the times, when this set has none.
+  void inherit(const ResourceSet& from);
+
+  /// Equal content, whatever the text it was read from looked like.
+  friend bool operator==(const ResourceSet& a, const ResourceSet& b);
+
+ private:
+  friend class DocumentReader;
+
+  [[nodiscard]] const TargetTable& table() const noexcept;
+  void check_ranks(std::string_view name, const IdSet& ranks) const;
+
+  std::shared_ptr<const TargetTable> table_;
+  std::shared_ptr<const CarriedKeys> carried_;
+  Properties properties_;
+  double starttime_ = 0;
+  double expiration_ = 0;
+  std::optional<std::uint64_t> nslots_;
 };
+
+/// Whether both have the same ranks with the same hosts, cores and gpus; properties and times may differ.
+[[nodiscard]] bool same_resources(const ResourceSet& a, const ResourceSet& b);
 
 }  // namespace resourced

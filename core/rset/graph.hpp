@@ -1,0 +1,33 @@
+// The resource graph that an R may carry as `scheduling.graph` (JSON Graph Format; RFC 40 and the earlier
+// edition of RFC 20): its check, and the resources that it stands for where a document has no execution
+// section.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+struct GraphResources {
+  std::vector<ResourceGroup> groups;
+  /// In the order of the sorted ranks.
+  Hostlist hosts;
+  ResourceSet::Properties properties;
+};
+
+/// Throws Error EINVAL that names the path (`scheduling.graph.nodes[3].metadata.uuid: is missing`): unique
+/// ids, the required metadata, edges between known ids. Edge metadata may be flat
+/// (`{"subsystem": S, "relationship": R}`) or nested (`{"name": {S: R}}`).
+void check_graph(const nlohmann::json& graph, std::string_view path = "scheduling.graph");
+
+/// Checks the graph and takes hosts and ranks from its `node` vertices, and their cores and gpus from the
+/// `core` and `gpu` vertices that they contain, directly or through others. Properties are those of `node`
+/// vertices.
+[[nodiscard]] GraphResources resources_of_graph(const nlohmann::json& graph,
+                                                std::string_view path = "scheduling.graph");
+
+}  // namespace resourced

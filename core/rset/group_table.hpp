@@ -1,0 +1,67 @@
+// Gathers which ranks get which resources and makes the groups of canonical R_lite from it (RFC 20): ranks
+// with equal resources in one group, groups ordered by first rank. Cost follows the runs of ranks that are
+// added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+class GroupTable {
+ public:
+  /// A distinct set of resources, known by its number.
+  using Children = std::uint32_t;
+
+  /// What happens to a rank that is added more than once: resources add up, and having the same one twice is
+  /// refused or is not.
+  enum class Repeats { refused, allowed };
+
+  struct Conflict {
+    IdSet::Id rank;
+    /// The source of the later of the additions that do not go together.
+    std::size_t source;
+    /// Continues the sentence "rank N".
+    std::string text;
+  };
+  using Describe = std::function<Error(const Conflict&)>;
+
+  Children children(const IdSet& cores, const IdSet& gpus,
+                    const std::shared_ptr<const nlohmann::json>& extra);
+
+  /// source is the caller's number for this addition, for the error.
+  void add(const IdSet& ranks, Children children, std::size_t source);
+
+  /// Throws what describe makes of a conflict.
+  [[nodiscard]] std::vector<ResourceGroup> finish(Repeats repeats, const Describe& describe);
+
+ private:
+  struct Run {
+    IdSet::Id first;
+    IdSet::Id last;
+    Children children;
+    std::uint32_t source;
+  };
+  struct Resources {
+    IdSet cores;
+    IdSet gpus;
+    std::shared_ptr<const nlohmann::json> extra;
+  };
+  class Overlay;
+
+  std::unordered_map<std::string, Children> numbers_;
+  std::vector<Resources> resources_;
+  std::vector<Run> runs_;
+};
+
+}  // namespace resourced

@@ -1,0 +1,15 @@
+// Names of properties (RFC 20): valid UTF-8 without the characters that mean something in a constraint.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace resourced {
+
+/// What is wrong with the name, or "" for a valid one.
+[[nodiscard]] std::string property_name_defect(std::string_view name);
+
+/// A property that counts in the inventory and is left out of allocations.
+[[nodiscard]] inline bool is_local_property(std::string_view name) { return name.starts_with('+'); }
+
+}  // namespace resourced

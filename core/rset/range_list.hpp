@@ -1,0 +1,46 @@
+// The runs of an IdSet in a vector, to look up parts of them without walking the whole set: one set against
+// many others costs the runs of the others.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class RangeList {
+ public:
+  explicit RangeList(const IdSet& ids) {
+    ids.for_each_range([this](IdSet::Range range) { ranges_.push_back(range); });
+  }
+
+  /// Calls f(IdSet::Range) for each maximal common run, in ascending order.
+  template <class F>
+  void for_each_common(const IdSet& other, F&& f) const {
+    other.for_each_range([&](IdSet::Range range) {
+      auto at = std::partition_point(ranges_.begin(), ranges_.end(),
+                                     [&](IdSet::Range mine) { return mine.last < range.first; });
+      for (; at != ranges_.end() && at->first <= range.last; ++at)
+        f(IdSet::Range{std::max(at->first, range.first), std::min(at->last, range.last)});
+    });
+  }
+
+  [[nodiscard]] IdSet common(const IdSet& other) const {
+    IdSet both;
+    for_each_common(other, [&](IdSet::Range range) { both.insert(range.first, range.last); });
+    return both;
+  }
+
+  [[nodiscard]] std::uint64_t count_common(const IdSet& other) const {
+    std::uint64_t count = 0;
+    for_each_common(other, [&](IdSet::Range range) { count += std::uint64_t{range.last} - range.first + 1; });
+    return count;
+  }
+
+ private:
+  std::vector<IdSet::Range> ranges_;
+};
+
+}  // namespace resourced

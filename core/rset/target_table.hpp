@@ -1,0 +1,50 @@
+// Ranks, R_lite groups and hosts of a resource set, and the ways from one to another. Never changed once it
+// is made, so that the copies of a resource set share it.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+class TargetTable {
+ public:
+  TargetTable() = default;
+  /// Groups with disjoint ranks, ordered by first rank, no two with equal resources; as many hosts as ranks.
+  TargetTable(std::vector<ResourceGroup> groups, Hostlist hosts);
+
+  [[nodiscard]] const IdSet& ranks() const noexcept { return ranks_; }
+  [[nodiscard]] const std::vector<ResourceGroup>& groups() const noexcept { return groups_; }
+  [[nodiscard]] const Hostlist& hosts() const noexcept { return hosts_; }
+
+  [[nodiscard]] std::optional<std::size_t> position(IdSet::Id rank) const;
+  /// Ranks that are not here are passed over.
+  [[nodiscard]] IdSet positions(const IdSet& ranks) const;
+  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
+  [[nodiscard]] bool hosts_repeat() const;
+
+ private:
+  void build_index() const;
+
+  /// Consecutive ranks, and the position of the first of them.
+  struct Run {
+    IdSet::Id first;
+    IdSet::Id last;
+    std::size_t position;
+  };
+
+  IdSet ranks_;
+  std::vector<ResourceGroup> groups_;
+  Hostlist hosts_;
+  std::vector<Run> runs_;
+  mutable std::once_flag index_built_;
+  mutable HostIndex index_;
+  mutable bool hosts_repeat_ = false;
+};
+
+}  // namespace resourced

@@ -1,0 +1,98 @@
+#include "core/rset/targets.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced {
+
+namespace {
+
+/// A host name as it is where it is short and printable, as host names are.
+std::string shown(std::string_view host) {
+  return host.size() <= max_quoted ? std::string(host) : quoted(host);
+}
+
+IdSet set_of(std::vector<IdSet::Id> ids) {
+  std::sort(ids.begin(), ids.end());
+  IdSet set;
+  for (const IdSet::Id id : ids) set.insert(id);
+  return set;
+}
+
+/// All ranks of hosts that several ranks may share.
+std::vector<IdSet::Id> shared_ranks(const Hostlist& hosts, const ResourceSet& set) {
+  std::unordered_set<std::string> wanted;
+  hosts.for_each([&](std::string_view host) { wanted.emplace(host); });
+  std::vector<bool> chosen;
+  chosen.reserve(set.nodelist().size());
+  set.nodelist().for_each(
+      [&](std::string_view host) { chosen.push_back(wanted.contains(std::string(host))); });
+  std::vector<IdSet::Id> ranks;
+  std::size_t position = 0;
+  set.ranks().for_each([&](IdSet::Id rank) {
+    if (chosen[position++]) ranks.push_back(rank);
+  });
+  return ranks;
+}
+
+IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknown) {
+  if (hosts == set.nodelist()) return set.ranks();
+  // A short text can name the same host a million times.
+  if (hosts.size() > set.nodelist().size()) {
+    Hostlist distinct = hosts;
+    distinct.unique();
+    if (distinct.size() < hosts.size()) return ranks_of(distinct, set, refuse_unknown);
+  }
+  std::vector<IdSet::Id> ranks;
+  hosts.for_each([&](std::string_view host) {
+    const std::optional<IdSet::Id> rank = set.rank_of(host);
+    if (rank) {
+      ranks.push_back(*rank);
+    } else if (refuse_unknown) {
+      throw Error(EINVAL, fmt::format("unknown host: {}", shown(host)));
+    }
+  });
+  return set_of(set.hosts_repeat() ? shared_ranks(hosts, set) : std::move(ranks));
+}
+
+std::optional<IdSet> as_idset(std::string_view text) {
+  try {
+    return IdSet::parse(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+IdSet parse_targets(std::string_view text, const ResourceSet& set) {
+  std::optional<IdSet> ranks = as_idset(text);
+  if (!ranks) {
+    Hostlist hosts;
+    try {
+      hosts = Hostlist::parse(text);
+    } catch (const Error& error) {
+      throw Error(EINVAL, error.what());
+    }
+    return ranks_of_hosts(hosts, set);
+  }
+  if (ranks->empty()) throw Error(EINVAL, "idset is empty");
+  if (!set.ranks().includes(*ranks)) throw Error(EINVAL, "idset is out of range");
+  return *std::move(ranks);
+}
+
+IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) { return ranks_of(hosts, set, true); }
+
+IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
+  return ranks_of(hosts, set, false);
+}
+
+}  // namespace resourced

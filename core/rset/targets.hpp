@@ -1,0 +1,21 @@
+// Targets as a user names them: ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
+#pragma once
+
+#include <string_view>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+/// Text that reads as an idset is ranks, any other is hosts. Throws Error EINVAL: `idset is empty`,
+/// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, or what Hostlist says of the
+/// text.
+[[nodiscard]] IdSet parse_targets(std::string_view text, const ResourceSet& set);
+
+/// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:
+/// NAME`.
+[[nodiscard]] IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set);
+/// The same, but hosts that are not in the set are passed over.
+[[nodiscard]] IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set);
+
+}  // namespace resourced
