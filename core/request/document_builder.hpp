@@ -1,0 +1,49 @@
+// Puts a JSON value together from the events of a parser, JSON or YAML, and refuses what both must refuse:
+// deep nesting and duplicate keys. Keeps no copies, so that it costs no more than the value it builds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace resourced {
+
+class DocumentBuilder {
+ public:
+  /// Where the next value goes is known to the builder: the root, the end of an array, or the last key.
+  void add(nlohmann::json value) { place(std::move(value)); }
+  void start_object();
+  void start_array();
+  /// Throws Error EINVAL with the path if the object has the key already.
+  void key(std::string name);
+  void end();
+
+  /// True inside an object.
+  [[nodiscard]] bool in_object() const { return !open_.empty() && open_.back().value->is_object(); }
+  /// True where the next event of a parser without key events is a key.
+  [[nodiscard]] bool wants_key() const { return in_object() && open_.back().slot == nullptr; }
+
+  /// An error about the value that comes next.
+  [[noreturn]] void fail(const std::string& reason) const;
+
+  [[nodiscard]] nlohmann::json take() { return std::move(root_); }
+
+ private:
+  // An array or object that is not complete: for an object the key that waits for its value, and that value.
+  struct Open {
+    nlohmann::json* value;
+    const std::string* key;
+    nlohmann::json* slot;
+  };
+
+  nlohmann::json* place(nlohmann::json&& value);
+  void open(nlohmann::json&& container);
+  [[nodiscard]] std::string path() const;
+
+  nlohmann::json root_;
+  std::vector<Open> open_;
+};
+
+}  // namespace resourced

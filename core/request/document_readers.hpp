@@ -1,0 +1,19 @@
+// The two parsers behind read_document(): each turns the events of a library into a value. Not for other
+// callers, since neither checks the size of the text.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace resourced {
+
+/// Reads JSON; nothing if the text is not JSON at all. Throws as read_document() does if it is JSON but
+/// refused.
+[[nodiscard]] std::optional<nlohmann::json> read_json_document(std::string_view text);
+
+/// Reads one YAML document.
+[[nodiscard]] nlohmann::json read_yaml_document(std::string_view text);
+
+}  // namespace resourced

@@ -1,0 +1,134 @@
+#include "core/request/json_scanner.hpp"
+
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "core/request/utf8.hpp"
+
+namespace resourced {
+
+namespace {
+
+// Bytes that end the verbatim part of a string: control characters, the escape and both quotes.
+constexpr std::array<bool, 256> make_stops() {
+  std::array<bool, 256> stops{};
+  for (std::size_t byte = 0; byte < 0x20; ++byte) stops[byte] = true;
+  for (const unsigned char byte : {'"', '\'', '\\'}) stops[byte] = true;
+  return stops;
+}
+constexpr std::array<bool, 256> stops = make_stops();
+
+std::size_t verbatim_end(std::string_view text, std::size_t at) {
+  while (at < text.size() && !stops[static_cast<unsigned char>(text[at])]) ++at;
+  return at;
+}
+
+// The four digits of \uXXXX.
+std::optional<char32_t> read_hex4(std::string_view text, std::size_t at) {
+  if (text.size() < at + 4) return std::nullopt;
+  std::uint32_t value = 0;
+  const char* last = text.data() + at + 4;
+  const auto [end, code] = std::from_chars(text.data() + at, last, value, 16);
+  if (code != std::errc{} || end != last) return std::nullopt;
+  return value;
+}
+
+bool is_high_surrogate(char32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
+bool is_low_surrogate(char32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
+
+// Reads \uXXXX, or two of them for a character beyond the first plane; `at` is behind the first u.
+JsonScan scan_unicode_escape(std::string_view text, std::size_t at, std::string& out) {
+  auto unit = read_hex4(text, at);
+  if (!unit) return {at, "\\u needs four hexadecimal digits"};
+  if (is_low_surrogate(*unit)) return {at, "this \\u escape is half of a pair"};
+  at += 4;
+  if (is_high_surrogate(*unit)) {
+    const auto low = text.substr(at).starts_with("\\u") ? read_hex4(text, at + 2) : std::nullopt;
+    if (!low || !is_low_surrogate(*low)) return {at, "this \\u escape is half of a pair"};
+    unit = 0x10000 + ((*unit - 0xD800) << 10U) + (*low - 0xDC00);
+    at += 6;
+  }
+  append_utf8(out, *unit);
+  return {at, nullptr};
+}
+
+// `at` is behind the backslash.
+JsonScan scan_escape(std::string_view text, std::size_t at, char quote, std::string& out) {
+  if (at == text.size()) return {at, "the string has no end"};
+  constexpr std::string_view names = "\"\\/bfnrt";
+  constexpr std::string_view values = "\"\\/\b\f\n\r\t";
+  const char c = text[at];
+  if (c == 'u') return scan_unicode_escape(text, at + 1, out);
+  if (c == quote) {
+    out += quote;
+  } else if (const std::size_t index = names.find(c); index != std::string_view::npos) {
+    out += values[index];
+  } else {
+    return {at, "there is no such escape"};
+  }
+  return {at + 1, nullptr};
+}
+
+std::size_t digits_end(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+  return at;
+}
+
+template <class T>
+std::optional<JsonNumber> read_as(std::string_view number) {
+  T value{};
+  const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (code != std::errc{} || end != number.data() + number.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+JsonScan scan_json_string(std::string_view text, std::size_t at, char quote, std::string& out) {
+  for (;;) {
+    const std::size_t end = verbatim_end(text, at);
+    out.append(text, at, end - at);
+    if (end == text.size()) return {end, "the string has no end"};
+    const char c = text[end];
+    if (c == quote) return {end + 1, nullptr};
+    if (c == '\\') {
+      const JsonScan escape = scan_escape(text, end + 1, quote, out);
+      if (escape.problem != nullptr) return escape;
+      at = escape.end;
+    } else if (c == '"' || c == '\'') {
+      out += c;
+      at = end + 1;
+    } else {
+      return {end, "a control character in a string must be written as an escape"};
+    }
+  }
+}
+
+std::size_t json_number_length(std::string_view text) {
+  std::size_t at = text.starts_with('-') ? 1 : 0;
+  const std::size_t integer = at;
+  at = digits_end(text, at);
+  if (at == integer || (text[integer] == '0' && at > integer + 1)) return 0;
+  if (at < text.size() && text[at] == '.') {
+    const std::size_t end = digits_end(text, at + 1);
+    if (end == at + 1) return 0;
+    at = end;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    std::size_t digits = at + 1;
+    if (digits < text.size() && (text[digits] == '+' || text[digits] == '-')) ++digits;
+    const std::size_t end = digits_end(text, digits);
+    if (end == digits) return 0;
+    at = end;
+  }
+  return at;
+}
+
+std::optional<JsonNumber> read_json_number(std::string_view number) {
+  if (number.find_first_of(".eE") != std::string_view::npos) return read_as<double>(number);
+  if (number.starts_with('-')) return read_as<std::int64_t>(number);
+  return read_as<std::uint64_t>(number);
+}
+
+}  // namespace resourced

@@ -1,0 +1,62 @@
+// The resources list of a request (RFC 14): what is asked for, as a typed tree. Shapes (RFC 46), jobspecs
+// (RFC 14, RFC 25) and feasibility share it. Which graphs a jobspec of version 1 allows is checked in
+// jobspec_v1.hpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/text/count.hpp"
+
+namespace resourced {
+
+/// One resource vertex with all that is below it.
+struct Vertex {
+  std::string type;
+  Count count;
+  /// The text of a count that is an idset, as it was written (`1,2,3`, `[4,9]`); empty for other counts.
+  std::string count_text;
+  /// Neither true nor false where the request leaves it open.
+  std::optional<bool> exclusive;
+  /// Always there for a slot.
+  std::optional<std::string> label;
+  std::optional<std::string> unit;
+  std::optional<std::string> id;
+  /// An object with the keys that RFC 14 does not name; null where there are none.
+  std::shared_ptr<const nlohmann::json> extra;
+  std::vector<Vertex> with;
+
+  [[nodiscard]] bool is_slot() const { return type == "slot"; }
+
+  friend bool operator==(const Vertex& a, const Vertex& b);
+};
+
+/// The vertices of one level; the outermost one is the request.
+using ResourceGraph = std::vector<Vertex>;
+
+/// The most levels that a graph may have.
+inline constexpr std::size_t max_graph_depth = 64;
+
+/// What a list may hold beyond RFC 14's schema.
+enum class ExtraKeys { allowed, refused };
+
+/// Reads an RFC 14 resources list: at least one vertex, slots with labels that are unique among them. A count
+/// is an integer, a range dictionary, or a string (RFC 45 range, RFC 22 idset). A dictionary without `max`
+/// may state `operator` and `operand`, as the range `2+:3` does. Throws Error EINVAL `PATH: reason`, where
+/// PATH starts with `name` (`resources[0].with[1].count`).
+[[nodiscard]] ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_keys,
+                                                const std::string& name = "resources");
+
+/// How a count that is a range is written: as a dictionary, or as an RFC 45 string.
+enum class RangeStyle { dictionary, compact };
+
+/// The list as JSON: the keys in the order of RFC 14's examples, an idset as it was written.
+[[nodiscard]] nlohmann::ordered_json resources_to_json(const ResourceGraph& resources,
+                                                       RangeStyle ranges = RangeStyle::dictionary);
+
+}  // namespace resourced
