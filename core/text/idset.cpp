@@ -2,121 +2,209 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <utility>
+
+#include "core/text/idset_builder.hpp"
+#include "core/text/idset_walk.hpp"
 
 namespace resourced {
+
+namespace {
+
+std::uint16_t offset(IdSet::Id id) { return static_cast<std::uint16_t>(id % IdBlock::size); }
+
+}  // namespace
+
+IdSet::Part::Part(Id base, std::unique_ptr<IdBlock> ids)
+    : first(base + ids->first()), last(base + ids->last()), block(std::move(ids)) {}
+
+IdSet::Part::Part(const Part& other)
+    : first(other.first),
+      last(other.last),
+      block(other.block ? std::make_unique<IdBlock>(*other.block) : nullptr) {}
+
+IdSet::Part& IdSet::Part::operator=(const Part& other) {
+  if (this != &other) *this = Part(other);
+  return *this;
+}
+
+std::size_t IdSet::Part::count() const noexcept {
+  return block ? std::size_t{block->count()} : std::size_t{last} - first + 1;
+}
+
+bool IdSet::Part::operator==(const Part& other) const noexcept {
+  if (first != other.first || last != other.last || !block != !other.block) return false;
+  return !block || *block == *other.block;
+}
 
 IdSet::IdSet(std::initializer_list<Id> ids) {
   for (const Id id : ids) insert(id);
 }
 
 IdSet IdSet::range(Id first, Id last) {
+  assert(first <= last && last <= max_id);
   IdSet ids;
-  ids.insert(first, last);
+  ids.parts_.emplace_back(first, last);
   return ids;
 }
 
-bool IdSet::empty() const noexcept { return ranges_.empty(); }
+bool IdSet::empty() const noexcept { return parts_.empty(); }
 
-std::size_t IdSet::count() const noexcept { return count_; }
+std::size_t IdSet::count() const noexcept {
+  std::size_t count = 0;
+  for (const Part& part : parts_) count += part.count();
+  return count;
+}
 
-bool IdSet::contains(Id id) const noexcept { return at_or_after(id) == id; }
+IdSet::Parts::iterator IdSet::part_at_or_after(Id id) noexcept {
+  return std::partition_point(parts_.begin(), parts_.end(),
+                              [id](const Part& part) { return part.last < id; });
+}
+
+IdSet::Parts::const_iterator IdSet::part_at_or_after(Id id) const noexcept {
+  return std::partition_point(parts_.begin(), parts_.end(),
+                              [id](const Part& part) { return part.last < id; });
+}
+
+bool IdSet::contains(Id id) const noexcept {
+  const auto part = part_at_or_after(id);
+  if (part == parts_.end() || id < part->first) return false;
+  return !part->block || part->block->contains(offset(id));
+}
 
 IdSet::Id IdSet::first() const {
   assert(!empty());
-  return ranges_.front().first;
+  return parts_.front().first;
 }
 
 IdSet::Id IdSet::last() const {
   assert(!empty());
-  return ranges_.back().last;
+  return parts_.back().last;
 }
 
 std::optional<IdSet::Id> IdSet::at_or_after(Id id) const noexcept {
-  const auto at = std::partition_point(ranges_.begin(), ranges_.end(), [id](Range r) { return r.last < id; });
-  if (at == ranges_.end()) return std::nullopt;
-  return std::max(at->first, id);
+  const auto part = part_at_or_after(id);
+  if (part == parts_.end()) return std::nullopt;
+  if (id <= part->first) return part->first;
+  if (!part->block) return id;
+  return part->base() + *part->block->at_or_after(offset(id));
 }
 
 void IdSet::insert(Id id) { insert(id, id); }
 
 void IdSet::insert(Id first, Id last) {
   assert(first <= last && last <= max_id);
-  const auto from = std::partition_point(ranges_.begin(), ranges_.end(),
-                                         [first](Range r) { return r.last < first && r.last + 1 < first; });
-  const auto to = std::partition_point(from, ranges_.end(), [last](Range r) { return r.first <= last + 1; });
-  Range merged{first, last};
-  for (auto at = from; at != to; ++at) {
-    merged = {std::min(merged.first, at->first), std::max(merged.last, at->last)};
-    count_ -= std::size_t{at->last} - at->first + 1;
+  if (!parts_.empty() && !parts_.back().block && parts_.back().first <= first &&
+      first <= parts_.back().last + 1) {
+    parts_.back().last = std::max(parts_.back().last, last);
+    return;
   }
-  count_ += std::size_t{merged.last} - merged.first + 1;
-  if (from == to) {
-    ranges_.insert(from, merged);
-  } else {
-    *from = merged;
-    ranges_.erase(from + 1, to);
-  }
+  if (first == last && change_in_block(SetOp::unite, first)) return;
+  change(SetOp::unite, first, last);
 }
 
 void IdSet::erase(Id id) { erase(id, id); }
 
-void IdSet::erase(Id first, Id last) { *this -= range(first, last); }
-
-void IdSet::clear() noexcept {
-  ranges_.clear();
-  count_ = 0;
+void IdSet::erase(Id first, Id last) {
+  assert(first <= last);
+  if (first == last && change_in_block(SetOp::subtract, first)) return;
+  change(SetOp::subtract, first, std::min(last, max_id));
 }
 
-IdSet& IdSet::operator|=(const IdSet& other) {
-  const std::vector<Range> ranges = other.ranges_;
-  for (const Range range : ranges) insert(range.first, range.last);
-  return *this;
-}
+void IdSet::clear() noexcept { parts_.clear(); }
 
-IdSet& IdSet::operator&=(const IdSet& other) {
-  IdSet both;
-  for (auto a = ranges_.cbegin(), b = other.ranges_.begin(); a != ranges_.cend() && b != other.ranges_.end();) {
-    const Range range{std::max(a->first, b->first), std::min(a->last, b->last)};
-    if (range.first <= range.last) both.insert(range.first, range.last);
-    (a->last < b->last ? a : b)++;
+/// Inserts or erases an id where a block stays a block, which costs no more than the block; else says false.
+bool IdSet::change_in_block(SetOp op, Id id) {
+  auto part = part_at_or_after(id / IdBlock::size * IdBlock::size);
+  if (part == parts_.end() || !part->block || part->base() != id / IdBlock::size * IdBlock::size)
+    return false;
+  IdBlock& block = *part->block;
+  if (block.runs() <= 2) return false;
+  if (op == SetOp::unite) {
+    block.insert(offset(id));
+    part->first = std::min(part->first, id);
+    part->last = std::max(part->last, id);
+  } else {
+    const Id base = part->base();
+    block.erase(offset(id));
+    if (id == part->first) part->first = base + block.first();
+    if (id == part->last) part->last = base + block.last();
   }
-  return *this = both;
+  return true;
 }
 
-IdSet& IdSet::operator-=(const IdSet& other) {
-  IdSet left;
-  auto b = other.ranges_.begin();
-  for (Range range : ranges_) {
-    while (b != other.ranges_.end() && b->last < range.first) ++b;
-    auto hole = b;
-    bool rest = true;
-    for (; rest && hole != other.ranges_.end() && hole->first <= range.last; ++hole) {
-      if (range.first < hole->first) left.insert(range.first, hole->first - 1);
-      rest = hole->last < range.last;
-      if (rest) range.first = hole->last + 1;
+/// Unites with a range or subtracts it, touching only the parts in its blocks and those that may join them.
+void IdSet::change(SetOp op, Id first, Id last) {
+  const Id block_first = first / IdBlock::size * IdBlock::size;
+  const Id block_last = last | (IdBlock::size - 1);
+  const auto from = part_at_or_after(block_first > 0 ? block_first - 1 : 0);
+  const auto to = std::partition_point(from, parts_.end(), [block_last](const Part& part) {
+    return part.first <= block_last || part.first - 1 == block_last;
+  });
+  IdSet touched;
+  touched.parts_.assign(std::move_iterator(from), std::move_iterator(to));
+  touched.combine(op, range(first, last));
+  const auto same = std::min<std::ptrdiff_t>(to - from, std::ssize(touched.parts_));
+  const auto source = std::move_iterator(touched.parts_.begin());
+  std::copy(source, source + same, from);
+  if (same == to - from) {
+    parts_.insert(to, source + same, std::move_iterator(touched.parts_.end()));
+  } else {
+    parts_.erase(from + same, to);
+  }
+}
+
+IdSet& IdSet::combine(SetOp op, const IdSet& other) {
+  if (&other == this) {
+    if (op == SetOp::subtract) clear();
+    return *this;
+  }
+  IdSetBuilder result;
+  const auto on_range = [&](Id first, Id last, bool mine, bool theirs) {
+    if (keeps(op, mine, theirs)) result.append(first, last);
+    return true;
+  };
+  const auto on_block = [&](Id base, const Walk::Side& mine, const Walk::Side& theirs) {
+    if (mine.empty() || theirs.empty()) {
+      if (!keeps(op, !mine.empty(), !theirs.empty())) return true;
+      result.append(
+          base, mine.empty() ? std::make_unique<IdBlock>(*theirs.block) : std::move(parts_[mine.part].block));
+      return true;
     }
-    if (rest) left.insert(range.first, range.last);
-  }
-  return *this = left;
+    std::unique_ptr<IdBlock> block = mine.block != nullptr
+                                         ? std::move(parts_[mine.part].block)
+                                         : std::make_unique<IdBlock>(std::vector<IdBlock::Span>{mine.piece});
+    block->apply(op, theirs.view());
+    result.append(base, std::move(block));
+    return true;
+  };
+  Walk(*this, other).each(on_range, on_block);
+  return *this = result.take();
 }
 
-bool operator==(const IdSet& a, const IdSet& b) { return a.ranges_ == b.ranges_; }
+IdSet& IdSet::operator|=(const IdSet& other) { return combine(SetOp::unite, other); }
+
+IdSet& IdSet::operator&=(const IdSet& other) { return combine(SetOp::intersect, other); }
+
+IdSet& IdSet::operator-=(const IdSet& other) { return combine(SetOp::subtract, other); }
+
+bool operator==(const IdSet& a, const IdSet& b) { return a.parts_ == b.parts_; }
 
 bool IdSet::intersects(const IdSet& other) const noexcept {
-  for (auto a = ranges_.begin(), b = other.ranges_.begin(); a != ranges_.end() && b != other.ranges_.end();) {
-    if (std::max(a->first, b->first) <= std::min(a->last, b->last)) return true;
-    (a->last < b->last ? a : b)++;
-  }
-  return false;
+  return !Walk(*this, other)
+              .each([](Id, Id, bool mine, bool theirs) { return !(mine && theirs); },
+                    [](Id, const Walk::Side& mine, const Walk::Side& theirs) {
+                      return !IdBlock::intersect(mine.view(), theirs.view());
+                    });
 }
 
 bool IdSet::includes(const IdSet& other) const noexcept {
-  auto a = ranges_.begin();
-  for (const Range range : other.ranges_) {
-    while (a != ranges_.end() && a->last < range.first) ++a;
-    if (a == ranges_.end() || range.first < a->first || a->last < range.last) return false;
-  }
-  return true;
+  return Walk(*this, other)
+      .each([](Id, Id, bool mine, bool theirs) { return mine || !theirs; },
+            [](Id, const Walk::Side& mine, const Walk::Side& theirs) {
+              return IdBlock::includes(mine.view(), theirs.view());
+            });
 }
 
 }  // namespace resourced

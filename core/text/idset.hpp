@@ -1,14 +1,18 @@
 // A set of non-negative integers and its text form (RFC 22). Ids are ranks, core numbers, gpu numbers.
-// Contiguous sets cost next to nothing whatever their size; sets of many single ids stay compact too.
+// Contiguous sets cost next to nothing whatever their size; sets of many single ids stay compact too, at most
+// about a bit for each id between the smallest and the largest.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/text/id_block.hpp"
 
 namespace resourced {
 
@@ -68,7 +72,23 @@ class IdSet {
   /// Calls f(Range) for each maximal run of consecutive ids, in ascending order.
   template <class F>
   void for_each_range(F&& f) const {
-    for (const Range& range : ranges_) f(range);
+    std::optional<Range> run;
+    const auto take = [&](Id first, Id last) {
+      if (run && run->last + 1 == first) {
+        run->last = last;
+      } else {
+        if (run) f(*run);
+        run = Range{first, last};
+      }
+    };
+    for (const Part& part : parts_) {
+      if (part.block) {
+        part.block->for_each_span([&](Id first, Id last) { take(part.base() + first, part.base() + last); });
+      } else {
+        take(part.first, part.last);
+      }
+    }
+    if (run) f(*run);
   }
   /// Calls f(Id) for each id, in ascending order.
   template <class F>
@@ -82,8 +102,39 @@ class IdSet {
   }
 
  private:
-  std::vector<Range> ranges_;
-  std::size_t count_ = 0;
+  friend class IdSetBuilder;
+  class Walk;
+
+  /// A solid range of any length, or all ids of one aligned block of ids that has gaps there. No two parts
+  /// touch the same block, and solid parts that touch are one: the parts of a set are the same however it
+  /// came to be.
+  struct Part {
+    Id first;
+    Id last;
+    std::unique_ptr<IdBlock> block;
+
+    Part(Id first_id, Id last_id) : first(first_id), last(last_id) {}
+    explicit Part(Id base, std::unique_ptr<IdBlock> ids);
+    Part(const Part& other);
+    Part(Part&&) noexcept = default;
+    Part& operator=(const Part& other);
+    Part& operator=(Part&&) noexcept = default;
+    ~Part() = default;
+
+    /// The first id of the block that the part starts in.
+    [[nodiscard]] Id base() const noexcept { return first / IdBlock::size * IdBlock::size; }
+    [[nodiscard]] std::size_t count() const noexcept;
+    [[nodiscard]] bool operator==(const Part& other) const noexcept;
+  };
+  using Parts = std::vector<Part>;
+
+  [[nodiscard]] Parts::iterator part_at_or_after(Id id) noexcept;
+  [[nodiscard]] Parts::const_iterator part_at_or_after(Id id) const noexcept;
+  bool change_in_block(SetOp op, Id id);
+  void change(SetOp op, Id first, Id last);
+  IdSet& combine(SetOp op, const IdSet& other);
+
+  Parts parts_;
 };
 
 }  // namespace resourced

@@ -1,0 +1,36 @@
+// Makes an IdSet from ids that come in ascending order, in time proportional to the runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class IdSetBuilder {
+ public:
+  using Id = IdSet::Id;
+
+  /// Adds the ids from first to last. Requires that first is above everything added before.
+  void append(Id first, Id last);
+  /// Adds the ids of a block. Requires that nothing was added from its base on.
+  void append(Id base, std::unique_ptr<IdBlock> block);
+
+  /// What was added. The builder is empty afterwards.
+  [[nodiscard]] IdSet take();
+
+ private:
+  friend class IdSet;
+
+  void append_in_block(Id first, Id last);
+  void append_solid(Id first, Id last);
+  void finish_block();
+
+  IdSet::Parts parts_;
+  // The runs in the block that is being added to, and its base.
+  std::vector<IdBlock::Span> spans_;
+  Id base_ = 0;
+};
+
+}  // namespace resourced
