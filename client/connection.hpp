@@ -62,10 +62,10 @@ struct SendOptions {
 class Connection {
  public:
   using Handler = std::function<void(const Response&)>;
-  using RequestId = std::uint32_t;
+  using RequestId = std::uint64_t;
   using TimerId = std::uint64_t;
 
-  /// Nothing is sent yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
+  /// Nothing is done yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
   /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH` or `tcp://HOST:PORT`.
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();

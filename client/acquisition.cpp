@@ -1,0 +1,175 @@
+// Acquire, follow, and acquire again, see acquisition.hpp.
+#include "client/acquisition.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "client/acquire_update.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+constexpr std::string_view topic = "resource.acquire";
+/// How a daemon that ends in good order says so.
+constexpr std::string_view unloaded = "the resource module was unloaded";
+constexpr Milliseconds first_pause{20};
+constexpr Milliseconds longest_pause{500};
+
+}  // namespace
+
+class Acquisition::Impl {
+ public:
+  Impl(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options)
+      : connection_(connection), observer_(observer), options_(std::move(options)) {
+    request(options_.wait_for_daemon);
+  }
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] const Picture& picture() const noexcept { return picture_; }
+
+  void close() {
+    if (state_ == State::ended) return;
+    state_ = State::ended;
+    if (pause_timer_) connection_.cancel_timer(*pause_timer_);
+    if (request_) {
+      connection_.cancel(*request_);
+      connection_.forget(*request_);
+    }
+  }
+
+ private:
+  void request(bool wait_for_daemon) {
+    SendOptions options;
+    options.streaming = true;
+    options.wait_for_daemon = wait_for_daemon;
+    nlohmann::json payload;
+    if (!options_.partition.empty()) payload["partition"] = options_.partition;
+    request_ = connection_.send(
+        topic, payload, [this](const Response& response) { receive(response); }, options);
+  }
+
+  void receive(const Response& response) {
+    if (response.last()) request_.reset();
+    if (!response.ok()) {
+      fail(response);
+      return;
+    }
+    if (state_ == State::held) {
+      update(response);
+    } else {
+      first(response);
+    }
+  }
+
+  void first(const Response& response) {
+    try {
+      picture_ = read_picture(response.payload());
+    } catch (const Error& error) {
+      end(error);
+      return;
+    }
+    state_ = State::held;
+    acquired_before_ = true;
+    busy_until_.reset();
+    pause_ = first_pause;
+    observer_.on_response(response.text());
+    if (state_ == State::held) observer_.on_resources(picture_.resources, picture_.up);
+  }
+
+  void update(const Response& response) {
+    AcquireUpdate change;
+    try {
+      change = read_update(response.payload());
+      apply_update(picture_, change);
+    } catch (const Error& error) {
+      end(error);
+      return;
+    }
+    observer_.on_response(response.text());
+    for (const auto& [name, ranks] : change.property_remove) {
+      if (held()) observer_.on_property_remove(name, ranks);
+    }
+    for (const auto& [name, ranks] : change.property_add) {
+      if (held()) observer_.on_property_add(name, ranks);
+    }
+    if (held() && change.expiration) observer_.on_expiration(*change.expiration);
+    if (held() && !change.shrink.empty()) observer_.on_shrink(change.shrink);
+    // Who hears that targets left need not hear that they are down.
+    change.down -= change.shrink;
+    if (held() && !change.down.empty()) observer_.on_down(change.down);
+    if (held() && !change.up.empty()) observer_.on_up(change.up);
+  }
+
+  void fail(const Response& response) {
+    const Error error = response.error();
+    const bool shut_down = error.errnum() == ECANCELED && error.what() == unloaded;
+    if (response.local() ? error.errnum() == ECONNRESET : (shut_down && options_.follow_restart)) {
+      const bool told = state_ == State::lost;
+      state_ = State::lost;
+      busy_until_.reset();
+      // A daemon that is about to end would refuse a new request at once, again and again.
+      if (response.local()) {
+        request(true);
+      } else {
+        request_after_pause();
+      }
+      if (!told) observer_.on_lost(error);
+      return;
+    }
+    if (error.errnum() == EBUSY && acquired_before_ && busy_may_pass()) {
+      request_after_pause();
+      return;
+    }
+    end(error);
+  }
+
+  /// The daemon may need a moment to notice that the connection that held the resources is gone.
+  bool busy_may_pass() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!busy_until_) busy_until_ = now + options_.busy_retry;
+    return now < *busy_until_;
+  }
+
+  void request_after_pause() {
+    pause_timer_ = connection_.after(pause_, [this] {
+      pause_timer_.reset();
+      request(true);
+    });
+    pause_ = std::min(pause_ * 2, longest_pause);
+  }
+
+  void end(const Error& error) {
+    close();
+    observer_.on_error(error);
+  }
+
+  [[nodiscard]] bool held() const noexcept { return state_ == State::held; }
+
+  Connection& connection_;
+  AcquisitionObserver& observer_;
+  AcquisitionOptions options_;
+  State state_ = State::waiting;
+  Picture picture_;
+  bool acquired_before_ = false;
+  std::optional<Connection::RequestId> request_;
+  std::optional<Connection::TimerId> pause_timer_;
+  Milliseconds pause_ = first_pause;
+  std::optional<std::chrono::steady_clock::time_point> busy_until_;
+};
+
+Acquisition::Acquisition(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options)
+    : impl_(std::make_unique<Impl>(connection, observer, std::move(options))) {}
+Acquisition::~Acquisition() { impl_->close(); }
+
+Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }
+const ResourceSet& Acquisition::resources() const noexcept { return impl_->picture().resources; }
+const IdSet& Acquisition::up() const noexcept { return impl_->picture().up; }
+void Acquisition::close() { impl_->close(); }
+
+}  // namespace resourced::client

@@ -1,0 +1,112 @@
+// The connection as callers see it, see connection.hpp. What happens inside is in connection_impl.cpp.
+#include "client/connection.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "client/connection_impl.hpp"
+#include "core/error.hpp"
+#include "proto/defaults.hpp"
+#include "proto/rpc.hpp"
+#include "proto/uri.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+std::string default_uri() {
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  const auto exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
+  return proto::client_bus_uri(environment, exists);
+}
+
+std::string checked_uri(std::string uri) {
+  if (uri.empty()) uri = default_uri();
+  const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::connect);
+  if (endpoint.scheme == proto::Scheme::local) {
+    throw Error(EINVAL, "\"" + uri + "\": this library speaks ZeroMQ, the address must be ipc: or tcp:");
+  }
+  return endpoint.uri();
+}
+
+proto::Payload to_payload(const nlohmann::json& payload) {
+  return payload.is_null() ? nullptr : proto::make_payload(payload);
+}
+
+}  // namespace
+
+Connection::Connection(std::string uri, ConnectionOptions options)
+    : impl_(std::make_unique<Impl>(checked_uri(std::move(uri)), options)) {}
+
+Connection::~Connection() { impl_->close(); }
+
+const std::string& Connection::uri() const noexcept { return impl_->uri(); }
+bool Connection::connected() const noexcept { return impl_->connected(); }
+void Connection::connect() { impl_->connect(); }
+
+nlohmann::json Connection::call(std::string_view topic) { return call(topic, nullptr); }
+
+nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& payload) {
+  return call(topic, payload, impl_->options().call_timeout);
+}
+
+nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout) {
+  // Whatever leaves this function, an exception of another handler too, the handler below must not be called
+  // later.
+  struct Forget {
+    Impl& impl;
+    RequestId id = 0;
+    ~Forget() { impl.forget(id); }
+  };
+  impl_->refuse_inside_handler("call()");
+  std::optional<Response> response;
+  SendOptions options;
+  options.timeout = timeout;
+  const Forget forget{*impl_, send(
+                                  topic, payload, [&](const Response& r) { response = r; }, options)};
+  while (!response) impl_->wait(Milliseconds(-1));
+  return response->payload();
+}
+
+Connection::RequestId Connection::send(std::string_view topic, const nlohmann::json& payload, Handler handler,
+                                       SendOptions options) {
+  auto request =
+      proto::make_request(std::string(topic), 0, to_payload(payload),
+                          options.streaming ? proto::flag::streaming : static_cast<std::uint8_t>(0));
+  return impl_->send(std::move(request), std::move(handler), options);
+}
+
+Connection::RequestId Connection::send(std::string_view topic, Handler handler, SendOptions options) {
+  return send(topic, nullptr, std::move(handler), options);
+}
+
+void Connection::cancel(RequestId id) { impl_->cancel(id); }
+void Connection::forget(RequestId id) { impl_->forget(id); }
+
+void Connection::notify(std::string_view topic, const nlohmann::json& payload) {
+  impl_->notify(proto::make_request(std::string(topic), 0, to_payload(payload), proto::flag::noresponse));
+}
+
+Connection::TimerId Connection::after(Milliseconds delay, std::function<void()> f) {
+  return impl_->after(delay, std::move(f));
+}
+void Connection::cancel_timer(TimerId id) { impl_->cancel_timer(id); }
+
+int Connection::fd() const noexcept { return impl_->fd(); }
+void Connection::process() { impl_->process(); }
+void Connection::wait(Milliseconds longest) { impl_->wait(longest); }
+bool Connection::run_for(Milliseconds time) { return impl_->run_until(Clock::now() + time); }
+void Connection::run() { impl_->run_until(std::nullopt); }
+void Connection::stop() noexcept { impl_->stop(); }
+void Connection::close() { impl_->close(); }
+
+}  // namespace resourced::client

@@ -1,0 +1,378 @@
+// Sending, receiving, failing and connecting again, see connection_impl.hpp.
+#include "client/connection_impl.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "client/reachability.hpp"
+#include "proto/rpc.hpp"
+#include "proto/topic.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+/// How many things one process() does at most, so that a flood of responses does not starve the caller's
+/// loop.
+constexpr int max_steps = 1000;
+
+}  // namespace
+
+Connection::Impl::Impl(std::string uri, const ConnectionOptions& options)
+    : uri_(std::move(uri)),
+      options_(options),
+      context_(Link::make_context()),
+      retry_delay_(options.retry_first) {}
+
+void Connection::Impl::refuse_inside_handler(const char* function) const {
+  if (processing_) throw Error(EDEADLK, fmt::format("{} called from a handler", function));
+}
+
+// Callers
+
+void Connection::Impl::connect() {
+  refuse_inside_handler("connect()");
+  const auto failed_before = failed_attempts_;
+  if (!link_) start_link();
+  while (!connected_) {
+    if (failed_attempts_ != failed_before) throw attempt_error();
+    wait(Milliseconds(-1));
+  }
+}
+
+Connection::RequestId Connection::Impl::send(proto::Message request, Handler handler,
+                                             const SendOptions& options) {
+  if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
+  // An attempt that waits for its time is not hurried by a request that waits too.
+  if (!link_ && (!retry_timer_ || !options.wait_for_daemon)) start_link();
+  const RequestId id = ++last_id_;
+  auto entry = std::make_shared<Request>();
+  entry->message = std::move(request);
+  entry->handler = std::move(handler);
+  entry->wait_for_daemon = options.wait_for_daemon;
+  if (options.timeout > Milliseconds(0)) {
+    entry->timer = timers_.add(Clock::now() + options.timeout,
+                               [this, id, timeout = options.timeout] { time_out(id, timeout); });
+  }
+  if (options.streaming) services_.emplace(proto::split_topic(entry->message.topic).service);
+  requests_.emplace(id, std::move(entry));
+  outgoing_.push_back({id, {}});
+  flush();
+  rearm();
+  return id;
+}
+
+void Connection::Impl::cancel(RequestId id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  const auto& request = found->second;
+  if (request->sent) {
+    notify(proto::make_cancel(request->message));
+    return;
+  }
+  fail(id, Error(ECANCELED, fmt::format("{}: canceled before it was sent", request->message.topic)));
+  rearm();
+}
+
+void Connection::Impl::forget(RequestId id) {
+  const auto request = take(id);
+  if (request && request->sent) {
+    tags_.cancel(request->message.matchtag);
+    by_tag_.erase(request->message.matchtag);
+  }
+  rearm();
+}
+
+void Connection::Impl::notify(proto::Message message) {
+  if (!connected_) return;
+  outgoing_.push_back({0, std::move(message)});
+  flush();
+  rearm();
+}
+
+Connection::TimerId Connection::Impl::after(Milliseconds delay, std::function<void()> f) {
+  const auto id = timers_.add(Clock::now() + delay, std::move(f));
+  rearm();
+  return id;
+}
+
+void Connection::Impl::cancel_timer(TimerId id) {
+  timers_.cancel(id);
+  rearm();
+}
+
+void Connection::Impl::close() {
+  if (closed_) return;
+  if (connected_ && !losing_) {
+    for (const auto& service : services_) {
+      notify(proto::make_request(service + ".disconnect", 0, nullptr, proto::flag::noresponse));
+    }
+    link_->set_linger(options_.linger);
+  }
+  closed_ = true;
+  drop_link();
+  requests_.clear();
+  failures_.clear();
+  timers_.clear();
+  retry_timer_.reset();
+  // Waits for what is on its way out.
+  context_.reset();
+  rearm();
+}
+
+// The loop
+
+void Connection::Impl::process() {
+  refuse_inside_handler("process()");
+  struct Guard {
+    Impl& impl;
+    explicit Guard(Impl& i) : impl(i) { impl.processing_ = true; }
+    ~Guard() {
+      impl.processing_ = false;
+      impl.rearm();
+    }
+  };
+  const Guard guard(*this);
+  for (int i = 0; i < max_steps && step(); ++i) {
+  }
+}
+
+void Connection::Impl::wait(Milliseconds longest) {
+  refuse_inside_handler("wait()");
+  if (closed_) throw Error(ENOTCONN, fmt::format("the connection to {} is closed", uri_));
+  pollfd waiting{fd(), POLLIN, 0};
+  constexpr Milliseconds::rep most = 3600 * 1000;
+  const auto time = longest < Milliseconds(0) ? -1 : static_cast<int>(std::min(longest.count(), most));
+  if (poll(&waiting, 1, time) < 0 && errno != EINTR) {
+    const int errnum = errno;
+    throw Error(errnum, fmt::format("poll: {}", std::strerror(errnum)));
+  }
+  process();
+}
+
+bool Connection::Impl::run_until(std::optional<Clock::time_point> end) {
+  stopped_ = false;
+  while (!stopped_ && !closed_) {
+    auto left = Milliseconds(-1);
+    if (end) {
+      left = std::chrono::ceil<Milliseconds>(*end - Clock::now());
+      if (left <= Milliseconds(0)) return false;
+    }
+    wait(left);
+  }
+  return true;
+}
+
+bool Connection::Impl::step() {
+  if (deliver_failure()) return true;
+  if (link_) {
+    if (auto message = link_->receive()) {
+      dispatch(std::move(*message));
+      return true;
+    }
+    if (losing_) {
+      link_lost();
+      return true;
+    }
+    if (const auto event = link_->next_event()) {
+      on_event(*event);
+      return true;
+    }
+  }
+  if (const auto due = timers_.take_due(Clock::now())) {
+    due();
+    return true;
+  }
+  return flush_one();
+}
+
+void Connection::Impl::rearm() {
+  if (processing_) return;
+  const bool now = !failures_.empty() || losing_ || (link_ && link_->ready(may_flush()));
+  wakeup_.set_alarm(now ? Clock::time_point{} : timers_.next());
+}
+
+bool Connection::Impl::deliver_failure() {
+  if (failures_.empty()) return false;
+  const auto failure = std::move(failures_.front());
+  failures_.pop_front();
+  failure.request->handler(Response(failure.request->message.topic, failure.error));
+  return true;
+}
+
+void Connection::Impl::dispatch(proto::Message message) {
+  const auto tag = message.matchtag;
+  if (tags_.receive(message) != proto::MatchtagState::pending) return;
+  const auto id = by_tag_.at(tag);
+  const Response response(std::move(message));
+  RequestPtr request;
+  if (response.last()) {
+    by_tag_.erase(tag);
+    request = take(id);
+  } else {
+    request = requests_.at(id);
+  }
+  request->handler(response);
+}
+
+bool Connection::Impl::may_flush() const noexcept {
+  if (!connected_ || losing_ || outgoing_.empty()) return false;
+  return outgoing_.front().id == 0 || tags_.size() < proto::MatchtagPool::default_limit;
+}
+
+bool Connection::Impl::flush_one() {
+  if (!may_flush()) return false;
+  const auto& next = outgoing_.front();
+  if (next.id == 0) {
+    if (!link_->send(next.message)) return false;
+    outgoing_.pop_front();
+    return true;
+  }
+  const auto found = requests_.find(next.id);
+  if (found != requests_.end()) {
+    auto& request = *found->second;
+    request.message.matchtag = tags_.allocate();
+    if (!link_->send(request.message)) {
+      tags_.release(request.message.matchtag);
+      return false;
+    }
+    request.sent = true;
+    by_tag_.emplace(request.message.matchtag, next.id);
+  }
+  outgoing_.pop_front();
+  return true;
+}
+
+void Connection::Impl::flush() {
+  while (flush_one()) {
+  }
+}
+
+// The link
+
+void Connection::Impl::start_link() {
+  if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
+  link_ = std::make_unique<Link>(*context_, uri_, options_, wakeup_);
+  connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
+    connect_timer_.reset();
+    attempt_failed(true);
+  });
+  rearm();
+}
+
+void Connection::Impl::on_event(Link::Event event) {
+  switch (event) {
+    case Link::Event::connected:
+      if (connect_timer_) timers_.cancel(*std::exchange(connect_timer_, std::nullopt));
+      connected_ = true;
+      retry_delay_ = options_.retry_first;
+      return;
+    case Link::Event::failed:
+      attempt_failed(false);
+      return;
+    case Link::Event::lost:
+      // What came before it is read first.
+      losing_ = true;
+      return;
+  }
+}
+
+void Connection::Impl::drop_link() {
+  if (connect_timer_) timers_.cancel(*std::exchange(connect_timer_, std::nullopt));
+  link_.reset();
+  connected_ = false;
+  losing_ = false;
+  tags_.clear();
+  by_tag_.clear();
+}
+
+void Connection::Impl::attempt_failed(bool timed_out) {
+  drop_link();
+  ++failed_attempts_;
+  last_timed_out_ = timed_out;
+  std::deque<Outgoing> waiting;
+  std::optional<Error> error;
+  for (auto& entry : std::exchange(outgoing_, {})) {
+    const auto found = requests_.find(entry.id);
+    if (found == requests_.end()) continue;
+    if (found->second->wait_for_daemon) {
+      waiting.push_back(std::move(entry));
+      continue;
+    }
+    // Finding the reason takes a moment, and is done only if there is someone to tell.
+    if (!error) error = attempt_error();
+    fail(entry.id, *error);
+  }
+  outgoing_ = std::move(waiting);
+  if (!outgoing_.empty()) retry_later();
+}
+
+void Connection::Impl::link_lost() {
+  drop_link();
+  const Error error(ECONNRESET, fmt::format("lost the connection to the daemon at {}", uri_));
+  std::deque<Outgoing> waiting;
+  for (auto& entry : std::exchange(outgoing_, {})) {
+    const auto found = requests_.find(entry.id);
+    if (found != requests_.end() && found->second->wait_for_daemon) waiting.push_back(std::move(entry));
+  }
+  outgoing_ = std::move(waiting);
+  // In the order in which they were made, those of outgoing_ apart.
+  std::set<RequestId> ended;
+  for (const auto& [id, request] : requests_) {
+    if (request->sent || !request->wait_for_daemon) ended.insert(id);
+  }
+  for (const auto id : ended) fail(id, error);
+  if (!outgoing_.empty()) retry_later();
+}
+
+void Connection::Impl::retry_later() {
+  retry_timer_ = timers_.add(Clock::now() + retry_delay_, [this] {
+    retry_timer_.reset();
+    if (link_) return;
+    try {
+      start_link();
+    } catch (const Error&) {
+      retry_later();  // no descriptors left, for example: those who wait for the daemon wait on
+    }
+  });
+  retry_delay_ = std::min(retry_delay_ * 2, options_.retry_most);
+}
+
+Error Connection::Impl::attempt_error() const {
+  return last_timed_out_ ? explain_timeout(uri_) : explain_failure(uri_);
+}
+
+// Requests
+
+Connection::Impl::RequestPtr Connection::Impl::take(RequestId id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return nullptr;
+  auto request = std::move(found->second);
+  requests_.erase(found);
+  if (request->timer) timers_.cancel(*request->timer);
+  return request;
+}
+
+void Connection::Impl::fail(RequestId id, const Error& error) {
+  if (auto request = take(id)) failures_.push_back({std::move(request), error});
+}
+
+void Connection::Impl::time_out(RequestId id, Milliseconds timeout) {
+  const auto& request = requests_.at(id);
+  if (request->sent) {
+    tags_.cancel(request->message.matchtag);
+    by_tag_.erase(request->message.matchtag);
+  }
+  const auto seconds = std::chrono::duration<double>(timeout).count();
+  fail(id, Error(ETIMEDOUT,
+                 fmt::format("{}: no answer from {} within {:g} s", request->message.topic, uri_, seconds)));
+}
+
+}  // namespace resourced::client

@@ -1,0 +1,124 @@
+// The inside of a connection: the requests that wait to be sent or answered, and the link that they go by.
+// See connection.hpp for what callers may rely on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "client/connection.hpp"
+#include "client/link.hpp"
+#include "client/timers.hpp"
+#include "client/wakeup.hpp"
+#include "core/error.hpp"
+#include "proto/matchtag_pool.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::client {
+
+class Connection::Impl {
+ public:
+  Impl(std::string uri, const ConnectionOptions& options);
+
+  [[nodiscard]] const std::string& uri() const noexcept { return uri_; }
+  [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
+  [[nodiscard]] bool connected() const noexcept { return connected_; }
+  [[nodiscard]] int fd() const noexcept { return wakeup_.fd(); }
+
+  void connect();
+  RequestId send(proto::Message request, Handler handler, const SendOptions& options);
+  void cancel(RequestId id);
+  void forget(RequestId id);
+  void notify(proto::Message message);
+  TimerId after(Milliseconds delay, std::function<void()> f);
+  void cancel_timer(TimerId id);
+
+  void process();
+  void wait(Milliseconds longest);
+  bool run_until(std::optional<Clock::time_point> end);
+  void stop() noexcept { stopped_ = true; }
+  void close();
+
+  /// Throws Error EDEADLK that names the function if a handler is running.
+  void refuse_inside_handler(const char* function) const;
+
+ private:
+  struct Request {
+    proto::Message message;
+    Handler handler;
+    bool wait_for_daemon = false;
+    std::optional<TimerId> timer;
+    /// Not yet sent: no matchtag.
+    bool sent = false;
+  };
+  using RequestPtr = std::shared_ptr<Request>;
+
+  /// Something that waits to leave: a request, or a message that gets no response.
+  struct Outgoing {
+    RequestId id = 0;
+    proto::Message message;
+  };
+
+  struct Failure {
+    RequestPtr request;
+    Error error;
+  };
+
+  /// Does one thing that is due; false if there is none.
+  bool step();
+  bool deliver_failure();
+  void dispatch(proto::Message message);
+  void on_event(Link::Event event);
+  /// Sends the first of what waits; false if nothing does or there is no room.
+  bool flush_one();
+  void flush();
+  [[nodiscard]] bool may_flush() const noexcept;
+
+  void start_link();
+  void attempt_failed(bool timed_out);
+  void link_lost();
+  void drop_link();
+  void retry_later();
+  [[nodiscard]] Error attempt_error() const;
+
+  RequestPtr take(RequestId id);
+  void fail(RequestId id, const Error& error);
+  void time_out(RequestId id, Milliseconds timeout);
+  /// Sets the alarm for what is next. Must follow whatever touched the link, the timers or the failures.
+  void rearm();
+
+  std::string uri_;
+  ConnectionOptions options_;
+  Wakeup wakeup_;
+  Link::ContextPtr context_;
+  std::unique_ptr<Link> link_;
+  Timers timers_;
+
+  std::unordered_map<RequestId, RequestPtr> requests_;
+  std::unordered_map<std::uint32_t, RequestId> by_tag_;
+  proto::MatchtagPool tags_;
+  std::deque<Outgoing> outgoing_;
+  std::deque<Failure> failures_;
+  RequestId last_id_ = 0;
+  /// Services that have served a stream: those to say good-bye to.
+  std::set<std::string, std::less<>> services_;
+
+  std::optional<TimerId> connect_timer_;
+  std::optional<TimerId> retry_timer_;
+  Milliseconds retry_delay_;
+  std::size_t failed_attempts_ = 0;
+  bool last_timed_out_ = false;
+  bool connected_ = false;
+  bool losing_ = false;
+  bool processing_ = false;
+  bool stopped_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace resourced::client

@@ -1,0 +1,172 @@
+// The ZeroMQ sockets of a link, see link.hpp.
+#include "client/link.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <zmq.hpp>
+
+#include "core/error.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+/// The longest message that is accepted: an R of a million nodes with their graph fits.
+constexpr std::int64_t max_message_size = std::int64_t{1} << 30;
+/// A response has a delimiter, a topic, a payload and PROTO. More parts than this are not one.
+constexpr std::size_t max_parts = 16;
+/// ZeroMQ tells that an attempt failed only by planning the next one, which is put off for ever here.
+constexpr int never = 3600 * 1000;
+constexpr const char* monitor_address = "inproc://monitor";
+
+constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                          ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+
+int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::rep>(time.count(), never)); }
+
+}  // namespace
+
+class Link::Context : public zmq::context_t {
+  using zmq::context_t::context_t;
+};
+
+void Link::ContextDeleter::operator()(Context* context) const noexcept { delete context; }
+
+Link::ContextPtr Link::make_context() { return ContextPtr(new Context()); }
+
+class Link::Impl {
+ public:
+  Impl(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
+      : wakeup_(wakeup),
+        socket_(context, zmq::socket_type::dealer),
+        monitor_(context, zmq::socket_type::pair) {
+    try {
+      socket_.set(zmq::sockopt::immediate, true);
+      socket_.set(zmq::sockopt::linger, 0);
+      socket_.set(zmq::sockopt::ipv6, true);
+      socket_.set(zmq::sockopt::reconnect_ivl, never);
+      socket_.set(zmq::sockopt::handshake_ivl, to_int(options.connect_timeout));
+      socket_.set(zmq::sockopt::heartbeat_ivl, to_int(options.heartbeat_interval));
+      socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
+      socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
+      socket_.set(zmq::sockopt::maxmsgsize, max_message_size);
+      monitor_.set(zmq::sockopt::linger, 0);
+      if (zmq_socket_monitor(socket_.handle(), monitor_address, monitored) != 0) throw zmq::error_t();
+      monitor_.connect(monitor_address);
+      socket_.connect(uri);
+    } catch (const zmq::error_t& error) {
+      throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
+    }
+    wakeup_.add(socket_.get(zmq::sockopt::fd));
+    wakeup_.add(monitor_.get(zmq::sockopt::fd));
+  }
+
+  ~Impl() {
+    wakeup_.remove(monitor_.get(zmq::sockopt::fd));
+    wakeup_.remove(socket_.get(zmq::sockopt::fd));
+    // The monitor's end in the socket would otherwise be in the way of the next link's address.
+    zmq_socket_monitor(socket_.handle(), nullptr, 0);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  bool send(const proto::Message& message) {
+    const auto proto = proto::encode_proto(message);
+    const auto parts = proto::to_parts(message, proto);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const bool more = i + 1 < parts.size();
+      const auto flags =
+          zmq::send_flags::dontwait | (more ? zmq::send_flags::sndmore : zmq::send_flags::none);
+      // Only the first part can find no room. Where the connection ends between two parts, the message is
+      // lost with the link.
+      if (!socket_.send(zmq::buffer(parts[i]), flags)) return false;
+    }
+    return true;
+  }
+
+  std::optional<proto::Message> receive() {
+    while (receive_parts()) {
+      if (parts_.size() > max_parts) continue;
+      std::vector<std::string_view> views;
+      views.reserve(parts_.size());
+      for (const auto& part : parts_) views.push_back(part.to_string_view());
+      try {
+        auto message = proto::from_parts(views);
+        if (message.type == proto::MessageType::response) return message;
+      } catch (const Error&) {
+        continue;  // not a message of this protocol: there is no request that it could belong to
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Event> next_event() {
+    for (;;) {
+      zmq::message_t description;
+      if (!monitor_.recv(description, zmq::recv_flags::dontwait)) return std::nullopt;
+      zmq::message_t address;
+      (void)monitor_.recv(address, zmq::recv_flags::dontwait);
+      std::uint16_t what = 0;
+      std::memcpy(&what, description.data(), sizeof(what));
+      if (over_) continue;
+      if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+        connected_ = true;
+        return Event::connected;
+      }
+      over_ = true;
+      return connected_ ? Event::lost : Event::failed;
+    }
+  }
+
+  bool ready(bool to_send) {
+    const int wanted = ZMQ_POLLIN | (to_send ? ZMQ_POLLOUT : 0);
+    const bool socket_ready = (socket_.get(zmq::sockopt::events) & wanted) != 0;
+    const bool monitor_ready = (monitor_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+    return socket_ready || monitor_ready;
+  }
+
+  void set_linger(Milliseconds time) { socket_.set(zmq::sockopt::linger, to_int(time)); }
+
+ private:
+  /// Fills parts_ with one message, keeping no more parts than show that there are too many.
+  bool receive_parts() {
+    parts_.clear();
+    zmq::message_t part;
+    if (!socket_.recv(part, zmq::recv_flags::dontwait)) return false;
+    for (;;) {
+      const bool more = part.more();
+      if (parts_.size() <= max_parts) parts_.push_back(std::move(part));
+      if (!more) return true;
+      part.rebuild();
+      (void)socket_.recv(part, zmq::recv_flags::dontwait);
+    }
+  }
+
+  Wakeup& wakeup_;
+  zmq::socket_t socket_;
+  zmq::socket_t monitor_;
+  std::vector<zmq::message_t> parts_;
+  bool connected_ = false;
+  bool over_ = false;
+};
+
+Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
+    : impl_(std::make_unique<Impl>(context, uri, options, wakeup)) {}
+Link::~Link() = default;
+
+bool Link::send(const proto::Message& message) { return impl_->send(message); }
+std::optional<proto::Message> Link::receive() { return impl_->receive(); }
+std::optional<Link::Event> Link::next_event() { return impl_->next_event(); }
+bool Link::ready(bool to_send) { return impl_->ready(to_send); }
+void Link::set_linger(Milliseconds time) { impl_->set_linger(time); }
+
+}  // namespace resourced::client

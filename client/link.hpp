@@ -1,0 +1,54 @@
+// One attempt to reach the daemon and the connection that comes of it: a DEALER socket that is never used for
+// a second one, so that no message of one connection can be taken for one of the next, and the monitor that
+// says what becomes of it (ZMQ_IMMEDIATE: nothing is queued for a connection that does not exist).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/connection.hpp"
+#include "client/wakeup.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::client {
+
+class Link {
+ public:
+  /// What may happen to a link. After failed or lost nothing else does.
+  enum class Event { connected, failed, lost };
+
+  /// The ZeroMQ context that links are made in, with its input/output thread. Ends when it is destroyed,
+  /// which waits for messages on their way out as long as their link's linger time allows.
+  class Context;
+  struct ContextDeleter {
+    void operator()(Context* context) const noexcept;
+  };
+  using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
+  [[nodiscard]] static ContextPtr make_context();
+
+  /// Starts to connect. `wakeup` gets to watch the sockets. Throws Error for a URI that ZeroMQ refuses.
+  Link(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// False if there is no room now; a later try may do.
+  [[nodiscard]] bool send(const proto::Message& message);
+  /// The next message, if one is there. What does not parse is dropped.
+  [[nodiscard]] std::optional<proto::Message> receive();
+  /// The next event, if there is one. Messages that came before it are there by then.
+  [[nodiscard]] std::optional<Event> next_event();
+  /// True if receive() or next_event() has something, or, if asked for, send() has room. Must be asked last,
+  /// after anything else here, before the descriptors are waited for.
+  [[nodiscard]] bool ready(bool to_send);
+
+  /// How long what was sent may take to leave after the link is destroyed. Zero unless set.
+  void set_linger(Milliseconds time);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace resourced::client

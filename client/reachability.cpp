@@ -1,0 +1,90 @@
+// A plain connection attempt to find an errno, see reachability.hpp.
+#include "client/reachability.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/uri.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+constexpr int patience_ms = 250;
+
+Error unreachable(const std::string& uri, int errnum, std::string_view why) {
+  return {errnum, fmt::format("cannot reach the daemon at {}: {}", uri, why)};
+}
+
+/// 0, or the errno of the attempt.
+int try_connect(int family, const sockaddr* address, socklen_t size) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return errno;
+  int errnum = connect(fd, address, size) == 0 ? 0 : errno;
+  if (errnum == EINPROGRESS) {
+    pollfd waiting{fd, POLLOUT, 0};
+    errnum = ETIMEDOUT;
+    if (poll(&waiting, 1, patience_ms) == 1) {
+      socklen_t length = sizeof(errnum);
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &length);
+    }
+  }
+  close(fd);
+  return errnum;
+}
+
+int try_path(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return ENAMETOOLONG;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+/// Nothing if the host could not be looked up, which `why` then explains.
+std::optional<int> try_host(const proto::Endpoint& endpoint, std::string& why) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failure =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  if (failure != 0) {
+    why = fmt::format("{}: {}", endpoint.host, gai_strerror(failure));
+    return std::nullopt;
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, &freeaddrinfo);
+  return try_connect(list->ai_family, list->ai_addr, list->ai_addrlen);
+}
+
+}  // namespace
+
+Error explain_failure(const std::string& uri) {
+  const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::connect);
+  int errnum = 0;
+  if (endpoint.scheme == proto::Scheme::tcp) {
+    std::string why;
+    const auto result = try_host(endpoint, why);
+    if (!result) return unreachable(uri, EHOSTUNREACH, why);
+    errnum = *result;
+  } else {
+    errnum = try_path(endpoint.path);
+  }
+  if (errnum != 0) return unreachable(uri, errnum, std::strerror(errnum));
+  return unreachable(uri, ECONNREFUSED, "what listens there ended the connection");
+}
+
+Error explain_timeout(const std::string& uri) { return unreachable(uri, ETIMEDOUT, "no answer"); }
+
+}  // namespace resourced::client

@@ -1,0 +1,59 @@
+// Functions to be called at a time, soonest first; in the order of their making where the times are equal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "client/wakeup.hpp"
+
+namespace resourced::client {
+
+class Timers {
+ public:
+  using Id = std::uint64_t;
+
+  Id add(Clock::time_point time, std::function<void()> f) {
+    const Id id = ++last_;
+    queue_.emplace(Key{time, id}, std::move(f));
+    times_.emplace(id, time);
+    return id;
+  }
+
+  void cancel(Id id) {
+    const auto found = times_.find(id);
+    if (found == times_.end()) return;
+    queue_.erase(Key{found->second, id});
+    times_.erase(found);
+  }
+
+  void clear() noexcept {
+    queue_.clear();
+    times_.clear();
+  }
+
+  [[nodiscard]] std::optional<Clock::time_point> next() const {
+    if (queue_.empty()) return std::nullopt;
+    return queue_.begin()->first.first;
+  }
+
+  /// Takes out the function of the first timer if its time has come.
+  [[nodiscard]] std::function<void()> take_due(Clock::time_point now) {
+    if (queue_.empty() || queue_.begin()->first.first > now) return {};
+    auto node = queue_.extract(queue_.begin());
+    times_.erase(node.key().second);
+    return std::move(node.mapped());
+  }
+
+ private:
+  using Key = std::pair<Clock::time_point, Id>;
+  std::map<Key, std::function<void()>> queue_;
+  std::unordered_map<Id, Clock::time_point> times_;
+  Id last_ = 0;
+};
+
+}  // namespace resourced::client
