@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/request/json_path.hpp"
 #include "core/rset/property_name.hpp"
+#include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {
@@ -22,18 +23,6 @@ using Json = nlohmann::json;
 IdSet ranks_with(const ResourceSet& inventory, std::string_view property) {
   const auto found = inventory.properties().find(property);
   return found == inventory.properties().end() ? IdSet{} : found->second;
-}
-
-IdSet ranks_on(const ResourceSet& inventory, const Hostlist& hosts) {
-  std::vector<IdSet::Id> found;
-  hosts.for_each([&](std::string_view host) {
-    if (const std::optional<IdSet::Id> rank = inventory.rank_of(host)) found.push_back(*rank);
-  });
-  // In ascending order each goes to the end of the set.
-  std::ranges::sort(found);
-  IdSet ranks;
-  for (const IdSet::Id rank : found) ranks.insert(rank);
-  return ranks;
 }
 
 }  // namespace
@@ -169,7 +158,7 @@ IdSet Constraint::match(const Operation& operation, const ResourceSet& inventory
       }
       break;
     case Operator::hostlist:
-      matching = ranks_on(inventory, operation.hosts);
+      matching = known_ranks_of_hosts(operation.hosts, inventory);
       break;
     case Operator::ranks:
       matching = operation.ranks & inventory.ranks();
