@@ -1,0 +1,61 @@
+// What most end-to-end tests start with: a daemon in a directory of its own, and ways to talk to it.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "harness/ctl.hpp"
+#include "harness/daemon.hpp"
+#include "harness/raw_client.hpp"
+
+namespace resourced::e2e {
+
+/// Linux errno numbers as they stand on the wire, written out because RFC 6 has numbers and not names.
+namespace wire_errno {
+inline constexpr std::uint32_t perm = 1;
+inline constexpr std::uint32_t noent = 2;
+inline constexpr std::uint32_t busy = 16;
+inline constexpr std::uint32_t exist = 17;
+inline constexpr std::uint32_t inval = 22;
+inline constexpr std::uint32_t nosys = 38;
+inline constexpr std::uint32_t nodata = 61;
+inline constexpr std::uint32_t proto = 71;
+inline constexpr std::uint32_t canceled = 125;
+}  // namespace wire_errno
+
+struct Cluster {
+  explicit Cluster(DaemonOptions options = {}) : daemon(dir, std::move(options)) {}
+  /// On eight_nodes, after these lines of configuration.
+  explicit Cluster(std::string_view config) : Cluster(DaemonOptions{.config = std::string(config)}) {}
+
+  /// Drains or undrains as an operator does, and requires that it works.
+  void drain(const std::string& targets, const std::string& reason = "test");
+  void undrain(const std::string& targets);
+  [[nodiscard]] nlohmann::json status();
+
+  TempDir dir;
+  Daemon daemon;
+  Ctl ctl{daemon.uri()};
+  RawClient operator_client{daemon.uri()};
+};
+
+/// The ids of an idset in canonical form, by the letter of RFC 22 and without regard to speed.
+[[nodiscard]] std::set<unsigned> ids(std::string_view idset);
+
+/// What a scheduler knows by replaying the responses of one acquire (rule 3 of acquisition), each of which is
+/// held to rules 1 and 2 on the way. Violations are test failures.
+class SchedulerView {
+ public:
+  void apply(const nlohmann::json& response);
+
+  [[nodiscard]] const std::set<unsigned>& targets() const { return targets_; }
+  [[nodiscard]] const std::set<unsigned>& up() const { return up_; }
+
+ private:
+  bool first_ = true;
+  std::set<unsigned> targets_;
+  std::set<unsigned> up_;
+};
+
+}  // namespace resourced::e2e

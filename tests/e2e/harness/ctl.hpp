@@ -1,0 +1,29 @@
+// resourcectl as its users meet it: a command line in, an exit status and two texts out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/process.hpp"
+
+namespace resourced::e2e {
+
+class Ctl {
+ public:
+  explicit Ctl(std::string uri) : uri_(std::move(uri)) {}
+
+  /// Runs `resourcectl --uri URI ARGUMENTS...` to its end.
+  [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const;
+  /// Its standard output; throws what it said when it did not end with 0.
+  [[nodiscard]] std::string output(const std::vector<std::string>& arguments) const;
+  /// As output(), where only the success counts.
+  void done(const std::vector<std::string>& arguments) const;
+  /// Starts it and leaves it running: for commands that stream.
+  [[nodiscard]] std::unique_ptr<Process> start(const std::vector<std::string>& arguments) const;
+
+ private:
+  std::string uri_;
+};
+
+}  // namespace resourced::e2e

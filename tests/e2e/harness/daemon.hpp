@@ -1,0 +1,64 @@
+// The real daemon as a child process, in a directory of the test's own: its configuration, its state and its
+// endpoints are there, so that it can be killed and started again on what it left.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/notify_socket.hpp"
+#include "harness/process.hpp"
+#include "harness/temp_dir.hpp"
+
+namespace resourced::e2e {
+
+/// Eight hosts test0 to test7 with four cores each, as ranks 0-7.
+inline constexpr std::string_view eight_nodes = R"([[resource.config]]
+hosts = "test[0-7]"
+cores = "0-3"
+)";
+
+struct DaemonOptions {
+  /// The text of its configuration file.
+  std::string config{eight_nodes};
+  /// Where it listens; an ipc endpoint in the test's directory if empty.
+  std::vector<std::string> listen = {};
+  /// Other options of its command line.
+  std::vector<std::string> more = {};
+};
+
+class Daemon {
+ public:
+  /// Starts it and waits until it says that it is ready. Throws what it logged when it does not come up.
+  explicit Daemon(const TempDir& dir, DaemonOptions options = {});
+
+  /// The endpoint of the test, ZeroMQ. With several it is the first; a tcp port is the one that was bound.
+  [[nodiscard]] const std::string& uri() const { return endpoints_.at(0); }
+  /// What it printed as `listening on URI`, in order.
+  [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
+  [[nodiscard]] Process& process() { return *process_; }
+  [[nodiscard]] std::string log() const { return read_file(dir_ / "log"); }
+  [[nodiscard]] std::filesystem::path config_file() const { return dir_ / "resourced.toml"; }
+
+  /// kill -9.
+  void kill() { process_->kill(); }
+  /// SIGTERM; the exit status.
+  int terminate();
+  /// On the same configuration file, state and endpoints; after kill() or terminate().
+  void start();
+  /// Puts another text in the place of the configuration file. SIGHUP is the caller's.
+  void configure(std::string_view text) const { dir_.write("resourced.toml", text); }
+
+ private:
+  const TempDir& dir_;
+  DaemonOptions options_;
+  NotifySocket notify_;
+  std::unique_ptr<Process> process_;
+  std::vector<std::string> endpoints_;
+};
+
+/// The command line `resourced --config FILE ...` of the build under test.
+[[nodiscard]] std::vector<std::string> resourced_command(const std::vector<std::string>& arguments);
+
+}  // namespace resourced::e2e

@@ -1,0 +1,74 @@
+// A child process: started with pipes, read line by line, ended by its own id and no other.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "harness/deadline.hpp"
+
+namespace resourced::e2e {
+
+struct ProcessOptions {
+  /// Added to the environment of the test.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  /// Where standard error goes, appended; a pipe if empty. A process that lives long and logs wants a file,
+  /// as nobody empties its pipe.
+  std::filesystem::path error_file = {};
+};
+
+/// What a process that has ended left behind.
+struct Outcome {
+  /// The exit status, or 128 and the signal that ended it.
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+class Process {
+ public:
+  /// `command` is the program's path and its arguments. The child dies with the test that started it.
+  explicit Process(const std::vector<std::string>& command, const ProcessOptions& options = {});
+  /// Kills the process if it is still there.
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+  /// The next line of standard output without its newline; nothing at its end. Throws Timeout.
+  std::optional<std::string> read_line(const Deadline& deadline = Deadline());
+  /// As above, where a line must come: throws std::runtime_error at the end of the output.
+  std::string expect_line(const Deadline& deadline = Deadline());
+
+  void signal(int number) const;
+  /// Waits for the end. The status as in Outcome. Throws Timeout.
+  int wait(const Deadline& deadline = Deadline());
+  /// SIGKILL, and waits until it is gone.
+  void kill();
+  /// Everything that is still to be read, and the status.
+  Outcome finish(const Deadline& deadline = Deadline());
+
+ private:
+  struct Pipe {
+    int fd = -1;
+    std::string read;
+  };
+
+  /// Reads once from whichever pipe has something. False when `wanted` is at its end.
+  bool read_some(const Pipe& wanted, const Deadline& deadline);
+  static void read_into(Pipe& pipe);
+
+  std::string name_;
+  pid_t pid_ = -1;
+  int pidfd_ = -1;
+  Pipe out_;
+  Pipe err_;
+  std::optional<int> status_;
+};
+
+}  // namespace resourced::e2e

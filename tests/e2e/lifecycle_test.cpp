@@ -1,0 +1,148 @@
+// The daemon as a program: how it starts, where it listens, how it ends, and what it says of a bad
+// configuration.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+Outcome resourced(const std::vector<std::string>& arguments) {
+  return Process(resourced_command(arguments)).finish();
+}
+
+bool one_line(const std::string& text) {
+  return !text.empty() && text.back() == '\n' && std::count(text.begin(), text.end(), '\n') == 1;
+}
+
+TEST_SUITE_BEGIN("lifecycle");
+
+TEST_CASE("SIGTERM and SIGINT end it in order: streams get ECANCELED, the exit status is 0") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    CAPTURE(signal);
+    Cluster cluster;
+    RawClient scheduler(cluster.daemon.uri());
+    const std::uint32_t stream = scheduler.acquire();
+    CHECK(scheduler.receive(stream).errnum == 0);
+    RawClient observer(cluster.daemon.uri());
+    const auto journal = observer.send("resource.journal", json::object(), wire::flag_streaming);
+    while (!observer.receive(journal).json()["events"].empty()) {
+    }
+
+    cluster.daemon.process().signal(signal);
+    const RawResponse end = scheduler.receive(stream);
+    CHECK(end.errnum == wire_errno::canceled);
+    CHECK(end.text() == "the resource module was unloaded");
+    CHECK(observer.receive(journal).errnum != 0);
+    CHECK(cluster.daemon.process().wait() == 0);
+
+    cluster.daemon.start();
+    CHECK(cluster.status()["online"] == "0-7");
+  }
+}
+
+TEST_CASE("it listens on several endpoints and says where, the bound tcp port too") {
+  TempDir dir;
+  Daemon daemon(dir, {.listen = {"ipc://" + (dir / "bus").string(), "tcp://127.0.0.1:*"}});
+  REQUIRE(daemon.endpoints().size() == 2);
+  CHECK(daemon.endpoints()[0] == "ipc://" + (dir / "bus").string());
+  const std::string tcp = daemon.endpoints()[1];
+  REQUIRE(tcp.starts_with("tcp://127.0.0.1:"));
+  CHECK(std::stoi(tcp.substr(tcp.rfind(':') + 1)) > 0);
+
+  RawClient near(daemon.endpoints()[0]);
+  RawClient far(tcp);
+  CHECK(near.call("resource.drain", {{"targets", "2"}}).errnum == 0);
+  CHECK(far.call("resource.status").json()["drain"].contains("2"));
+  CHECK(Ctl(tcp).output({"status", "-n", "-s", "drained", "-o", "{nodelist}"}) == "test2\n");
+}
+
+TEST_CASE("a second daemon on the same state is refused") {
+  Cluster cluster;
+  const Outcome second =
+      resourced({"--config", cluster.daemon.config_file(), "--state", cluster.dir / "state", "--listen",
+                 "ipc://" + (cluster.dir / "other").string()});
+  CHECK(second.status == 1);
+  CHECK_FALSE(second.err.empty());
+  CHECK(cluster.status()["online"] == "0-7");
+}
+
+TEST_CASE("it starts on what a killed daemon left behind: sockets, locks and all") {
+  Cluster cluster;
+  for (int round = 0; round < 3; ++round) {
+    cluster.daemon.kill();
+    cluster.daemon.start();
+    CHECK(cluster.status()["online"] == "0-7");
+  }
+}
+
+TEST_CASE("--check reads the configuration and says what it found") {
+  TempDir dir;
+  const Outcome good = resourced({"--check", "--config", dir.write("good.toml", eight_nodes)});
+  CHECK(good.status == 0);
+  CHECK(good.out.find('8') != std::string::npos);
+  CHECK(good.err.empty());
+
+  struct Case {
+    const char* what;
+    std::string text;
+    const char* names;
+  };
+  const std::vector<Case> cases{
+      {"not TOML", "[[resource.config]\n", "bad.toml:1"},
+      {"an unknown key", std::string(eight_nodes) + "sockets = 2\n", "sockets"},
+      {"a wrong type", "[[resource.config]]\nhosts = 5\n", "hosts"},
+      {"a bad hostlist", "[[resource.config]]\nhosts = \"test[3-1]\"\ncores = \"0\"\n", "hosts"},
+      {"a host without cores", "[[resource.config]]\nhosts = \"test1\"\n", "test1"},
+      {"an unknown excluded host", "[resource]\nexclude = \"nosuch\"\n" + std::string(eight_nodes), "nosuch"},
+      {"overlapping partitions",
+       std::string(eight_nodes) + "[[acquire.partition]]\nname = \"a\"\ntargets = \"0-4\"\n"
+                                  "[[acquire.partition]]\nname = \"b\"\ntargets = \"4-7\"\n",
+       "b"},
+      {"a bad endpoint", std::string(eight_nodes) + "[bus]\nlisten = [\"udp://x\"]\n", "udp://x"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const Outcome bad = resourced({"--check", "--config", dir.write("bad.toml", c.text)});
+    CAPTURE(bad.err);
+    CHECK(bad.status == 1);
+    CHECK(bad.out.empty());
+    CHECK(bad.err.starts_with("resourced: "));
+    CHECK(one_line(bad.err));
+    CHECK(bad.err.find(c.names) != std::string::npos);
+  }
+  CHECK(resourced({"--check", "--config", dir / "nosuch.toml"}).status == 1);
+}
+
+TEST_CASE("wrong usage is 2, help and version are 0") {
+  CHECK(resourced({"--nosuch"}).status == 2);
+  CHECK(resourced({"--config"}).status == 2);
+  CHECK(resourced({"--log-level", "loud"}).status != 0);
+  const Outcome help = resourced({"--help"});
+  CHECK(help.status == 0);
+  CHECK(help.out.find("--listen") != std::string::npos);
+  const Outcome version = resourced({"--version"});
+  CHECK(version.status == 0);
+  CHECK(version.out.find(RESOURCED_VERSION) != std::string::npos);
+}
+
+TEST_CASE("resourcectl says in one line that no daemon is there") {
+  TempDir dir;
+  const Outcome outcome = Ctl("ipc://" + (dir / "bus").string()).run({"status"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.starts_with("resourcectl: "));
+  CHECK(one_line(outcome.err));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,224 @@
+// What operators ask for, and the very words in which they are refused.
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+const std::string two_excluded = std::string("[resource]\nexclude = \"6-7\"\n") + std::string(eight_nodes);
+
+/// RANK -> reason of everything that is drained.
+json drained(const json& status) {
+  json result = json::object();
+  for (const auto& [targets, why] : status["drain"].items()) {
+    for (const unsigned id : ids(targets)) result[std::to_string(id)] = why["reason"];
+  }
+  return result;
+}
+
+struct Step {
+  const char* topic;
+  json payload;
+  std::uint32_t errnum = 0;
+  /// The error text; empty where only the number is fixed.
+  const char* text = "";
+  /// Must stand in the text.
+  const char* names = "";
+};
+
+TEST_SUITE_BEGIN("operator");
+
+TEST_CASE("drain and undrain, step by step") {
+  constexpr const char* drain = "resource.drain";
+  constexpr const char* undrain = "resource.undrain";
+  const std::vector<Step> steps{
+      {drain, {{"targets", "1"}, {"reason", "disk"}}},
+      {drain, {{"targets", "1"}, {"reason", "x"}}, wire_errno::exist, "rank 1 already drained"},
+      {drain, {{"targets", "1-3"}, {"reason", "x"}}, wire_errno::exist, "rank 1 already drained"},
+      {drain, {{"targets", "test[2-3]"}, {"reason", "disk"}}},
+      {drain, {{"targets", "0-4"}}, wire_errno::exist, "ranks 1-3 already drained"},
+      {drain, {{"targets", "6"}}, wire_errno::inval, "rank 6 excluded"},
+      {drain, {{"targets", "4,6-7"}}, wire_errno::inval, "ranks 6-7 excluded"},
+      {drain, {{"targets", "3,6"}}, wire_errno::exist, "ranks 3,6 already drained or excluded"},
+      {drain, {{"targets", ""}}, wire_errno::inval, "idset is empty"},
+      {drain, {{"targets", "8"}}, wire_errno::inval, "idset is out of range"},
+      {drain, {{"targets", "4-4000000000"}}, wire_errno::inval, "idset is out of range"},
+      {drain, {{"targets", "test4,nosuch1"}}, wire_errno::inval, "", "nosuch1"},
+      {drain, {{"targets", "test[4-"}}, wire_errno::inval},
+      {drain, {{"targets", "4"}, {"mode", "sideways"}}, wire_errno::inval, "", "sideways"},
+      {drain, {{"reason", "no targets"}}, wire_errno::proto},
+      {drain, {{"targets", "4"}}},
+      {drain, {{"targets", "4"}, {"reason", "a reason at last"}}},
+      {undrain, {{"targets", "5"}}, wire_errno::exist, "rank 5 not drained"},
+      {undrain, {{"targets", "0,4-5"}}, wire_errno::exist, "ranks 0,5 not drained"},
+      {undrain, {{"targets", ""}}, wire_errno::inval, "idset is empty"},
+      {undrain, {{"targets", "9"}}, wire_errno::inval, "idset is out of range"},
+      {undrain, {{"targets", "nosuch2"}}, wire_errno::inval, "", "nosuch2"},
+      {undrain, {{"targets", "4"}, {"mode", "sideways"}}, wire_errno::inval, "", "sideways"},
+      {undrain, json::object(), wire_errno::proto},
+      {undrain, {{"targets", "test2"}}},
+      {undrain, {{"targets", "0,3"}, {"mode", "update"}}},
+      {undrain, {{"targets", "0,3"}, {"mode", "overwrite"}}},
+      {undrain, {{"targets", "0,3"}, {"mode", "force-overwrite"}}},
+  };
+  Cluster cluster(two_excluded);
+  for (const Step& step : steps) {
+    CAPTURE(step.topic);
+    CAPTURE(step.payload.dump());
+    const json before = cluster.status()["drain"];
+    const RawResponse response = cluster.operator_client.call(step.topic, step.payload);
+    CHECK(response.topic == step.topic);
+    CHECK_FALSE(response.streaming());
+    CHECK(response.errnum == step.errnum);
+    if (*step.text != '\0') CHECK(response.text() == step.text);
+    if (step.errnum != 0) {
+      CHECK(response.text().find(step.names) != std::string::npos);
+      CHECK(cluster.status()["drain"] == before);
+    }
+  }
+  CHECK(drained(cluster.status()) == json{{"1", "disk"}, {"4", "a reason at last"}});
+}
+
+// That force-overwrite takes a new timestamp is for tests that hold the clock.
+TEST_CASE("modes decide what becomes of a reason") {
+  Cluster cluster;
+  cluster.drain("2", "first");
+  const json before = cluster.status()["drain"]["2"];
+  const auto again = [&](const char* mode, const char* reason) {
+    const json payload{{"targets", "2"}, {"reason", reason}, {"mode", mode}};
+    CHECK(cluster.operator_client.call("resource.drain", payload).errnum == 0);
+    return cluster.status()["drain"]["2"];
+  };
+  CHECK(again("update", "second") == before);
+  const json overwritten = again("overwrite", "third");
+  CHECK(overwritten["reason"] == "third");
+  CHECK(overwritten["timestamp"] == before["timestamp"]);
+  const json forced = again("force-overwrite", "fourth");
+  CHECK(forced["reason"] == "fourth");
+  CHECK(forced["timestamp"] >= before["timestamp"]);
+}
+
+TEST_CASE("status says what operators know of every target") {
+  Cluster cluster(two_excluded);
+  cluster.drain("1-3", "disk");
+  cluster.operator_client.call("resource.drain", {{"targets", "5"}});
+  const json status = cluster.status();
+
+  CHECK(status.size() == 6);
+  CHECK(status["R"]["execution"]["nodelist"] == json::parse(R"(["test[0-7]"])"));
+  CHECK_FALSE(status["R"].contains("scheduling"));
+  CHECK(status["online"] == "0-7");
+  CHECK(status["offline"] == "");
+  CHECK(status["exclude"] == "6-7");
+  CHECK(status["torpid"] == "");
+  REQUIRE(status["drain"].size() == 2);
+  CHECK(status["drain"]["1-3"]["reason"] == "disk");
+  CHECK(status["drain"]["1-3"]["timestamp"].is_number());
+  CHECK(status["drain"]["5"]["reason"] == "");
+}
+
+TEST_CASE("sched-status is the scheduler's view") {
+  const json empty = json::parse(
+      R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})");
+  Cluster cluster(two_excluded);
+  json view = cluster.operator_client.call("resource.sched-status").json();
+  CHECK(view.size() == 3);
+  CHECK(view["all"]["execution"]["nodelist"] == json::parse(R"(["test[0-5]"])"));
+  CHECK(view["allocated"] == empty);
+  CHECK(view["down"] == empty);
+
+  cluster.drain("2,4");
+  view = cluster.operator_client.call("resource.sched-status").json();
+  CHECK(view["down"]["execution"]["R_lite"] ==
+        json::parse(R"([{"rank": "2,4", "children": {"core": "0-3"}}])"));
+  CHECK(view["down"]["execution"]["nodelist"] == json::parse(R"(["test[2,4]"])"));
+}
+
+TEST_CASE("resource.get and config.get") {
+  Cluster cluster;
+  const json got = cluster.operator_client.call("resource.get").json();
+  CHECK(got["method"] == "configuration");
+  CHECK(got["R"]["execution"]["nodelist"] == json::parse(R"(["test[0-7]"])"));
+  const json config = cluster.operator_client.call("config.get").json();
+  CHECK(config["resource"]["config"][0]["hosts"] == "test[0-7]");
+}
+
+TEST_CASE("the journal: history, the sentinel, and then events as they come") {
+  Cluster cluster;
+  cluster.drain("1", "disk");
+  RawClient client(cluster.daemon.uri());
+  const auto stream = client.send("resource.journal", json::object(), wire::flag_streaming);
+  bool defined = false;
+  bool drained_before = false;
+  while (true) {
+    const json batch = client.receive(stream).json();
+    if (batch["events"].empty()) break;
+    for (const json& event : batch["events"]) {
+      CHECK(event["timestamp"] > 0);
+      if (event["name"] == "resource-define") {
+        defined = true;
+        CHECK(batch["R"]["version"] == 1);
+      }
+      if (event["name"] == "drain") {
+        drained_before = true;
+        CHECK(event["context"]["idset"] == "1");
+        CHECK(event["context"]["nodelist"] == "test1");
+        CHECK(event["context"]["reason"] == "disk");
+      }
+    }
+  }
+  CHECK(defined);
+  CHECK(drained_before);
+
+  cluster.undrain("1");
+  const json live = client.receive(stream).json();
+  REQUIRE(live["events"].size() == 1);
+  CHECK(live["events"][0]["name"] == "undrain");
+  CHECK(live["events"][0]["context"]["idset"] == "1");
+
+  client.send("resource.journal-cancel", {{"matchtag", stream}}, wire::flag_noresponse);
+  const RawResponse end = client.receive(stream);
+  CHECK((end.errnum == wire_errno::canceled || end.errnum == wire_errno::nodata));
+  CHECK(client.call("resource.journal").errnum == wire_errno::proto);
+}
+
+TEST_CASE("a reload takes effect as a whole, or not at all") {
+  Cluster cluster;
+  RawClient scheduler(cluster.daemon.uri());
+  const std::uint32_t stream = scheduler.acquire();
+  scheduler.receive(stream);
+
+  cluster.daemon.configure(std::string("[resource]\nexclude = \"3\"\n") + std::string(eight_nodes));
+  cluster.ctl.done({"reload"});
+  CHECK(scheduler.receive(stream).json() == json{{"down", "3"}});
+  CHECK(cluster.status()["exclude"] == "3");
+
+  for (const char* bad :
+       {"[resource]\nexclude = \"4\"\n[[resource.config]]\nhosts = \"test[0-9]\"\ncores = \"0-3\"\n",
+        "[resource]\nexclude = \"4\"\nhosts = \n"}) {
+    CAPTURE(bad);
+    cluster.daemon.configure(bad);
+    const Outcome refused = cluster.ctl.run({"reload"});
+    CHECK(refused.status == 1);
+    CHECK(refused.err.starts_with("resourcectl: "));
+    CHECK(cluster.status()["exclude"] == "3");
+  }
+  CHECK(scheduler.settle().empty());
+
+  // SIGHUP does the same as `resourcectl reload`.
+  cluster.daemon.configure(eight_nodes);
+  cluster.daemon.process().signal(SIGHUP);
+  CHECK(scheduler.receive(stream).json() == json{{"up", "3"}});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
