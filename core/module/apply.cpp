@@ -1,0 +1,118 @@
+// Folding events into the state. Nothing here can fail: what an event says was checked when it was decided.
+#include <variant>
+
+#include "core/module/module.hpp"
+
+namespace resourced {
+namespace {
+
+// What is in `now` beyond `before`, name by name.
+ResourceSet::Properties gained(const ResourceSet::Properties& before, const ResourceSet::Properties& now) {
+  ResourceSet::Properties result;
+  for (const auto& [name, ranks] : now) {
+    const auto old = before.find(name);
+    IdSet fresh = old == before.end() ? ranks : ranks - old->second;
+    if (!fresh.empty()) result.emplace(name, std::move(fresh));
+  }
+  return result;
+}
+
+}  // namespace
+
+Outcome Module::apply(const Event& event) {
+  Outcome outcome;
+  std::visit([&](const auto& body) { apply_to(body, event.timestamp, outcome); }, event.body);
+  ++state_version_;
+  return outcome;
+}
+
+void Module::settle(const IdSet& touched, Delta& delta) {
+  const IdSet now = (touched & inventory_.ranks() & online_) - exclude_ - drains_.ranks() - torpid_;
+  const IdSet before = touched & available_;
+  const IdSet up = now - before;
+  const IdSet down = before - now;
+  available_ |= up;
+  available_ -= down;
+  delta.up |= up;
+  delta.down |= down;
+}
+
+void Module::apply_to(const RestartEvent& event, double /*timestamp*/, Outcome& outcome) {
+  online_ = event.online;
+  settle(inventory_.ranks(), outcome.delta);
+}
+
+void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& outcome) {
+  outcome.delta.property_add = gained(inventory_.properties(), event.inventory->properties());
+  outcome.delta.property_remove = gained(event.inventory->properties(), inventory_.properties());
+  if (event.inventory->expiration() != inventory_.expiration()) {
+    outcome.delta.expiration = event.inventory->expiration();
+  }
+  const IdSet touched = inventory_.ranks() | event.inventory->ranks();
+  inventory_ = *event.inventory;
+  exclude_ = event.exclude;
+  configured_properties_ = event.configured_properties;
+  configured_expiration_ = event.configured_expiration;
+  method_ = event.method;
+  defined_ = true;
+  ++inventory_version_;
+  settle(touched, outcome.delta);
+}
+
+void Module::apply_to(const UpdateEvent& event, double /*timestamp*/, Outcome& outcome) {
+  for (const auto& [name, ranks] : event.property_add) inventory_.add_property(name, ranks);
+  for (const auto& [name, ranks] : event.property_remove) inventory_.remove_property(name, ranks);
+  outcome.delta.property_add = event.property_add;
+  outcome.delta.property_remove = event.property_remove;
+  if (event.expiration) {
+    inventory_.set_expiration(*event.expiration);
+    outcome.delta.expiration = event.expiration;
+  }
+  if (!event.shrink.empty()) shrink(event.shrink, outcome);
+  ++inventory_version_;
+}
+
+void Module::shrink(const IdSet& ranks, Outcome& outcome) {
+  outcome.undrained = drains_.undrain(ranks);
+  outcome.removed = ranks;
+  outcome.delta.shrink = ranks - exclude_;
+  outcome.delta.down = outcome.delta.shrink;
+  inventory_.remove_ranks(ranks);
+  exclude_ -= ranks;
+  online_ -= ranks;
+  torpid_ -= ranks;
+  available_ -= ranks;
+}
+
+void Module::apply_to(const DrainEvent& event, double timestamp, Outcome& outcome) {
+  outcome.drained = drains_.drain(event.ranks, timestamp, event.reason, event.overwrite);
+  settle(event.ranks, outcome.delta);
+}
+
+void Module::apply_to(const UndrainEvent& event, double /*timestamp*/, Outcome& outcome) {
+  outcome.undrained = drains_.undrain(event.ranks);
+  settle(event.ranks, outcome.delta);
+}
+
+void Module::apply_to(const OnlineEvent& event, double /*timestamp*/, Outcome& outcome) {
+  online_ |= event.ranks;
+  settle(event.ranks, outcome.delta);
+}
+
+void Module::apply_to(const OfflineEvent& event, double /*timestamp*/, Outcome& outcome) {
+  online_ -= event.ranks;
+  torpid_ -= event.ranks;
+  settle(event.ranks, outcome.delta);
+}
+
+void Module::apply_to(const TorpidEvent& event, double /*timestamp*/, Outcome& outcome) {
+  torpid_ |= event.ranks;
+  settle(event.ranks, outcome.delta);
+}
+
+void Module::apply_to(const LivelyEvent& event, double /*timestamp*/, Outcome& outcome) {
+  torpid_ -= event.ranks;
+  settle(event.ranks, outcome.delta);
+}
+
+}  // namespace resourced

@@ -1,0 +1,95 @@
+// What operators, configuration and monitoring ask of the resource module. Targets are text (an idset or a
+// hostlist) because only the module knows which ranks and hosts there are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/module/event.hpp"
+
+namespace resourced {
+
+/// How drain and undrain treat targets that are in the asked state already.
+enum class DrainMode { none, update, overwrite, force_overwrite };
+
+struct DrainCommand {
+  std::string targets;
+  std::optional<std::string> reason;
+  DrainMode mode = DrainMode::none;
+};
+
+struct UndrainCommand {
+  std::string targets;
+  std::optional<std::string> reason;
+  DrainMode mode = DrainMode::none;
+};
+
+struct PropertyCommand {
+  enum class Op { add, remove };
+  Op op = Op::add;
+  std::string name;
+  std::string targets;
+};
+
+struct ExpirationCommand {
+  /// Seconds since the Unix epoch; 0 takes the expiration away.
+  double expiration = 0;
+};
+
+struct ShrinkCommand {
+  std::string targets;
+};
+
+/// A recorded drain, as the store keeps it across restarts. The host decides where it belongs.
+struct RecordedDrain {
+  IdSet::Id rank = 0;
+  std::string host;
+  double timestamp = 0;
+  std::optional<std::string> reason;
+};
+
+/// A property that differs from the configuration: added at run time, or taken away.
+struct RecordedProperty {
+  std::string name;
+  std::string host;
+  bool present = true;
+};
+
+/// What the store remembers beyond the configuration.
+struct RecordedState {
+  std::vector<RecordedDrain> drains;
+  std::vector<RecordedProperty> properties;
+  /// Hosts that left the instance for good.
+  std::vector<std::string> shrunk;
+  /// An expiration set at run time. It holds as long as the configured one is what it was then.
+  struct Expiration {
+    double value = 0;
+    double configured = 0;
+  };
+  std::optional<Expiration> expiration;
+};
+
+/// A new configuration in the place of the present one, same hosts and resources.
+struct ReloadCommand {
+  IdSet exclude;
+  ResourceSet::Properties property_add;
+  ResourceSet::Properties property_remove;
+};
+
+using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
+                             ReloadCommand>;
+
+/// How the module starts: the inventory becomes known, and what was recorded before is taken up again.
+struct StartCommand {
+  DefineMethod method = DefineMethod::configuration;
+  std::shared_ptr<const ResourceSet> inventory;
+  IdSet exclude;
+  /// Targets known to be online.
+  IdSet online;
+  RecordedState recorded;
+};
+
+}  // namespace resourced

@@ -1,0 +1,169 @@
+// What follows from a command, in the words that operators know (docs: drain and undrain of Flux).
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/module/module.hpp"
+#include "core/rset/property_name.hpp"
+#include "core/rset/targets.hpp"
+
+namespace resourced {
+namespace {
+
+std::string rank_phrase(const IdSet& ranks) {
+  return fmt::format("{} {}", ranks.count() == 1 ? "rank" : "ranks", ranks.encode());
+}
+
+Overwrite overwrite_of(DrainMode mode) {
+  switch (mode) {
+    case DrainMode::overwrite:
+      return Overwrite::reason;
+    case DrainMode::force_overwrite:
+      return Overwrite::reason_and_timestamp;
+    case DrainMode::none:
+    case DrainMode::update:
+      break;
+  }
+  return Overwrite::nothing;
+}
+
+// Refuses a drain as a whole where any target stands in its way.
+void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& drained) {
+  const IdSet both = excluded | drained;
+  if (both.empty()) return;
+  if (!excluded.empty() && !drained.empty()) {
+    throw Error(EEXIST, fmt::format("{} already drained or excluded", rank_phrase(both & targets)));
+  }
+  if (!excluded.empty()) throw Error(EINVAL, fmt::format("{} excluded", rank_phrase(excluded)));
+  throw Error(EEXIST, fmt::format("{} already drained", rank_phrase(drained)));
+}
+
+}  // namespace
+
+std::vector<Event> Module::decide(const Command& command, double now) const {
+  if (!defined_) throw Error(EAGAIN, "the inventory is not known yet");
+  return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
+}
+
+std::vector<Event> Module::decide_on(const DrainCommand& command, double now) const {
+  const IdSet targets = parse_targets(command.targets, inventory_);
+  const IdSet in_the_way = command.mode == DrainMode::none ? targets & drains_.with_reason() : IdSet{};
+  check_drainable(targets, targets & exclude_, in_the_way);
+
+  // Targets whose entry would stay as it is are left out of the event.
+  IdSet changing = targets;
+  const Overwrite overwrite = overwrite_of(command.mode);
+  if (overwrite == Overwrite::nothing) {
+    changing -= command.reason ? drains_.with_reason() : drains_.ranks();
+  }
+  if (changing.empty()) return {};
+  Hostlist hosts = inventory_.hosts(changing);
+  return {{now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}}};
+}
+
+std::vector<Event> Module::decide_on(const UndrainCommand& command, double now) const {
+  const IdSet targets = parse_targets(command.targets, inventory_);
+  if (command.mode == DrainMode::none) {
+    if (const IdSet idle = targets - drains_.ranks(); !idle.empty()) {
+      throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
+    }
+  }
+  IdSet changing = targets & drains_.ranks();
+  if (changing.empty()) return {};
+  Hostlist hosts = inventory_.hosts(changing);
+  return {{now, UndrainEvent{std::move(changing), std::move(hosts), command.reason}}};
+}
+
+std::vector<Event> Module::decide_on(const PropertyCommand& command, double now) const {
+  if (const std::string defect = property_name_defect(command.name); !defect.empty()) {
+    throw Error(EINVAL, defect);
+  }
+  IdSet targets = parse_targets(command.targets, inventory_);
+  const auto present = inventory_.properties().find(command.name);
+  const bool known = present != inventory_.properties().end();
+  UpdateEvent update;
+  if (command.op == PropertyCommand::Op::add) {
+    if (known) targets -= present->second;
+    if (!targets.empty()) update.property_add.emplace(command.name, targets);
+  } else {
+    if (!known) throw Error(ENOENT, fmt::format("no target has the property {}", command.name));
+    targets &= present->second;
+    if (!targets.empty()) update.property_remove.emplace(command.name, targets);
+  }
+  if (targets.empty()) return {};
+  return {{now, std::move(update)}};
+}
+
+std::vector<Event> Module::decide_on(const ExpirationCommand& command, double now) const {
+  const double time = command.expiration;
+  if (!std::isfinite(time) || time < 0) throw Error(EINVAL, "expiration must be a time, or 0 for none");
+  const double start = inventory_.starttime();
+  if (time != 0 && start != 0 && time <= start) {
+    throw Error(EINVAL, fmt::format("expiration {} is not after starttime {}", time, start));
+  }
+  if (time == inventory_.expiration()) return {};
+  UpdateEvent update;
+  update.expiration = time;
+  return {{now, std::move(update)}};
+}
+
+std::vector<Event> Module::decide_on(const ShrinkCommand& command, double now) const {
+  UpdateEvent update;
+  update.shrink = parse_targets(command.targets, inventory_);
+  update.shrink_nodelist = inventory_.hosts(update.shrink);
+  return {{now, std::move(update)}};
+}
+
+std::vector<Event> Module::decide_on(const ReloadCommand& command, double now) const {
+  const IdSet exclude = command.exclude & inventory_.ranks();
+  ResourceSet inventory = inventory_;
+  ResourceSet::Properties configured = configured_properties_;
+  for (const auto& [name, ranks] : command.property_add) {
+    const IdSet here = ranks & inventory_.ranks();
+    if (here.empty()) continue;
+    inventory.add_property(name, here);
+    configured[name] |= here;
+  }
+  for (const auto& [name, ranks] : command.property_remove) {
+    inventory.remove_property(name, ranks & inventory_.ranks());
+    if (const auto found = configured.find(name); found != configured.end()) {
+      found->second -= ranks;
+      if (found->second.empty()) configured.erase(found);
+    }
+  }
+  if (exclude == exclude_ && inventory.properties() == inventory_.properties() &&
+      configured == configured_properties_) {
+    return {};
+  }
+  // Excluded before undrained, so that no scheduler sees such a target come up in between.
+  std::vector<Event> events{
+      {now, DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)),
+                        exclude, std::move(configured), configured_expiration_}}};
+  if (IdSet undrain = exclude & drains_.ranks(); !undrain.empty()) {
+    Hostlist hosts = inventory_.hosts(undrain);
+    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
+  }
+  return events;
+}
+
+std::vector<PropertyState> Module::property_states(const std::string& name, const IdSet& ranks) const {
+  const auto of = [&](const ResourceSet::Properties& properties) {
+    const auto found = properties.find(name);
+    return found == properties.end() ? IdSet{} : found->second & ranks;
+  };
+  const IdSet now = of(inventory_.properties());
+  const IdSet configured = of(configured_properties_);
+  using Difference = PropertyState::Difference;
+  std::vector<PropertyState> states;
+  const auto add = [&](IdSet some, Difference difference) {
+    if (!some.empty()) states.push_back({name, std::move(some), difference});
+  };
+  add((now & configured) | (ranks - now - configured), Difference::same);
+  add(now - configured, Difference::added);
+  add(configured - now, Difference::removed);
+  return states;
+}
+
+}  // namespace resourced

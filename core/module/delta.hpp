@@ -1,0 +1,31 @@
+// What changes for a scheduler (RFC 28, later acquire responses), and how changes add up to one net change.
+#pragma once
+
+#include <optional>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+struct Delta {
+  /// Targets that become available and unavailable: disjoint, transitions only.
+  IdSet up;
+  IdSet down;
+  /// Targets that left for good; they also stand in `down`.
+  IdSet shrink;
+  ResourceSet::Properties property_add;
+  ResourceSet::Properties property_remove;
+  std::optional<double> expiration;
+
+  [[nodiscard]] bool empty() const noexcept;
+
+  /// Adds what came after, so that the sum says only what differs from before both: a target that went down
+  /// and up again is in neither set, a property added and removed again in neither map.
+  void merge(const Delta& later);
+
+  /// The part that concerns these targets. The expiration concerns every one of them.
+  [[nodiscard]] Delta restricted(const IdSet& targets) const;
+};
+
+}  // namespace resourced

@@ -1,0 +1,59 @@
+#include "core/module/drain_table.hpp"
+
+namespace resourced {
+
+const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
+  const auto found = key_of_.find(rank);
+  return found == key_of_.end() ? nullptr : found->second;
+}
+
+void DrainTable::put(IdSet::Id rank, const Key& key) {
+  const auto group = groups_.try_emplace(key).first;
+  group->second.insert(rank);
+  key_of_[rank] = &group->first;
+}
+
+void DrainTable::take(IdSet::Id rank) {
+  const auto found = key_of_.find(rank);
+  const auto group = groups_.find(*found->second);
+  group->second.erase(rank);
+  if (group->second.empty()) groups_.erase(group);
+  key_of_.erase(found);
+}
+
+std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, double timestamp,
+                                          const std::optional<std::string>& reason, Overwrite overwrite) {
+  std::map<Key, IdSet> changed;
+  ranks.for_each([&](IdSet::Id rank) {
+    Key key{timestamp, reason};
+    if (const Key* present = find(rank)) {
+      if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present->timestamp;
+      if (overwrite == Overwrite::nothing && present->reason) key.reason = present->reason;
+      if (key == *present) return;
+      take(rank);
+    }
+    put(rank, key);
+    changed[key].insert(rank);
+  });
+  std::vector<DrainGroup> result;
+  for (auto& [key, targets] : changed) {
+    ranks_ |= targets;
+    if (key.reason) {
+      with_reason_ |= targets;
+    } else {
+      with_reason_ -= targets;
+    }
+    result.push_back({std::move(targets), key.timestamp, key.reason});
+  }
+  return result;
+}
+
+IdSet DrainTable::undrain(const IdSet& ranks) {
+  IdSet gone = ranks & ranks_;
+  gone.for_each([&](IdSet::Id rank) { take(rank); });
+  ranks_ -= gone;
+  with_reason_ -= gone;
+  return gone;
+}
+
+}  // namespace resourced

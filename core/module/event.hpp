@@ -1,0 +1,84 @@
+// What can happen to the resources (RFC 44), as closed types: names exist only in the codec
+// (proto/event_json). An event is the outcome of a decision; applying it cannot fail.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+/// The instance has started. `nodelist` holds the hosts of `ranks`, in rank order.
+struct RestartEvent {
+  IdSet ranks;
+  IdSet online;
+  Hostlist nodelist;
+};
+
+enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kvs };
+
+/// The inventory is known, or known anew. The R travels beside the event (RFC 44 journal), not in its
+/// context.
+struct DefineEvent {
+  DefineMethod method = DefineMethod::configuration;
+  std::shared_ptr<const ResourceSet> inventory;
+  IdSet exclude;
+  /// Properties and expiration as configured, before what was changed at run time.
+  ResourceSet::Properties configured_properties;
+  double configured_expiration = 0;
+};
+
+/// The inventory has changed in place. Every key says only what is different from before.
+struct UpdateEvent {
+  std::optional<double> expiration;
+  ResourceSet::Properties property_add;
+  ResourceSet::Properties property_remove;
+  /// Targets that left for good, and their hosts (this project's extension).
+  IdSet shrink;
+  Hostlist shrink_nodelist;
+};
+
+/// What a drain does to a target that is drained already (RFC 44, `overwrite`).
+enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
+
+struct DrainEvent {
+  IdSet ranks;
+  Hostlist nodelist;
+  std::optional<std::string> reason;
+  Overwrite overwrite = Overwrite::nothing;
+};
+
+struct UndrainEvent {
+  IdSet ranks;
+  Hostlist nodelist;
+  std::optional<std::string> reason;
+};
+
+struct OnlineEvent {
+  IdSet ranks;
+};
+struct OfflineEvent {
+  IdSet ranks;
+};
+struct TorpidEvent {
+  IdSet ranks;
+};
+struct LivelyEvent {
+  IdSet ranks;
+};
+
+using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
+                               OfflineEvent, TorpidEvent, LivelyEvent>;
+
+struct Event {
+  /// Seconds since the Unix epoch, > 0.
+  double timestamp = 0;
+  EventBody body;
+};
+
+}  // namespace resourced
