@@ -1,0 +1,113 @@
+#include "proto/event_json.hpp"
+
+#include <variant>
+
+#include "proto/json_text.hpp"
+
+namespace resourced::proto {
+namespace {
+
+// One overload a type of event: its name, and its context as the members of an object.
+struct Name {
+  std::string_view operator()(const RestartEvent&) const noexcept { return "restart"; }
+  std::string_view operator()(const DefineEvent&) const noexcept { return "resource-define"; }
+  std::string_view operator()(const UpdateEvent&) const noexcept { return "resource-update"; }
+  std::string_view operator()(const DrainEvent&) const noexcept { return "drain"; }
+  std::string_view operator()(const UndrainEvent&) const noexcept { return "undrain"; }
+  std::string_view operator()(const OnlineEvent&) const noexcept { return "online"; }
+  std::string_view operator()(const OfflineEvent&) const noexcept { return "offline"; }
+  std::string_view operator()(const TorpidEvent&) const noexcept { return "torpid"; }
+  std::string_view operator()(const LivelyEvent&) const noexcept { return "lively"; }
+};
+
+class Context {
+ public:
+  explicit Context(std::string& out) : out_(out) {}
+
+  void operator()(const RestartEvent& event) {
+    idset("ranks", event.ranks);
+    idset("online", event.online);
+    text("nodelist", event.nodelist.encode());
+  }
+  void operator()(const DefineEvent& event) { text("method", method_name(event.method)); }
+  void operator()(const UpdateEvent& event) {
+    if (event.expiration) {
+      append_key(out_, "expiration");
+      append_number(out_, *event.expiration);
+    }
+    properties("property-add", event.property_add);
+    properties("property-remove", event.property_remove);
+    if (!event.shrink.empty()) {
+      idset("shrink", event.shrink);
+      text("nodelist", event.shrink_nodelist.encode());
+    }
+  }
+  void operator()(const DrainEvent& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
+    if (event.reason) text("reason", *event.reason);
+    append_key(out_, "overwrite");
+    append_number(out_, static_cast<int>(event.overwrite));
+  }
+  void operator()(const UndrainEvent& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
+    if (event.reason) text("reason", *event.reason);
+  }
+  void operator()(const OnlineEvent& event) { idset("idset", event.ranks); }
+  void operator()(const OfflineEvent& event) { idset("idset", event.ranks); }
+  void operator()(const TorpidEvent& event) { idset("idset", event.ranks); }
+  void operator()(const LivelyEvent& event) { idset("idset", event.ranks); }
+
+ private:
+  void idset(std::string_view key, const IdSet& ids) {
+    append_key(out_, key);
+    append_idset(out_, ids);
+  }
+  void text(std::string_view key, std::string_view value) {
+    append_key(out_, key);
+    append_string(out_, value);
+  }
+  void properties(std::string_view key, const ResourceSet::Properties& properties) {
+    if (properties.empty()) return;
+    append_key(out_, key);
+    append_properties(out_, properties);
+  }
+
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string_view method_name(DefineMethod method) noexcept {
+  switch (method) {
+    case DefineMethod::configuration:
+      return "configuration";
+    case DefineMethod::dynamic_discovery:
+      return "dynamic-discovery";
+    case DefineMethod::reload:
+      return "reload";
+    case DefineMethod::job_info:
+      return "job-info";
+    case DefineMethod::kvs:
+      return "kvs";
+  }
+  return "";
+}
+
+std::string_view event_name(const EventBody& body) noexcept { return std::visit(Name{}, body); }
+
+std::string encode_event(const Event& event) {
+  std::string out = "{";
+  append_key(out, "timestamp");
+  append_number(out, event.timestamp);
+  append_key(out, "name");
+  append_string(out, event_name(event.body));
+  append_key(out, "context");
+  out += '{';
+  std::visit(Context{out}, event.body);
+  out += "}}";
+  return out;
+}
+
+}  // namespace resourced::proto

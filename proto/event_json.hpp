@@ -1,0 +1,21 @@
+// Resource events as RFC 18 event log entries with the contexts of RFC 44: the only place where events have
+// names. An UpdateEvent may carry `shrink`, `property-add` and `property-remove` beside `expiration`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/module/event.hpp"
+
+namespace resourced::proto {
+
+/// `drain`, `resource-define`, ...
+[[nodiscard]] std::string_view event_name(const EventBody& body) noexcept;
+
+/// `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
+[[nodiscard]] std::string_view method_name(DefineMethod method) noexcept;
+
+/// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
+[[nodiscard]] std::string encode_event(const Event& event);
+
+}  // namespace resourced::proto

@@ -1,0 +1,45 @@
+#include "proto/json_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace resourced::proto {
+
+void append_string(std::string& out, std::string_view text) {
+  const bool plain =
+      std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  if (plain) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  out += nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void append_key(std::string& out, std::string_view key) {
+  if (!out.empty() && out.back() != '{') out += ',';
+  append_string(out, key);
+  out += ':';
+}
+
+void append_idset(std::string& out, const IdSet& ids) {
+  out += '"';
+  ids.encode_to(out);
+  out += '"';
+}
+
+void append_number(std::string& out, double number) { fmt::format_to(std::back_inserter(out), "{}", number); }
+
+void append_properties(std::string& out, const ResourceSet::Properties& properties) {
+  out += '{';
+  for (const auto& [name, ranks] : properties) {
+    append_key(out, name);
+    append_idset(out, ranks);
+  }
+  out += '}';
+}
+
+}  // namespace resourced::proto

@@ -1,0 +1,37 @@
+// The payloads of the resource service, to and from core types: requests are checked key by key, answers are
+// written as JSON text. Keys and errors: RFC 28, and drain, undrain and status as operators know them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/command.hpp"
+#include "core/module/delta.hpp"
+#include "core/module/module.hpp"
+
+namespace resourced::proto {
+
+// Each throws Error EPROTO for a missing key or a wrong type, and EINVAL for a value that is not allowed.
+[[nodiscard]] DrainCommand parse_drain(const nlohmann::json& payload);
+[[nodiscard]] UndrainCommand parse_undrain(const nlohmann::json& payload);
+[[nodiscard]] PropertyCommand parse_property(const nlohmann::json& payload);
+[[nodiscard]] ExpirationCommand parse_expiration(const nlohmann::json& payload);
+[[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
+/// The partition that an acquire asks for, `{"partition": NAME}` and nothing else.
+[[nodiscard]] std::string parse_partition(const nlohmann::json& payload);
+
+/// First response to resource.acquire; `resources` is an R as text.
+[[nodiscard]] std::string encode_acquired(std::string_view resources, const IdSet& up);
+/// Later responses to resource.acquire. The delta is not empty.
+[[nodiscard]] std::string encode_delta(const Delta& delta);
+/// resource.status.
+[[nodiscard]] std::string encode_status(const Module& module);
+/// resource.sched-status.
+[[nodiscard]] std::string encode_sched_status(const Module& module);
+/// resource.get.
+[[nodiscard]] std::string encode_inventory(const Module& module);
+
+}  // namespace resourced::proto
