@@ -1,0 +1,45 @@
+// Answers about the present state, encoded once and shared by all who ask until the state is another.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/module/module.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon {
+
+class Answers {
+ public:
+  explicit Answers(const Module& module) : module_(module) {}
+
+  [[nodiscard]] proto::Payload status();
+  [[nodiscard]] proto::Payload sched_status();
+  [[nodiscard]] proto::Payload inventory();
+  /// The first response to an acquire of these targets.
+  [[nodiscard]] proto::Payload acquired(const IdSet& targets);
+
+ private:
+  struct Cached {
+    std::uint64_t version = 0;
+    proto::Payload payload;
+  };
+  /// The R of some targets: many acquire the same ones again and again.
+  struct Resources {
+    std::uint64_t version = 0;
+    IdSet targets;
+    std::string text;
+  };
+
+  template <class Encode>
+  const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
+
+  const Module& module_;
+  Cached status_;
+  Cached sched_status_;
+  Cached inventory_;
+  std::map<std::string, Resources> resources_;
+};
+
+}  // namespace resourced::daemon

@@ -1,0 +1,20 @@
+// resourced: reads its command line, and turns errors of the start into an exit status.
+#include <cstdio>
+#include <exception>
+
+#include "daemon/server.hpp"
+
+int main(int argc, char** argv) {
+  const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);
+  if (exit_status) return *exit_status;
+  try {
+    if (options.check) {
+      resourced::daemon::check(options);
+      return 0;
+    }
+    return resourced::daemon::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "resourced: %s\n", error.what());
+    return 1;
+  }
+}

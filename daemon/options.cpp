@@ -1,0 +1,52 @@
+#include "daemon/options.hpp"
+
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+
+namespace resourced::daemon {
+
+ParsedOptions parse_options(int argc, char** argv) {
+  ParsedOptions parsed;
+  Options& options = parsed.options;
+  CLI::App app("Holds a cluster's resources and tells schedulers which they may use (Flux RFC 28).",
+               "resourced");
+  std::string level;
+  app.add_option("--config", options.config, "configuration: a TOML file, or a directory of them")
+      ->type_name("PATH");
+  app.add_option("--listen", options.listen,
+                 "endpoint to listen on, ipc://PATH or tcp://HOST:PORT; may be repeated")
+      ->type_name("URI")
+      ->take_all();
+  app.add_option("--state", options.state, "directory of the store")->type_name("DIR");
+  app.add_flag("--check", options.check,
+               "read the configuration and the inventory, print a summary, and exit");
+  app.add_option("--log-level", level, "trace, debug, info, warning, error, critical or off")
+      ->type_name("LEVEL");
+  app.set_version_flag("--version", std::string("resourced " RESOURCED_VERSION));
+  try {
+    app.parse(argc, argv);
+    if (!level.empty()) options.log_level = config::parse_log_level(level);
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);
+    parsed.exit_status = status == 0 ? 0 : 2;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "resourced: --log-level: %s\n", error.what());
+    parsed.exit_status = 2;
+  }
+  return parsed;
+}
+
+std::string default_configuration() {
+  namespace fs = std::filesystem;
+  const fs::path site = "/etc/resourced";
+  if (fs::exists(site)) return site;
+  // Beside the program first, so that a build tree and a moved installation find their own.
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside = program.parent_path().parent_path() / "share/resourced/resourced.toml";
+  if (!error && fs::exists(beside)) return beside;
+  return RESOURCED_DATADIR "/resourced.toml";
+}
+
+}  // namespace resourced::daemon

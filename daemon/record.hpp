@@ -1,0 +1,47 @@
+// What one event leaves in the store: a line of the event log, and the rows of the present that it changes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/module/module.hpp"
+#include "core/text/hostlist.hpp"
+
+namespace resourced::daemon {
+
+/// Numbers events from 1, over all starts of the daemon on one store.
+using Sequence = std::uint64_t;
+
+struct Record {
+  Sequence sequence = 0;
+  double timestamp = 0;
+  std::string_view name;
+  /// The event as one line of JSON.
+  std::string text;
+
+  /// Targets whose drain is now this; `hosts` are those of `group.ranks`, in rank order.
+  struct Drained {
+    DrainGroup group;
+    Hostlist hosts;
+  };
+  std::vector<Drained> drained;
+  IdSet undrained;
+  /// How properties stand against the configuration, with the hosts of each.
+  struct Property {
+    PropertyState state;
+    Hostlist hosts;
+  };
+  std::vector<Property> properties;
+  /// The table of properties begins anew with this record.
+  bool forget_properties = false;
+  /// Hosts that left for good.
+  Hostlist shrunk;
+  std::optional<RecordedState::Expiration> expiration;
+  /// The drain table begins anew with this record: ranks or hosts are others than before.
+  bool forget_drains = false;
+};
+
+}  // namespace resourced::daemon

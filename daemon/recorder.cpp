@@ -1,0 +1,75 @@
+#include "daemon/recorder.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "proto/event_json.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+using Difference = PropertyState::Difference;
+
+void add_properties(Record& record, const Module& module, const std::string& name, const IdSet& ranks,
+                    bool also_same) {
+  for (PropertyState& state : module.property_states(name, ranks)) {
+    if (state.difference == Difference::same && !also_same) continue;
+    Hostlist hosts = module.inventory().hosts(state.ranks);
+    record.properties.push_back({std::move(state), std::move(hosts)});
+  }
+}
+
+// After a definition every property may stand otherwise against the configuration.
+void rewrite_properties(Record& record, const Module& module) {
+  record.forget_properties = true;
+  const IdSet& all = module.inventory().ranks();
+  const auto& now = module.inventory().properties();
+  const auto& configured = module.configured_properties();
+  for (const auto& [name, ranks] : now) add_properties(record, module, name, all, false);
+  for (const auto& [name, ranks] : configured) {
+    if (!now.contains(name)) add_properties(record, module, name, all, false);
+  }
+}
+
+void record_update(Record& record, const UpdateEvent& update, const Module& module) {
+  for (const auto& [name, ranks] : update.property_add) add_properties(record, module, name, ranks, true);
+  for (const auto& [name, ranks] : update.property_remove) add_properties(record, module, name, ranks, true);
+  if (update.expiration) record.expiration = {*update.expiration, module.configured_expiration()};
+  record.shrunk = update.shrink_nodelist;
+}
+
+}  // namespace
+
+Record make_record(Sequence sequence, const Event& event, const Outcome& outcome, const Module& module) {
+  Record record;
+  record.sequence = sequence;
+  record.timestamp = event.timestamp;
+  record.name = proto::event_name(event.body);
+  record.text = proto::encode_event(event);
+  for (const DrainGroup& group : outcome.drained) {
+    record.drained.push_back({group, module.inventory().hosts(group.ranks)});
+  }
+  record.undrained = outcome.undrained;
+  if (const auto* update = std::get_if<UpdateEvent>(&event.body)) record_update(record, *update, module);
+  if (std::holds_alternative<DefineEvent>(event.body)) rewrite_properties(record, module);
+  return record;
+}
+
+void rewrite_drains(Record& record, const Module& module) {
+  record.forget_drains = true;
+  record.undrained.clear();
+  record.drained.clear();
+  for (const auto& [key, ranks] : module.drains().groups()) {
+    record.drained.push_back({{ranks, key.timestamp, key.reason}, module.inventory().hosts(ranks)});
+  }
+}
+
+bool same_drains(const std::vector<RecordedDrain>& recorded, const Module& module) {
+  const DrainTable& drains = module.drains();
+  if (recorded.size() != drains.ranks().count()) return false;
+  return std::ranges::all_of(recorded, [&](const RecordedDrain& drain) {
+    return drains.ranks().contains(drain.rank) && module.inventory().host(drain.rank) == drain.host;
+  });
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,212 @@
+#include "daemon/service.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "proto/payloads.hpp"
+#include "proto/rpc.hpp"
+#include "proto/topic.hpp"
+
+namespace resourced::daemon {
+
+using proto::Message;
+
+Service::Service(Store& store, std::function<double()> now, std::string configuration)
+    : subscribers_(clients_, requests_),
+      outbox_([this](Outgoing outgoing) { deliver(std::move(outgoing)); }),
+      engine_(store, outbox_, std::move(now)),
+      answers_(engine_.module()),
+      configuration_(proto::make_payload(std::move(configuration))) {}
+
+const Service::Topic* Service::find_topic(std::string_view name) {
+  static constexpr std::array<Topic, 14> topics{{
+      {"resource.acquire", &Service::acquire, true},
+      {"resource.acquire-cancel", &Service::acquire_cancel},
+      {"resource.acquire-mute", &Service::acquire_mute},
+      {"resource.disconnect", &Service::disconnect},
+      {"resource.drain", &Service::drain},
+      {"resource.undrain", &Service::undrain},
+      {"resource.property", &Service::property},
+      {"resource.expiration", &Service::expiration},
+      {"resource.shrink", &Service::shrink},
+      {"resource.status", &Service::status},
+      {"resource.sched-status", &Service::sched_status},
+      {"resource.get", &Service::inventory},
+      {"resource.ping", &Service::ping},
+      {"config.get", &Service::config_get},
+  }};
+  const auto* const found = std::ranges::find(topics, name, &Topic::name);
+  return found == topics.end() ? nullptr : found;
+}
+
+void Service::on_client(Transport& transport, ClientId client, const Credentials& credentials) {
+  clients_.add(transport, client, credentials);
+}
+
+void Service::on_message(ClientId client, Message message) {
+  if (message.type != proto::MessageType::request) {
+    on_malformed("not a request");
+    return;
+  }
+  try {
+    dispatch(client, message);
+  } catch (const Error& error) {
+    refuse(client, message, error);
+  }
+  flush();
+}
+
+void Service::dispatch(ClientId client, const Message& request) {
+  const Topic* topic = find_topic(request.topic);
+  if (topic == nullptr) throw Error(ENOSYS, "unknown topic: " + request.topic);
+  if (topic->streaming && !request.has(proto::flag::streaming)) {
+    throw Error(EPROTO, request.topic + ": a request that streams must say so");
+  }
+  (this->*topic->handle)(client, request);
+}
+
+void Service::on_gone(ClientId client) {
+  forget(client);
+  clients_.remove(client);
+}
+
+void Service::on_writable() { flush(); }
+
+void Service::on_malformed(const std::string& reason) {
+  if (const auto before = malformed_.admit()) {
+    spdlog::warn("dropped a message: {} ({} more since the last such line)", reason, *before);
+  }
+}
+
+void Service::on_committed(Sequence last) {
+  outbox_.committed(last);
+  flush();
+}
+
+void Service::on_store_failed(const Error& error) {
+  for (Outgoing& outgoing : outbox_.abandon()) {
+    auto* response = std::get_if<Response>(&outgoing);
+    if (response == nullptr) continue;
+    clients_.send(response->to, proto::make_error(response->message, error));
+  }
+}
+
+void Service::shut_down() {
+  for (const proto::RequestKey key : requests_.with_topic("resource.acquire")) {
+    release(key);
+    if (const auto request = requests_.take(key)) {
+      refuse(key.client, *request, Error(ECANCELED, "the resource module was unloaded"));
+    }
+  }
+}
+
+void Service::acquire(ClientId client, const Message& request) {
+  std::optional<std::string> partition;
+  if (request.has(proto::flag::payload)) {
+    partition = proto::parse_partition(proto::parse_object(request));
+  }
+  const proto::RequestKey key = requests_.add(client, request);
+  const auto holder = subscribers_.add(key);
+  try {
+    const IdSet& targets = engine_.acquisition().acquire(holder, partition, engine_.module().acquirable());
+    respond(client, request, answers_.acquired(targets));
+  } catch (const Error&) {
+    subscribers_.remove(key);
+    requests_.take(key);
+    throw;
+  }
+}
+
+void Service::acquire_cancel(ClientId client, const Message& request) {
+  const auto cancelled = requests_.take_cancelled(client, request);
+  if (!cancelled) return;
+  release({client, cancelled->matchtag});
+  refuse(client, *cancelled, Error(ECANCELED, "the request was cancelled"));
+}
+
+void Service::acquire_mute(ClientId client, const Message& request) {
+  engine_.acquisition().mute();
+  respond(client, request);
+}
+
+void Service::disconnect(ClientId client, const Message& /*request*/) { forget(client); }
+
+void Service::drain(ClientId client, const Message& request) {
+  execute(client, request, proto::parse_drain(proto::parse_object(request)));
+}
+
+void Service::undrain(ClientId client, const Message& request) {
+  execute(client, request, proto::parse_undrain(proto::parse_object(request)));
+}
+
+void Service::property(ClientId client, const Message& request) {
+  execute(client, request, proto::parse_property(proto::parse_object(request)));
+}
+
+void Service::expiration(ClientId client, const Message& request) {
+  execute(client, request, proto::parse_expiration(proto::parse_object(request)));
+}
+
+void Service::shrink(ClientId client, const Message& request) {
+  execute(client, request, proto::parse_shrink(proto::parse_object(request)));
+}
+
+void Service::status(ClientId client, const Message& request) { respond(client, request, answers_.status()); }
+
+void Service::sched_status(ClientId client, const Message& request) {
+  respond(client, request, answers_.sched_status());
+}
+
+void Service::inventory(ClientId client, const Message& request) {
+  respond(client, request, answers_.inventory());
+}
+
+void Service::ping(ClientId client, const Message& request) { respond(client, request, request.payload); }
+
+void Service::config_get(ClientId client, const Message& request) {
+  respond(client, request, configuration_);
+}
+
+void Service::execute(ClientId client, const Message& request, const Command& command) {
+  engine_.execute(command);
+  respond(client, request);
+}
+
+void Service::respond(ClientId client, const Message& request, proto::Payload payload) {
+  if (request.has(proto::flag::noresponse)) return;
+  outbox_.push(engine_.applied(), Response{client, proto::make_response(request, std::move(payload))});
+}
+
+void Service::refuse(ClientId client, const Message& request, const Error& error) {
+  if (request.has(proto::flag::noresponse)) return;
+  outbox_.push(engine_.applied(), Response{client, proto::make_error(request, error)});
+}
+
+void Service::deliver(Outgoing outgoing) {
+  if (auto* response = std::get_if<Response>(&outgoing)) {
+    if (!clients_.send(response->to, std::move(response->message))) forget(response->to);
+  } else {
+    const auto& update = std::get<Update>(outgoing);
+    subscribers_.update(update.holder, update.delta);
+  }
+}
+
+void Service::flush() {
+  for (const ClientId client : clients_.flush()) forget(client);
+  for (const ClientId client : subscribers_.flush()) on_gone(client);
+}
+
+void Service::forget(ClientId client) {
+  for (const Message& request : requests_.take_client(client)) release({client, request.matchtag});
+}
+
+void Service::release(proto::RequestKey request) {
+  if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,85 @@
+// The `resource` service: takes requests from the transports, finds what is asked for in the topic table, and
+// answers through the outbox. What a request means is in proto/payloads, what follows from it in the engine.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
+#include "daemon/answers.hpp"
+#include "daemon/clients.hpp"
+#include "daemon/engine.hpp"
+#include "daemon/log.hpp"
+#include "daemon/outbox.hpp"
+#include "daemon/subscribers.hpp"
+#include "daemon/transport.hpp"
+#include "proto/request_table.hpp"
+
+namespace resourced::daemon {
+
+class Service final : public Listener {
+ public:
+  /// `configuration` is the answer to config.get.
+  Service(Store& store, std::function<double()> now, std::string configuration);
+
+  [[nodiscard]] Engine& engine() noexcept { return engine_; }
+
+  void on_client(Transport& transport, ClientId client, const Credentials& credentials) override;
+  void on_message(ClientId client, proto::Message message) override;
+  void on_gone(ClientId client) override;
+  void on_writable() override;
+  void on_malformed(const std::string& reason) override;
+
+  /// The store has this event and all before it on disk.
+  void on_committed(Sequence last);
+  /// The store keeps nothing more: who waits for it is told so, and nothing else will be.
+  void on_store_failed(const Error& error);
+  /// Ends what is still open, in words of RFC 28.
+  void shut_down();
+
+ private:
+  struct Topic {
+    std::string_view name;
+    void (Service::*handle)(ClientId, const proto::Message&);
+    bool streaming = false;
+  };
+  static const Topic* find_topic(std::string_view name);
+
+  void dispatch(ClientId client, const proto::Message& request);
+  void acquire(ClientId client, const proto::Message& request);
+  void acquire_cancel(ClientId client, const proto::Message& request);
+  void acquire_mute(ClientId client, const proto::Message& request);
+  void disconnect(ClientId client, const proto::Message& request);
+  void drain(ClientId client, const proto::Message& request);
+  void undrain(ClientId client, const proto::Message& request);
+  void property(ClientId client, const proto::Message& request);
+  void expiration(ClientId client, const proto::Message& request);
+  void shrink(ClientId client, const proto::Message& request);
+  void status(ClientId client, const proto::Message& request);
+  void sched_status(ClientId client, const proto::Message& request);
+  void inventory(ClientId client, const proto::Message& request);
+  void ping(ClientId client, const proto::Message& request);
+  void config_get(ClientId client, const proto::Message& request);
+
+  void execute(ClientId client, const proto::Message& request, const Command& command);
+  void respond(ClientId client, const proto::Message& request, proto::Payload payload = nullptr);
+  void refuse(ClientId client, const proto::Message& request, const Error& error);
+  void deliver(Outgoing outgoing);
+  void flush();
+  void forget(ClientId client);
+  /// Lets go of what the request of a stream holds.
+  void release(proto::RequestKey request);
+
+  Clients clients_;
+  proto::RequestTable requests_;
+  Subscribers subscribers_;
+  Outbox outbox_;
+  Engine engine_;
+  Answers answers_;
+  proto::Payload configuration_;
+  RateLimit malformed_;
+};
+
+}  // namespace resourced::daemon

@@ -1,0 +1,74 @@
+#include "daemon/store_schema.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+// "RSRC" in ASCII: tells a store from any other SQLite file.
+constexpr std::int64_t application_id = 0x52535243;
+constexpr std::int64_t schema_version = 1;
+
+constexpr const char* version_1 = R"sql(
+  CREATE TABLE event (
+    sequence INTEGER PRIMARY KEY,
+    timestamp REAL NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL
+  );
+  CREATE TABLE drain (
+    rank INTEGER PRIMARY KEY,
+    host TEXT NOT NULL,
+    timestamp REAL NOT NULL,
+    reason TEXT
+  );
+  CREATE TABLE property (
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    present INTEGER NOT NULL,
+    PRIMARY KEY (name, host)
+  ) WITHOUT ROWID;
+  CREATE TABLE shrunk (host TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE expiration (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    value REAL NOT NULL,
+    configured REAL NOT NULL
+  );
+)sql";
+
+std::int64_t pragma(Database& database, const char* text) {
+  Statement statement(database, text);
+  const std::int64_t value = statement.step() ? statement.integer(0) : 0;
+  statement.reset();
+  return value;
+}
+
+bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FROM sqlite_schema") == 0; }
+
+}  // namespace
+
+void prepare_schema(Database& database) {
+  if (is_empty(database)) {
+    database.execute("BEGIN IMMEDIATE");
+    database.execute(version_1);
+    database.execute(
+        fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
+            .c_str());
+    database.execute("COMMIT");
+    return;
+  }
+  if (pragma(database, "PRAGMA application_id") != application_id) {
+    throw Error(EINVAL, fmt::format("{}: not a store of resourced; name another directory with --state",
+                                    database.path()));
+  }
+  const std::int64_t version = pragma(database, "PRAGMA user_version");
+  if (version != schema_version) {
+    throw Error(EINVAL, fmt::format("{}: schema version {} is not {}, which this resourced reads; "
+                                    "start the version that wrote it",
+                                    database.path(), version, schema_version));
+  }
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,73 @@
+// What the service needs of a transport: messages from clients that have names, and to them. The bytes of RFC
+// 3 and the sockets are the transport's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "proto/message.hpp"
+#include "proto/request_table.hpp"
+
+namespace resourced::daemon {
+
+using proto::ClientId;
+
+/// Who a client is, as far as its transport can vouch for it.
+struct Credentials {
+  std::uint32_t userid = proto::userid_unknown;
+  std::uint32_t rolemask = proto::role::none;
+};
+
+enum class SendResult {
+  sent,
+  /// The client does not read as fast as it is written to; Listener::on_writable says when to try again.
+  full,
+  /// There is no such client any more.
+  gone,
+};
+
+class Transport;
+
+/// Who listens to a transport. Calls come from the loop, never from within send() or drop().
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// A client appears before its first message.
+  virtual void on_client(Transport& transport, ClientId client, const Credentials& credentials) = 0;
+  virtual void on_message(ClientId client, proto::Message message) = 0;
+  virtual void on_gone(ClientId client) = 0;
+  /// Some client that was full may take more.
+  virtual void on_writable() = 0;
+  /// Something came in that is not a message (RFC 3). The client has lost nothing but that.
+  virtual void on_malformed(const std::string& reason) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  Transport(Transport&&) = delete;
+  Transport& operator=(Transport&&) = delete;
+
+  /// The address that clients connect to.
+  [[nodiscard]] virtual std::string endpoint() const = 0;
+  virtual SendResult send(ClientId client, const proto::Message& message) = 0;
+  /// Forgets a client: nothing more is heard from it.
+  virtual void drop(ClientId client) = 0;
+  /// Takes no more messages in; what was sent still goes out.
+  virtual void stop_reading() = 0;
+};
+
+/// Makes the ids that all transports of a daemon share.
+class ClientIds {
+ public:
+  ClientId next() noexcept { return ClientId{++last_}; }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace resourced::daemon

@@ -1,0 +1,70 @@
+#include "daemon/zmq_peers.hpp"
+
+namespace resourced::daemon {
+
+void ZmqPeers::accepted(int descriptor) {
+  Descriptor& state = descriptors_[descriptor];
+  ++state.connection;
+  state.open = true;
+  state.client.reset();
+}
+
+std::optional<ClientId> ZmqPeers::disconnected(int descriptor) {
+  const auto found = descriptors_.find(descriptor);
+  if (found == descriptors_.end() || !found->second.open) return std::nullopt;
+  found->second.open = false;
+  const auto client = found->second.client;
+  found->second.client.reset();
+  if (client) forget(*client);
+  return client;
+}
+
+ZmqPeers::Arrival ZmqPeers::arrived(std::string_view identity, int descriptor) {
+  Descriptor& state = descriptors_[descriptor];
+  Arrival arrival;
+  if (const auto found = peers_.find(std::string(identity)); found != peers_.end()) {
+    const Peer& peer = found->second;
+    if (peer.descriptor == descriptor && peer.connection == state.connection) {
+      arrival.client = peer.client;
+      return arrival;
+    }
+    // The same identity by another connection: the client has connected anew.
+    arrival.replaced = peer.client;
+    forget(peer.client);
+  } else if (state.open && state.client) {
+    // Another identity on the connection: its binding came from a message older than the connection.
+    arrival.replaced = state.client;
+    forget(*state.client);
+  }
+  arrival.client = add(identity, descriptor, state);
+  arrival.is_new = true;
+  arrival.is_gone = !state.open;
+  if (state.open) state.client = arrival.client;
+  return arrival;
+}
+
+ClientId ZmqPeers::add(std::string_view identity, int descriptor, const Descriptor& state) {
+  const ClientId client = ids_.next();
+  peers_.insert_or_assign(std::string(identity), Peer{client, descriptor, state.connection});
+  identities_.emplace(client, identity);
+  return client;
+}
+
+const std::string* ZmqPeers::identity(ClientId client) const {
+  const auto found = identities_.find(client);
+  return found == identities_.end() ? nullptr : &found->second;
+}
+
+void ZmqPeers::forget(ClientId client) {
+  const auto found = identities_.find(client);
+  if (found == identities_.end()) return;
+  const auto peer = peers_.find(found->second);
+  if (const auto state = descriptors_.find(peer->second.descriptor);
+      state != descriptors_.end() && state->second.client == client) {
+    state->second.client.reset();
+  }
+  peers_.erase(peer);
+  identities_.erase(found);
+}
+
+}  // namespace resourced::daemon
