@@ -1,0 +1,37 @@
+// What the tests of config/ share: a configuration from text, and the message of the error that loading it
+// gives.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/config.hpp"
+#include "config/inventory.hpp"
+#include "core/error.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::test {
+
+inline config::Config load_text(std::string_view text) {
+  const TempDir dir;
+  return config::load(dir.write("c.toml", text));
+}
+
+struct Failure {
+  int errnum = 0;
+  std::string text;
+};
+
+/// The error that an action throws; errnum 0 if it throws none.
+inline Failure failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.errnum(), error.what()};
+  }
+  return {};
+}
+
+}  // namespace resourced::test

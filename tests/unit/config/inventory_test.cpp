@@ -1,0 +1,155 @@
+// From [[resource.config]] or an R file to the inventory.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "config/describe.hpp"
+#include "config_fixture.hpp"
+
+using namespace resourced;
+using namespace resourced::config;
+using resourced::test::load_text;
+using resourced::test::TempDir;
+
+TEST_CASE("ranks are numbered in order of first mention, later entries add") {
+  const Inventory inventory = load_inventory(load_text(R"(
+[[resource.config]]
+hosts = "b[0-1]"
+cores = "0-3"
+[[resource.config]]
+hosts = "a0,b1,gpuonly"
+gpus = "0-1"
+properties = ["gpu"]
+[[resource.config]]
+hosts = "a0"
+cores = "0"
+[[resource.config]]
+hosts = "b0,a0"
+properties = ["mixed", "gpu"]
+)"));
+  CHECK(inventory.method == "configuration");
+  CHECK(inventory.exclude.empty());
+  CHECK(inventory.resources.to_json() == nlohmann::json::parse(R"({
+    "version": 1,
+    "execution": {
+      "R_lite": [
+        {"rank": "0", "children": {"core": "0-3"}},
+        {"rank": "1", "children": {"core": "0-3", "gpu": "0-1"}},
+        {"rank": "2", "children": {"core": "0", "gpu": "0-1"}},
+        {"rank": "3", "children": {"core": "", "gpu": "0-1"}}],
+      "nodelist": ["b[0-1],a0,gpuonly"],
+      "properties": {"gpu": "0-3", "mixed": "0,2"},
+      "starttime": 0.0, "expiration": 0.0}})"));
+}
+
+TEST_CASE("a Flux site's file of 16384 hosts") {
+  const Inventory inventory = load_inventory(load_text(R"(
+[resource]
+exclude = "test[0-1]"
+[[resource.config]]
+hosts = "test[0-16383]"
+cores = "0-95"
+gpus = "0-3"
+[[resource.config]]
+hosts = "test[0-7]"
+properties = ["debug"]
+[[resource.config]]
+hosts = "test[8-16383]"
+properties = ["batch"]
+)"));
+  const ResourceSet& resources = inventory.resources;
+  CHECK(resources.counts() == ResourceCounts{16384, 16384 * 96, 16384 * 4});
+  CHECK(resources.groups().size() == 1);
+  CHECK(resources.nodelist().encode() == "test[0-16383]");
+  CHECK(resources.properties().at("debug").encode() == "0-7");
+  CHECK(resources.properties().at("batch").encode() == "8-16383");
+  CHECK(inventory.exclude.encode() == "0-1");
+}
+
+TEST_CASE("an entry for each host gives the same as one for all") {
+  std::string single;
+  for (int i = 0; i < 1000; ++i)
+    single += fmt::format(
+        "[[resource.config]]\nhosts = \"test{}\"\ncores = \"0-7\"\nproperties = [\"p{}\"]\n", i, i % 2);
+  const ResourceSet resources = load_inventory(load_text(single)).resources;
+  CHECK(resources.counts() == ResourceCounts{1000, 8000, 0});
+  CHECK(resources.groups().size() == 1);
+  CHECK(resources.nodelist().encode() == "test[0-999]");
+  CHECK(resources.properties().at("p0").count() == 500);
+}
+
+TEST_CASE("an R file, exclusion by rank and a scheduling key of its own") {
+  const TempDir dir;
+  dir.write("R", R"({"version": 1, "execution": {"R_lite": [{"rank": "5,7", "children": {"core": "0-1"}}],
+                     "nodelist": ["x,y"], "properties": {"p": "7"}}, "scheduling": {"writer": "a"}})");
+  const std::string base = "[resource]\npath = \"R\"\nexclude = \"7\"\n";
+  SUBCASE("the R's own") {
+    const Inventory inventory = load_inventory(load(dir.write("c.toml", base)));
+    CHECK(inventory.resources.ranks().encode() == "5,7");
+    CHECK(inventory.exclude.encode() == "7");
+    REQUIRE(inventory.resources.scheduling());
+    CHECK(*inventory.resources.scheduling() == nlohmann::json{{"writer", "a"}});
+  }
+  SUBCASE("that of a file takes its place") {
+    dir.write("s.json", R"({"graph": {"nodes": [], "edges": []}, "writer": "b"})");
+    const Inventory inventory = load_inventory(load(dir.write("c.toml", base + "scheduling = \"s.json\"\n")));
+    REQUIRE(inventory.resources.scheduling());
+    CHECK(inventory.resources.scheduling()->at("writer") == "b");
+  }
+}
+
+TEST_CASE("config.get shows the resource table as it was written, and the defaults of the rest") {
+  const Config config = load_text(R"(
+[resource]
+noverify = true
+journal-max = 5
+[[resource.config]]
+hosts = "a[0-1]"
+cores = "0-3"
+properties = ["x"]
+[bus]
+heartbeat-interval = 2
+[store]
+history = inf
+)");
+  CHECK(to_json(config) == nlohmann::json::parse(R"({
+    "resource": {"noverify": true, "journal-max": 5,
+                 "config": [{"hosts": "a[0-1]", "cores": "0-3", "properties": ["x"]}]},
+    "bus": {"listen": [], "send-hwm": 1000, "receive-hwm": 1000, "heartbeat-interval": 2,
+            "heartbeat-timeout": "15s", "max-message-size": 67108864},
+    "store": {"history": "inf"},
+    "log": {"level": "info"}})"));
+}
+
+TEST_CASE("what --check prints") {
+  const TempDir dir;
+  const std::string file = dir.write("c.toml", R"(
+[resource]
+exclude = "1"
+[[resource.config]]
+hosts = "a[0-3]"
+cores = "0-3"
+[[resource.config]]
+hosts = "a[2-3]"
+gpus = "0"
+properties = ["gpu"]
+[bus]
+listen = ["ipc:///tmp/bus"]
+[store]
+directory = "/var/lib/r"
+[[acquire.partition]]
+name = "g"
+constraint = "gpu"
+)");
+  const Config config = load(file);
+  const Inventory inventory = load_inventory(config);
+  CHECK(describe(config, &inventory) == "file: " + file +
+                                            "\n"
+                                            "inventory: 4 nodes, 16 cores, 2 gpus\n"
+                                            "nodelist: a[0-3]\n"
+                                            "property gpu: 2 nodes, a[2-3]\n"
+                                            "excluded: 1 nodes, a1\n"
+                                            "partition g: constraint gpu\n"
+                                            "listen: ipc:///tmp/bus\n"
+                                            "state: /var/lib/r\n");
+}
