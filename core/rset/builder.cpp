@@ -1,8 +1,6 @@
 #include "core/rset/builder.hpp"
 
-#include <algorithm>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/group_table.hpp"
+#include "core/rset/id_collector.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/text/quote.hpp"
 
@@ -49,17 +48,14 @@ class RankNumbers {
     hosts_ = Hostlist();
     std::unordered_map<std::string, IdSet::Id> numbers;
     for (std::size_t entry = 0; entry < lists.size(); ++entry) {
-      std::vector<IdSet::Id> ranks;
+      IdCollector ranks;
       lists[entry]->for_each([&](std::string_view host) {
         const auto [at, is_new] =
             numbers.try_emplace(std::string(host), static_cast<IdSet::Id>(numbers.size()));
         if (is_new) hosts_.append(host);
-        ranks.push_back(at->second);
+        ranks.add(at->second);
       });
-      std::sort(ranks.begin(), ranks.end());
-      IdSet& block = blocks_.at(keys_[entry]);
-      block.clear();
-      for (const IdSet::Id rank : ranks) block.insert(rank);
+      blocks_.at(keys_[entry]) = ranks.take();
     }
   }
 
@@ -88,14 +84,13 @@ ResourceSet InventoryBuilder::finish() const {
   RankNumbers numbers(lists);
 
   GroupTable table;
-  std::map<std::string, std::vector<IdSet::Range>, std::less<>> holders;
+  std::map<std::string, IdCollector> holders;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     const IdSet& ranks = numbers.ranks(i);
     // Entries that give nothing take part too, so that a host that never gets anything shows up as a group.
     table.add(ranks, table.children(entry.cores, entry.gpus, nullptr), i);
-    for (const std::string& name : entry.properties)
-      ranks.for_each_range([&, &ranges = holders[name]](IdSet::Range range) { ranges.push_back(range); });
+    for (const std::string& name : entry.properties) holders[name].add(ranks);
   }
   Hostlist hosts = numbers.take_hosts();
   std::vector<ResourceGroup> groups =
@@ -107,12 +102,7 @@ ResourceSet InventoryBuilder::finish() const {
       throw Error(EINVAL, fmt::format("host {} has neither cores nor gpus", hosts.at(group.ranks.first())));
 
   ResourceSet inventory(std::move(groups), std::move(hosts));
-  for (auto& [name, ranges] : holders) {
-    std::sort(ranges.begin(), ranges.end(), [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; });
-    IdSet ranks;
-    for (const IdSet::Range range : ranges) ranks.insert(range.first, range.last);
-    inventory.add_property(name, ranks);
-  }
+  for (auto& [name, ranks] : holders) inventory.add_property(name, ranks.take());
   return inventory;
 }
 

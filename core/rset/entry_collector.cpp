@@ -1,5 +1,7 @@
 #include "core/rset/entry_collector.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -38,9 +40,9 @@ IdSet EntryCollector::ids(std::string_view place, const std::string& text) const
 }
 
 GroupTable::Children EntryCollector::children(const Entry& entry) {
-  // Sizes in front keep two different entries from ever having the same key.
-  key_.clear();
-  fmt::format_to(std::back_inserter(key_), "{},{}:", entry.core->size(), entry.gpu ? entry.gpu->size() : 0);
+  // The sizes keep two different entries from ever having the same key.
+  const std::array<std::size_t, 2> sizes{entry.core->size(), entry.gpu != nullptr ? entry.gpu->size() : 0};
+  key_.assign(reinterpret_cast<const char*>(sizes.data()), sizeof(sizes));
   key_ += *entry.core;
   if (entry.gpu != nullptr) key_ += *entry.gpu;
   if (entry.extra) key_ += entry.extra->dump(-1, ' ', false, json::error_handler_t::replace);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {
@@ -165,6 +166,7 @@ std::vector<ResourceGroup> GroupTable::finish(Repeats repeats, const Describe& d
   if (overlap != runs_.end()) runs_ = Overlay(*this, repeats, describe).cut(runs_);
 
   std::vector<ResourceGroup> groups;
+  std::vector<IdSetBuilder> ranks;
   std::vector<std::size_t> place(resources_.size(), groups.max_size());
   for (const Run& run : runs_) {
     std::size_t& group = place[run.children];
@@ -172,9 +174,11 @@ std::vector<ResourceGroup> GroupTable::finish(Repeats repeats, const Describe& d
       group = groups.size();
       const Resources& resources = resources_[run.children];
       groups.push_back({{}, resources.cores, resources.gpus, resources.extra});
+      ranks.emplace_back();
     }
-    groups[group].ranks.insert(run.first, run.last);
+    ranks[group].append(run.first, run.last);
   }
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].ranks = ranks[i].take();
   return groups;
 }
 

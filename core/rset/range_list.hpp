@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/text/idset.hpp"
+#include "core/text/idset_builder.hpp"
 
 namespace resourced {
 
@@ -28,9 +29,9 @@ class RangeList {
   }
 
   [[nodiscard]] IdSet common(const IdSet& other) const {
-    IdSet both;
-    for_each_common(other, [&](IdSet::Range range) { both.insert(range.first, range.last); });
-    return both;
+    IdSetBuilder both;
+    for_each_common(other, [&](IdSet::Range range) { both.append(range.first, range.last); });
+    return both.take();
   }
 
   [[nodiscard]] std::uint64_t count_common(const IdSet& other) const {

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
+#include "core/rset/id_collector.hpp"
+#include "core/text/idset_builder.hpp"
+
 namespace resourced {
 
 TargetTable::TargetTable(std::vector<ResourceGroup> groups, Hostlist hosts)
     : groups_(std::move(groups)), hosts_(std::move(hosts)) {
-  std::vector<IdSet::Range> ranges;
-  for (const ResourceGroup& group : groups_)
-    group.ranks.for_each_range([&](IdSet::Range range) { ranges.push_back(range); });
-  std::sort(ranges.begin(), ranges.end(), [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; });
-  for (const IdSet::Range range : ranges) ranks_.insert(range.first, range.last);
+  IdCollector ranks;
+  for (const ResourceGroup& group : groups_) ranks.add(group.ranks);
+  ranks_ = ranks.take();
 
   std::size_t position = 0;
   ranks_.for_each_range([&](IdSet::Range range) {
@@ -27,18 +28,18 @@ std::optional<std::size_t> TargetTable::position(IdSet::Id rank) const {
 }
 
 IdSet TargetTable::positions(const IdSet& ranks) const {
-  IdSet positions;
+  IdSetBuilder positions;
   ranks.for_each_range([&](IdSet::Range range) {
     auto run =
         std::partition_point(runs_.begin(), runs_.end(), [&](const Run& r) { return r.last < range.first; });
     for (; run != runs_.end() && run->first <= range.last; ++run) {
       const IdSet::Id first = std::max(run->first, range.first);
       const IdSet::Id last = std::min(run->last, range.last);
-      positions.insert(static_cast<IdSet::Id>(run->position + (first - run->first)),
+      positions.append(static_cast<IdSet::Id>(run->position + (first - run->first)),
                        static_cast<IdSet::Id>(run->position + (last - run->first)));
     }
   });
-  return positions;
+  return positions.take();
 }
 
 void TargetTable::build_index() const {

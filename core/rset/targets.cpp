@@ -1,6 +1,5 @@
 #include "core/rset/targets.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/rset/id_collector.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {
@@ -20,27 +20,20 @@ std::string shown(std::string_view host) {
   return host.size() <= max_quoted ? std::string(host) : quoted(host);
 }
 
-IdSet set_of(std::vector<IdSet::Id> ids) {
-  std::sort(ids.begin(), ids.end());
-  IdSet set;
-  for (const IdSet::Id id : ids) set.insert(id);
-  return set;
-}
-
 /// All ranks of hosts that several ranks may share.
-std::vector<IdSet::Id> shared_ranks(const Hostlist& hosts, const ResourceSet& set) {
+IdSet shared_ranks(const Hostlist& hosts, const ResourceSet& set) {
   std::unordered_set<std::string> wanted;
   hosts.for_each([&](std::string_view host) { wanted.emplace(host); });
   std::vector<bool> chosen;
   chosen.reserve(set.nodelist().size());
   set.nodelist().for_each(
       [&](std::string_view host) { chosen.push_back(wanted.contains(std::string(host))); });
-  std::vector<IdSet::Id> ranks;
+  IdCollector ranks;
   std::size_t position = 0;
   set.ranks().for_each([&](IdSet::Id rank) {
-    if (chosen[position++]) ranks.push_back(rank);
+    if (chosen[position++]) ranks.add(rank);
   });
-  return ranks;
+  return ranks.take();
 }
 
 IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknown) {
@@ -51,16 +44,16 @@ IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknow
     distinct.unique();
     if (distinct.size() < hosts.size()) return ranks_of(distinct, set, refuse_unknown);
   }
-  std::vector<IdSet::Id> ranks;
+  IdCollector ranks;
   hosts.for_each([&](std::string_view host) {
     const std::optional<IdSet::Id> rank = set.rank_of(host);
     if (rank) {
-      ranks.push_back(*rank);
+      ranks.add(*rank);
     } else if (refuse_unknown) {
       throw Error(EINVAL, fmt::format("unknown host: {}", shown(host)));
     }
   });
-  return set_of(set.hosts_repeat() ? shared_ranks(hosts, set) : std::move(ranks));
+  return set.hosts_repeat() ? shared_ranks(hosts, set) : ranks.take();
 }
 
 std::optional<IdSet> as_idset(std::string_view text) {

@@ -1,0 +1,177 @@
+#include "core/rset/operations.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/rset/id_collector.hpp"
+#include "core/rset/rank_pairs.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced {
+
+namespace {
+
+/// A set with these parts, and what rides along from the operands.
+ResourceSet assemble(std::vector<ResourceGroup> groups, Hostlist hosts,
+                     const ResourceSet::Properties& properties, const ResourceSet& from) {
+  ResourceSet set(std::move(groups), std::move(hosts));
+  for (const auto& [name, ranks] : properties) set.add_property(name, ranks);
+  set.inherit(from);
+  return set;
+}
+
+ResourceSet::Properties limited(const ResourceSet::Properties& properties, const IdSet& ranks) {
+  ResourceSet::Properties kept;
+  for (const auto& [name, holders] : properties) kept.emplace(name, holders & ranks);
+  return kept;
+}
+
+ResourceSet::Properties united(ResourceSet::Properties a, const ResourceSet::Properties& b) {
+  for (const auto& [name, ranks] : b) a[name] |= ranks;
+  return a;
+}
+
+IdSet ranks_of(const std::vector<ResourceGroup>& groups) {
+  IdCollector ranks;
+  for (const ResourceGroup& group : groups) ranks.add(group.ranks);
+  return ranks.take();
+}
+
+void check_hosts(const ResourceSet& a, const ResourceSet& b) {
+  const IdSet ranks = a.ranks() & b.ranks();
+  if (a.hosts(ranks) == b.hosts(ranks)) return;
+  ranks.for_each([&](IdSet::Id rank) {
+    if (a.host(rank) != b.host(rank))
+      throw Error(EINVAL, fmt::format("rank {} is host {} in one set and {} in another", rank, a.host(rank),
+                                      b.host(rank)));
+  });
+}
+
+/// Hosts of the ranks of both sets, in rank order.
+Hostlist merged_hosts(const ResourceSet& a, const ResourceSet& b) {
+  struct Piece {
+    IdSet::Range ranks;
+    const ResourceSet* set;
+  };
+  std::vector<Piece> pieces;
+  a.ranks().for_each_range([&](IdSet::Range range) { pieces.push_back({range, &a}); });
+  (b.ranks() - a.ranks()).for_each_range([&](IdSet::Range range) { pieces.push_back({range, &b}); });
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& x, const Piece& y) { return x.ranks.first < y.ranks.first; });
+  Hostlist hosts;
+  for (const Piece& piece : pieces) {
+    if (piece.ranks.first == piece.ranks.last) {
+      hosts.append(piece.set->host(piece.ranks.first));
+    } else {
+      hosts.append(piece.set->hosts(IdSet::range(piece.ranks.first, piece.ranks.last)));
+    }
+  }
+  return hosts;
+}
+
+}  // namespace
+
+ResourceSet append(const ResourceSet& a, const ResourceSet& b) {
+  check_hosts(a, b);
+  std::vector<ResourceGroup> groups = a.groups();
+  groups.insert(groups.end(), b.groups().begin(), b.groups().end());
+  ResourceSet set =
+      assemble(std::move(groups), merged_hosts(a, b), united(a.properties(), b.properties()), a);
+  set.inherit(b);
+  return set;
+}
+
+ResourceSet diff(const ResourceSet& a, const ResourceSet& b) {
+  check_hosts(a, b);
+  std::vector<ResourceGroup> groups;
+  for_each_pair(a, b, [&](const IdSet& ranks, const ResourceGroup* mine, const ResourceGroup* other) {
+    if (mine == nullptr) return;
+    ResourceGroup left{ranks, mine->cores, mine->gpus, mine->extra};
+    if (other != nullptr) {
+      left.cores -= other->cores;
+      left.gpus -= other->gpus;
+    }
+    if (!left.cores.empty() || !left.gpus.empty()) groups.push_back(std::move(left));
+  });
+  const IdSet ranks = ranks_of(groups);
+  return assemble(std::move(groups), a.hosts(ranks), limited(a.properties(), ranks), a);
+}
+
+ResourceSet intersect(const ResourceSet& a, const ResourceSet& b) {
+  check_hosts(a, b);
+  std::vector<ResourceGroup> groups;
+  for_each_pair(a, b, [&](const IdSet& ranks, const ResourceGroup* x, const ResourceGroup* y) {
+    if (x == nullptr || y == nullptr) return;
+    ResourceGroup both{ranks, x->cores & y->cores, x->gpus & y->gpus, x->extra ? x->extra : y->extra};
+    if (!both.cores.empty() || !both.gpus.empty()) groups.push_back(std::move(both));
+  });
+  const IdSet ranks = ranks_of(groups);
+  ResourceSet set =
+      assemble(std::move(groups), a.hosts(ranks), limited(united(a.properties(), b.properties()), ranks), a);
+  set.inherit(b);
+  return set;
+}
+
+ResourceSet include(const ResourceSet& set, std::string_view targets) {
+  return set.copy_ranks(parse_targets(targets, set));
+}
+
+ResourceSet exclude(const ResourceSet& set, std::string_view targets) {
+  return set.copy_ranks(set.ranks() - parse_targets(targets, set));
+}
+
+IdSet ranks_with_properties(const ResourceSet& set, std::string_view names) {
+  IdSet ranks = set.ranks();
+  while (true) {
+    const std::size_t comma = names.find(',');
+    std::string_view name = names.substr(0, comma);
+    const bool negated = name.starts_with('^');
+    if (negated) name.remove_prefix(1);
+    if (name.empty()) throw Error(EINVAL, "a property name is empty");
+    const auto property = set.properties().find(name);
+    const IdSet holders = property == set.properties().end() ? IdSet() : property->second;
+    if (negated) {
+      ranks -= holders;
+    } else {
+      ranks &= holders;
+    }
+    if (comma == std::string_view::npos) return ranks;
+    names.remove_prefix(comma + 1);
+  }
+}
+
+ResourceSet remap(const ResourceSet& set) {
+  std::vector<ResourceGroup> groups = set.groups();
+  for (ResourceGroup& group : groups) group.ranks = set.positions_of(group.ranks);
+  ResourceSet::Properties properties = set.properties();
+  for (auto& [name, ranks] : properties) ranks = set.positions_of(ranks);
+  ResourceSet renumbered = assemble(std::move(groups), set.nodelist(), properties, set);
+  renumbered.set_nslots(set.nslots());
+  return renumbered;
+}
+
+void set_property(ResourceSet& set, std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    set.add_property(text, set.ranks());
+    return;
+  }
+  IdSet ranks;
+  try {
+    ranks = IdSet::parse(text.substr(colon + 1));
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("property {}: {}", quoted(text.substr(0, colon)), error.what()));
+  }
+  if (ranks.empty())
+    throw Error(EINVAL, fmt::format("property {}: idset is empty", quoted(text.substr(0, colon))));
+  set.add_property(text.substr(0, colon), ranks);
+}
+
+}  // namespace resourced

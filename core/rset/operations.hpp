@@ -1,0 +1,42 @@
+// The algebra of resource sets: union, difference, intersection, selection and renumbering. What belongs to
+// no rank (scheduling, attributes, unknown keys, times) is that of the first operand; append and intersect
+// take from the second what the first does not have. nslots is the number of an allocation as it was made: it
+// is kept by what only renumbers.
+#pragma once
+
+#include <string_view>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+/// The union. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has different hosts.
+[[nodiscard]] ResourceSet append(const ResourceSet& a, const ResourceSet& b);
+
+/// What is in a and not in b, rank by rank. Ranks with nothing left are gone. Throws Error EINVAL when a rank
+/// has different hosts.
+[[nodiscard]] ResourceSet diff(const ResourceSet& a, const ResourceSet& b);
+
+/// What is in both, rank by rank; a rank has the properties that either set gives it. Throws Error EINVAL
+/// when a rank has different hosts.
+[[nodiscard]] ResourceSet intersect(const ResourceSet& a, const ResourceSet& b);
+
+/// The targets that parse_targets() reads, or all others. Throw what it throws.
+[[nodiscard]] ResourceSet include(const ResourceSet& set, std::string_view targets);
+[[nodiscard]] ResourceSet exclude(const ResourceSet& set, std::string_view targets);
+
+/// The ranks with all the properties of a comma-separated list; `^name` must not be there. Throws Error
+/// EINVAL for an empty name.
+[[nodiscard]] IdSet ranks_with_properties(const ResourceSet& set, std::string_view names);
+
+/// The ranks are renumbered from 0 in their order.
+[[nodiscard]] ResourceSet remap(const ResourceSet& set);
+
+/// The ranks are renumbered from 0 in the order of these hosts; ranks that share a host keep their order.
+/// Throws Error EINVAL that names a host that is unknown, missing, or given too often.
+[[nodiscard]] ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts);
+
+/// Adds a property from `NAME[:RANKS]`; without RANKS to every rank. Throws Error EINVAL.
+void set_property(ResourceSet& set, std::string_view text);
+
+}  // namespace resourced

@@ -1,0 +1,80 @@
+// rerank() of operations.hpp: finds for every given host the rank that it has now.
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/rset/id_collector.hpp"
+#include "core/rset/operations.hpp"
+
+namespace resourced {
+
+namespace {
+
+// Every host is looked at on its own here, so text that stands for billions of them is not worked on.
+constexpr std::size_t max_hosts = std::size_t{1} << 24;
+
+/// New rank by position in the set's nodelist.
+class NewRanks {
+ public:
+  NewRanks(const ResourceSet& set, const Hostlist& hosts) : ranks_(set.nodelist().size()) {
+    set.nodelist().for_each(
+        [&](std::string_view host) { waiting_[std::string(host)].push_back(position_++); });
+    // Popped from the back, ranks that share a host are taken in their order.
+    for (auto& [host, positions] : waiting_) std::reverse(positions.begin(), positions.end());
+    IdSet::Id rank = 0;
+    hosts.for_each([&](std::string_view host) { take(host, rank++); });
+    if (hosts.size() < ranks_.size()) fail_missing(set);
+  }
+
+  [[nodiscard]] IdSet ranks(const IdSet& positions) const {
+    IdCollector ranks;
+    positions.for_each([&](IdSet::Id position) { ranks.add(ranks_[position]); });
+    return ranks.take();
+  }
+
+ private:
+  void take(std::string_view host, IdSet::Id rank) {
+    const auto at = waiting_.find(std::string(host));
+    if (at == waiting_.end()) throw Error(EINVAL, fmt::format("unknown host: {}", host));
+    if (at->second.empty()) throw Error(EINVAL, fmt::format("host {} is given too often", host));
+    ranks_[at->second.back()] = rank;
+    at->second.pop_back();
+  }
+
+  [[noreturn]] void fail_missing(const ResourceSet& set) const {
+    const auto is_missing = [&](std::size_t position) {
+      return !waiting_.at(set.nodelist().at(position)).empty();
+    };
+    std::size_t position = 0;
+    while (!is_missing(position)) ++position;
+    throw Error(EINVAL, fmt::format("host {} is missing", set.nodelist().at(position)));
+  }
+
+  std::vector<IdSet::Id> ranks_;
+  std::unordered_map<std::string, std::vector<std::size_t>> waiting_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts) {
+  if (hosts == set.nodelist()) return remap(set);
+  if (set.nodelist().size() > max_hosts) throw Error(EINVAL, "the resource set has too many hosts to rerank");
+  const NewRanks numbers(set, hosts);
+  std::vector<ResourceGroup> groups = set.groups();
+  for (ResourceGroup& group : groups) group.ranks = numbers.ranks(set.positions_of(group.ranks));
+  ResourceSet renumbered(std::move(groups), hosts);
+  for (const auto& [name, ranks] : set.properties())
+    renumbered.add_property(name, numbers.ranks(set.positions_of(ranks)));
+  renumbered.inherit(set);
+  renumbered.set_nslots(set.nslots());
+  return renumbered;
+}
+
+}  // namespace resourced

@@ -1,0 +1,33 @@
+// Compares the resources that were found with those that are expected, as `[resource.verify]` asks for.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+
+/// What is a mismatch: everything, only what is missing, only what is extra, nothing.
+enum class VerifyMode { strict, allow_extra, allow_missing, ignore };
+
+/// Reads `strict`, `allow-extra`, `allow-missing` or `ignore`. Throws Error EINVAL.
+[[nodiscard]] VerifyMode parse_verify_mode(std::string_view text);
+
+/// The defaults are those of a configuration that says nothing about verification.
+struct VerifyOptions {
+  VerifyMode core = VerifyMode::allow_extra;
+  VerifyMode gpu = VerifyMode::ignore;
+  VerifyMode hostname = VerifyMode::strict;
+
+  /// The same mode for every type.
+  [[nodiscard]] static VerifyOptions all(VerifyMode mode) { return {mode, mode, mode}; }
+};
+
+/// One line that names what does not match, rank by rank where more than one rank is concerned, or "" when
+/// all is well: `missing resources: gpu[2-3]`. A rank is compared with the same rank; another host under it
+/// is a mismatch unless host names are ignored.
+[[nodiscard]] std::string verify(const ResourceSet& expected, const ResourceSet& found,
+                                 const VerifyOptions& options = {});
+
+}  // namespace resourced
