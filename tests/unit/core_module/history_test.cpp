@@ -1,0 +1,398 @@
+// Random histories of commands, states, reloads, disconnects and restarts against a naive model that
+// recomputes everything, held to the rules of RFC 28 after each step. Each history is made by its number
+// alone.
+#include <array>
+#include <random>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "world.hpp"
+
+namespace resourced::test {
+namespace {
+
+constexpr unsigned target_count = 12;
+const std::vector<std::string> property_names{"big", "fast", "+local"};
+
+// A target as a person would keep it on paper.
+struct Target {
+  bool excluded = false;
+  bool online = true;
+  bool torpid = false;
+  bool gone = false;
+  bool drained = false;
+  double since = 0;
+  std::optional<std::string> reason;
+  std::set<std::string> configured;
+  std::set<std::string> properties;
+
+  [[nodiscard]] bool up() const { return !gone && !excluded && online && !torpid && !drained; }
+};
+
+// What a scheduler believes after replaying all that it was told.
+struct View {
+  IdSet resources;
+  IdSet up;
+  std::map<std::string, IdSet> properties;
+};
+
+class History {
+ public:
+  explicit History(unsigned number)
+      : random_(number), world_([this](const std::string& /*name*/, const Delta& delta) { hear(delta); }) {
+    for (Target& target : targets_) {
+      target.excluded = one_in(6);
+      if (one_in(3)) target.configured.insert("big");
+      target.properties = target.configured;
+    }
+    world_.start(configured_inventory(), excluded());
+  }
+
+  void run(int steps) {
+    check();
+    for (int i = 0; i < steps; ++i) {
+      world_.now += 1;
+      step();
+      check();
+    }
+  }
+
+ private:
+  bool one_in(unsigned n) { return random_() % n == 0; }
+
+  IdSet some_targets() {
+    IdSet some;
+    for (unsigned i = 0; i < target_count; ++i) {
+      if (one_in(4)) some.insert(i);
+    }
+    return some;
+  }
+
+  IdSet where(bool (*holds)(const Target&)) const {
+    IdSet some;
+    for (unsigned i = 0; i < target_count; ++i) {
+      if (holds(targets_[i])) some.insert(i);
+    }
+    return some;
+  }
+  IdSet excluded() const {
+    return where([](const Target& t) { return t.excluded && !t.gone; });
+  }
+  IdSet up() const {
+    return where([](const Target& t) { return t.up(); });
+  }
+  IdSet present() const {
+    return where([](const Target& t) { return !t.gone; });
+  }
+
+  std::shared_ptr<const ResourceSet> configured_inventory() const {
+    ResourceSet::Properties properties;
+    for (unsigned i = 0; i < target_count; ++i) {
+      for (const std::string& name : targets_[i].configured) properties[name].insert(i);
+    }
+    return make_inventory(fmt::format("n[0-{}]", target_count - 1), properties);
+  }
+
+  std::map<std::string, IdSet> properties_of(const IdSet& ranks) const {
+    std::map<std::string, IdSet> properties;
+    ranks.for_each([&](IdSet::Id rank) {
+      for (const std::string& name : targets_[rank].properties) properties[name].insert(rank);
+    });
+    return properties;
+  }
+
+  // What the scheduler is told must be news to it, and about its own targets only.
+  void hear(const Delta& delta) {
+    REQUIRE(view_);
+    CHECK_FALSE(delta.empty());
+    CHECK_FALSE(delta.up.intersects(delta.down));
+    CHECK(delta.down.includes(delta.shrink));
+    CHECK(view_->resources.includes(delta.up | delta.down));
+    CHECK_FALSE(view_->up.intersects(delta.up));
+    CHECK(view_->up.includes(delta.down - delta.shrink));
+    // A target that is excluded now may only have gone down with that.
+    CHECK_FALSE(excluded_before_.intersects(delta.down | delta.shrink));
+    CHECK_FALSE(world_.module().excluded().intersects(delta.up | delta.shrink));
+    view_->up |= delta.up;
+    view_->up -= delta.down;
+    view_->resources -= delta.shrink;
+    for (const auto& [name, ranks] : delta.property_add) {
+      CHECK((view_->resources - world_.module().excluded()).includes(ranks));
+      CHECK_FALSE(view_->properties[name].intersects(ranks));
+      view_->properties[name] |= ranks;
+    }
+    for (const auto& [name, ranks] : delta.property_remove) {
+      CHECK((view_->resources - world_.module().excluded()).includes(ranks));
+      CHECK(view_->properties[name].includes(ranks));
+      view_->properties[name] -= ranks;
+    }
+    if (delta.expiration) heard_expiration_ = *delta.expiration;
+  }
+
+  // Whether the module takes a command; the model says beforehand whether it must.
+  bool attempt(const Command& command, bool allowed) {
+    try {
+      world_.execute(command);
+    } catch (const Error& error) {
+      CHECK_MESSAGE(!allowed, error.what());
+      return false;
+    }
+    CHECK(allowed);
+    return allowed;
+  }
+
+  void step() {
+    excluded_before_ = excluded();
+    switch (random_() % 12) {
+      case 0:
+      case 1:
+      case 2:
+        return drain();
+      case 3:
+      case 4:
+        return undrain();
+      case 5:
+        return property();
+      case 6:
+        return one_in(3) ? shrink() : expire();
+      case 7:
+      case 8:
+        return change_state();
+      case 9:
+        return reload();
+      case 10:
+        return view_ ? release() : acquire();
+      default:
+        return one_in(4) ? restart() : acquire();
+    }
+  }
+
+  void drain() {
+    const IdSet targets = some_targets();
+    const auto mode = static_cast<DrainMode>(random_() % 4);
+    const auto reason =
+        one_in(3) ? std::nullopt : std::optional<std::string>(fmt::format("r{}", random_() % 3));
+    bool allowed = !targets.empty() && present().includes(targets) && !targets.intersects(excluded());
+    targets.for_each([&](IdSet::Id rank) {
+      if (mode == DrainMode::none && targets_[rank].drained && targets_[rank].reason) allowed = false;
+    });
+    if (!attempt(DrainCommand{targets.encode(), reason, mode}, allowed)) return;
+    targets.for_each([&](IdSet::Id rank) {
+      Target& target = targets_[rank];
+      const bool overwrite = mode == DrainMode::overwrite || mode == DrainMode::force_overwrite;
+      if (!target.drained || mode == DrainMode::force_overwrite) target.since = world_.now;
+      if (!target.drained || overwrite || !target.reason) target.reason = reason;
+      target.drained = true;
+    });
+  }
+
+  void undrain() {
+    const IdSet targets = some_targets();
+    const auto mode = static_cast<DrainMode>(random_() % 4);
+    const IdSet drained = where([](const Target& t) { return t.drained; });
+    const bool allowed = !targets.empty() && present().includes(targets) &&
+                         (mode != DrainMode::none || drained.includes(targets));
+    if (!attempt(UndrainCommand{targets.encode(), std::nullopt, mode}, allowed)) return;
+    targets.for_each([&](IdSet::Id rank) { targets_[rank].drained = false; });
+  }
+
+  void property() {
+    const IdSet targets = some_targets();
+    const std::string& name = property_names[random_() % property_names.size()];
+    const bool add = one_in(2);
+    const bool known = properties_of(present()).contains(name);
+    const bool allowed = !targets.empty() && present().includes(targets) && (add || known);
+    const auto op = add ? PropertyCommand::Op::add : PropertyCommand::Op::remove;
+    if (!attempt(PropertyCommand{op, name, targets.encode()}, allowed)) return;
+    targets.for_each([&](IdSet::Id rank) {
+      if (add) {
+        targets_[rank].properties.insert(name);
+      } else {
+        targets_[rank].properties.erase(name);
+      }
+    });
+  }
+
+  void shrink() {
+    const IdSet target{static_cast<IdSet::Id>(random_() % target_count)};
+    if (!attempt(ShrinkCommand{target.encode()}, present().includes(target))) return;
+    Target& gone = targets_[target.first()];
+    gone.gone = true;
+    gone.drained = false;
+    gone.properties.clear();
+  }
+
+  void expire() {
+    expiration_ = 5000 + static_cast<double>(random_() % 3);
+    attempt(ExpirationCommand{expiration_}, true);
+  }
+
+  void change_state() {
+    const IdSet targets = some_targets() & present();
+    const auto what = random_() % 4;
+    targets.for_each([&](IdSet::Id rank) {
+      Target& target = targets_[rank];
+      if (what < 2) {
+        target.online = what == 0;
+        if (!target.online) target.torpid = false;
+      } else {
+        target.torpid = what == 2;
+      }
+    });
+    if (what == 0) world_.apply(OnlineEvent{targets});
+    if (what == 1) world_.apply(OfflineEvent{targets});
+    if (what == 2) world_.apply(TorpidEvent{targets});
+    if (what == 3) world_.apply(LivelyEvent{targets});
+  }
+
+  void reload() {
+    ReloadCommand command;
+    for (unsigned i = 0; i < target_count; ++i) {
+      Target& target = targets_[i];
+      if (target.gone) continue;
+      if (one_in(6)) target.excluded = !target.excluded;
+      if (target.excluded) {
+        command.exclude.insert(i);
+        target.drained = false;
+      }
+      if (!one_in(6)) continue;
+      if (target.configured.erase("big") != 0) {
+        command.property_remove["big"].insert(i);
+        target.properties.erase("big");
+      } else {
+        command.property_add["big"].insert(i);
+        target.configured.insert("big");
+        target.properties.insert("big");
+      }
+    }
+    attempt(command, true);
+  }
+
+  void acquire() {
+    if (view_) {
+      CHECK_THROWS_AS(world_.acquire("another"), Error);
+      return;
+    }
+    const auto [targets, available] = world_.acquire("s");
+    CHECK(targets == present() - excluded());
+    CHECK(available == up());
+    view_ = View{targets, available, properties_of(targets)};
+    heard_expiration_ = expiration_;
+    const ResourceSet resources = world_.module().inventory().copy_ranks(targets);
+    for (const auto& [name, ranks] : resources.properties()) {
+      CHECK(view_->properties[name] == ranks);
+    }
+  }
+
+  void release() {
+    world_.release("s");
+    view_.reset();
+  }
+
+  // The recorded drains of excluded targets go with the start; everything is online and lively again.
+  void restart() {
+    for (Target& target : targets_) {
+      target.online = true;
+      target.torpid = false;
+      if (one_in(10)) target.excluded = !target.excluded;
+      if (target.excluded) target.drained = false;
+    }
+    view_.reset();
+    world_.restart(configured_inventory(), excluded());
+  }
+
+  void check() {
+    const Module& module = world_.module();
+    CHECK(module.available() == up());
+    CHECK(module.inventory().ranks() == present());
+    CHECK(module.excluded() == excluded());
+    CHECK(module.inventory().expiration() == expiration_);
+    const auto properties = properties_of(present());
+    CHECK(std::map<std::string, IdSet>(module.inventory().properties().begin(),
+                                       module.inventory().properties().end()) == properties);
+    for (unsigned i = 0; i < target_count; ++i) {
+      const DrainTable::Key* drain = module.drains().find(i);
+      REQUIRE((drain != nullptr) == targets_[i].drained);
+      if (drain == nullptr) continue;
+      CHECK(drain->timestamp == targets_[i].since);
+      CHECK(drain->reason == targets_[i].reason);
+    }
+    check_replay();
+    if (!view_) return;
+    CHECK(view_->up == (up() & view_->resources));
+    // Nobody is told when a target leaves that was excluded.
+    const IdSet visible = (view_->resources & present()) - excluded();
+    const auto seen = properties_of(visible);
+    for (const std::string& name : property_names) {
+      const auto expected = seen.find(name);
+      CHECK((view_->properties[name] & visible) == (expected == seen.end() ? IdSet{} : expected->second));
+    }
+    CHECK(heard_expiration_ == expiration_);
+  }
+
+  // The log alone leads to the same state.
+  void check_replay() {
+    Module replayed;
+    for (const Event& event : world_.log()) replayed.apply(event);
+    const Module& live = world_.module();
+    CHECK(replayed.available() == live.available());
+    CHECK(replayed.drains().groups() == live.drains().groups());
+    CHECK(replayed.inventory().encode() == live.inventory().encode());
+    CHECK(replayed.online() == live.online());
+    CHECK(replayed.torpid() == live.torpid());
+  }
+
+  std::mt19937 random_;
+  std::array<Target, target_count> targets_;
+  World world_;
+  std::optional<View> view_;
+  IdSet excluded_before_;
+  double expiration_ = 0;
+  double heard_expiration_ = 0;
+};
+
+TEST_CASE("any history keeps the rules of RFC 28") {
+  for (unsigned number = 1; number <= 2000; ++number) {
+    CAPTURE(number);
+    History(number).run(40);
+  }
+}
+
+// Pending changes of a scheduler that does not read are merged: the sum must be what the parts add up to.
+TEST_CASE("merged deltas say the same as one after the other") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 500; ++round) {
+    CAPTURE(round);
+    IdSet up{0, 1, 2, 3};
+    IdSet tagged{2, 3};
+    const IdSet up_before = up;
+    const IdSet tagged_before = tagged;
+    Delta sum;
+    for (int i = 0; i < 6; ++i) {
+      const IdSet::Id target = static_cast<IdSet::Id>(random() % 8);
+      Delta one;
+      if (random() % 2 == 0) {
+        (up.contains(target) ? one.down : one.up).insert(target);
+        up = (up | one.up) - one.down;
+      } else {
+        (tagged.contains(target) ? one.property_remove : one.property_add)["tag"].insert(target);
+        if (tagged.contains(target)) {
+          tagged.erase(target);
+        } else {
+          tagged.insert(target);
+        }
+      }
+      sum.merge(one);
+    }
+    CHECK(sum.up == up - up_before);
+    CHECK(sum.down == up_before - up);
+    CHECK(sum.property_add["tag"] == tagged - tagged_before);
+    CHECK(sum.property_remove["tag"] == tagged_before - tagged);
+  }
+}
+
+}  // namespace
+}  // namespace resourced::test

@@ -1,0 +1,63 @@
+// A module with schedulers around it, driven without a daemon: carries out commands as the engine does, keeps
+// the tables that the store would keep, and collects what each scheduler is told.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/acquisition.hpp"
+#include "core/module/module.hpp"
+
+namespace resourced::test {
+
+/// A set of `hosts` with two cores and a gpu each.
+std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
+                                                  const ResourceSet::Properties& properties = {});
+
+class World {
+ public:
+  /// What a scheduler hears after its first picture.
+  using Hear = std::function<void(const std::string& scheduler, const Delta& delta)>;
+  explicit World(Hear hear) : hear_(std::move(hear)) {}
+
+  /// Starts on an inventory with nothing recorded.
+  void start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
+  /// Starts again with what was recorded, schedulers gone, everything online. The log of this start begins
+  /// anew.
+  void restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
+
+  void execute(const Command& command);
+  void apply(const EventBody& body);
+
+  /// Returns the first picture: targets and up.
+  std::pair<IdSet, IdSet> acquire(const std::string& scheduler,
+                                  const std::optional<std::string>& partition = {});
+  void release(const std::string& scheduler);
+
+  [[nodiscard]] const Module& module() const noexcept { return *module_; }
+  [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
+  /// Every event since the last start, in order.
+  [[nodiscard]] const std::vector<Event>& log() const noexcept { return log_; }
+  [[nodiscard]] RecordedState recorded() const;
+
+  double now = 1000;
+
+ private:
+  void begin(const StartCommand& command);
+  void apply_event(const Event& event);
+
+  Hear hear_;
+  std::unique_ptr<Module> module_ = std::make_unique<Module>();
+  Acquisition acquisition_;
+  std::map<std::string, Acquisition::HolderId> holders_;
+  Acquisition::HolderId last_ = 0;
+  std::vector<Event> log_;
+  std::vector<std::string> shrunk_;
+  std::optional<RecordedState::Expiration> expiration_;
+};
+
+}  // namespace resourced::test
