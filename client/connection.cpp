@@ -39,7 +39,9 @@ std::string checked_uri(std::string uri) {
 }
 
 proto::Payload to_payload(const nlohmann::json& payload) {
-  return payload.is_null() ? nullptr : proto::make_payload(payload);
+  if (payload.is_null()) return nullptr;
+  if (!payload.is_object()) throw Error(EINVAL, "the payload of a request must be an object");
+  return proto::make_json_payload(payload);
 }
 
 }  // namespace

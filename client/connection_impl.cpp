@@ -51,7 +51,8 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
                                              const SendOptions& options) {
   if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
   // An attempt that waits for its time is not hurried by a request that waits too.
-  if (!link_ && (!retry_timer_ || !options.wait_for_daemon)) start_link();
+  if (!link_ && !options.wait_for_daemon) start_link();
+  if (!link_ && !retry_timer_) try_link();
   const RequestId id = ++last_id_;
   auto entry = std::make_shared<Request>();
   entry->message = std::move(request);
@@ -267,6 +268,14 @@ void Connection::Impl::start_link() {
   rearm();
 }
 
+void Connection::Impl::try_link() {
+  try {
+    start_link();
+  } catch (const Error&) {
+    retry_later();  // no descriptors left, for example: those who wait for the daemon wait on
+  }
+}
+
 void Connection::Impl::on_event(Link::Event event) {
   switch (event) {
     case Link::Event::connected:
@@ -335,12 +344,7 @@ void Connection::Impl::link_lost() {
 void Connection::Impl::retry_later() {
   retry_timer_ = timers_.add(Clock::now() + retry_delay_, [this] {
     retry_timer_.reset();
-    if (link_) return;
-    try {
-      start_link();
-    } catch (const Error&) {
-      retry_later();  // no descriptors left, for example: those who wait for the daemon wait on
-    }
+    if (!link_) try_link();
   });
   retry_delay_ = std::min(retry_delay_ * 2, options_.retry_most);
 }

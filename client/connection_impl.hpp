@@ -80,7 +80,10 @@ class Connection::Impl {
   void flush();
   [[nodiscard]] bool may_flush() const noexcept;
 
+  /// Throws Error if there cannot be a socket.
   void start_link();
+  /// Starts a link now or, where that fails, later.
+  void try_link();
   void attempt_failed(bool timed_out);
   void link_lost();
   void drop_link();

@@ -24,8 +24,6 @@ constexpr std::int64_t max_message_size = std::int64_t{1} << 30;
 constexpr std::size_t max_parts = 16;
 /// ZeroMQ tells that an attempt failed only by planning the next one, which is put off for ever here.
 constexpr int never = 3600 * 1000;
-constexpr const char* monitor_address = "inproc://monitor";
-
 constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                           ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
@@ -35,7 +33,12 @@ int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::r
 }  // namespace
 
 class Link::Context : public zmq::context_t {
-  using zmq::context_t::context_t;
+ public:
+  /// The address of a former link may be in use for a moment longer than the link, so each has its own.
+  std::string monitor_address() { return fmt::format("inproc://monitor-{}", ++monitors_); }
+
+ private:
+  std::uint64_t monitors_ = 0;
 };
 
 void Link::ContextDeleter::operator()(Context* context) const noexcept { delete context; }
@@ -59,7 +62,8 @@ class Link::Impl {
       socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
       socket_.set(zmq::sockopt::maxmsgsize, max_message_size);
       monitor_.set(zmq::sockopt::linger, 0);
-      if (zmq_socket_monitor(socket_.handle(), monitor_address, monitored) != 0) throw zmq::error_t();
+      const auto monitor_address = context.monitor_address();
+      if (zmq_socket_monitor(socket_.handle(), monitor_address.c_str(), monitored) != 0) throw zmq::error_t();
       monitor_.connect(monitor_address);
       socket_.connect(uri);
     } catch (const zmq::error_t& error) {
@@ -72,8 +76,6 @@ class Link::Impl {
   ~Impl() {
     wakeup_.remove(monitor_.get(zmq::sockopt::fd));
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
-    // The monitor's end in the socket would otherwise be in the way of the next link's address.
-    zmq_socket_monitor(socket_.handle(), nullptr, 0);
   }
 
   Impl(const Impl&) = delete;
