@@ -23,21 +23,18 @@ bool test(const std::uint64_t* words, std::uint32_t offset) {
   return (words[offset / 64] & bit(offset)) != 0;
 }
 
-/// The bits of word i that lie in the span. Requires that some do.
-std::uint64_t mask(std::uint32_t i, Span span) {
-  std::uint64_t bits = ~std::uint64_t{0};
-  if (i == span.first / 64U) bits &= bits << (span.first % 64U);
-  if (i == span.last / 64U) bits &= ~std::uint64_t{0} >> (63 - span.last % 64U);
-  return bits;
-}
-
 /// Calls f(i, bits) for each word that the span touches until it returns false; says whether it never did.
 template <class F>
 bool all_words(Span span, F&& f) {
-  for (std::uint32_t i = span.first / 64U; i <= span.last / 64U; ++i) {
-    if (!f(i, mask(i, span))) return false;
+  constexpr std::uint64_t all = ~std::uint64_t{0};
+  const std::uint32_t end = span.last / 64U;
+  const std::uint64_t end_bits = all >> (63 - span.last % 64U);
+  std::uint32_t i = span.first / 64U;
+  std::uint64_t bits = all << (span.first % 64U);
+  for (; i < end; ++i, bits = all) {
+    if (!f(i, bits)) return false;
   }
-  return true;
+  return f(end, bits & end_bits);
 }
 
 void set_bits(std::uint64_t* words, Span span) {
@@ -244,7 +241,13 @@ void IdBlock::apply_to_words(SetOp op, View other) {
 
 void IdBlock::to_words() {
   words_.assign(word_count, 0);
-  for (const Span span : spans_) set_bits(words_.data(), span);
+  for (const Span span : spans_) {
+    if (span.first == span.last) {
+      words_[span.first / 64U] |= bit(span.first);
+    } else {
+      set_bits(words_.data(), span);
+    }
+  }
   spans_ = {};
 }
 

@@ -4,11 +4,7 @@
 
 namespace resourced {
 
-void IdSetBuilder::append(Id first, Id last) {
-  if (first / IdBlock::size == last / IdBlock::size) {
-    append_in_block(first, last);
-    return;
-  }
+void IdSetBuilder::append_in_blocks(Id first, Id last) {
   const Id rest_of_block = first | (IdBlock::size - 1);
   const Id last_block = last / IdBlock::size * IdBlock::size;
   append_in_block(first, rest_of_block);
@@ -27,19 +23,6 @@ void IdSetBuilder::append(Id base, std::unique_ptr<IdBlock> block) {
   }
   finish_block();
   parts_.emplace_back(base, std::move(block));
-}
-
-void IdSetBuilder::append_in_block(Id first, Id last) {
-  const Id base = first / IdBlock::size * IdBlock::size;
-  if (base != base_) finish_block();
-  base_ = base;
-  const auto from = static_cast<std::uint16_t>(first - base);
-  const auto to = static_cast<std::uint16_t>(last - base);
-  if (!spans_.empty() && spans_.back().last + 1U == from) {
-    spans_.back().last = to;
-  } else {
-    spans_.push_back({from, to});
-  }
 }
 
 void IdSetBuilder::append_solid(Id first, Id last) {

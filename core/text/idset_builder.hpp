@@ -13,7 +13,13 @@ class IdSetBuilder {
   using Id = IdSet::Id;
 
   /// Adds the ids from first to last. Requires that first is above everything added before.
-  void append(Id first, Id last);
+  void append(Id first, Id last) {
+    if (first / IdBlock::size == last / IdBlock::size) {
+      append_in_block(first, last);
+    } else {
+      append_in_blocks(first, last);
+    }
+  }
   /// Adds the ids of a block. Requires that nothing was added from its base on.
   void append(Id base, std::unique_ptr<IdBlock> block);
 
@@ -23,7 +29,19 @@ class IdSetBuilder {
  private:
   friend class IdSet;
 
-  void append_in_block(Id first, Id last);
+  void append_in_block(Id first, Id last) {
+    const Id base = first / IdBlock::size * IdBlock::size;
+    if (base != base_) finish_block();
+    base_ = base;
+    const auto from = static_cast<std::uint16_t>(first - base);
+    const auto to = static_cast<std::uint16_t>(last - base);
+    if (!spans_.empty() && spans_.back().last + 1U == from) {
+      spans_.back().last = to;
+    } else {
+      spans_.push_back({from, to});
+    }
+  }
+  void append_in_blocks(Id first, Id last);
   void append_solid(Id first, Id last);
   void finish_block();
 

@@ -1,11 +1,11 @@
 // The text form of IdSet (RFC 22).
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text/digits.hpp"
 #include "core/text/idset.hpp"
 #include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
@@ -14,62 +14,56 @@ namespace resourced {
 
 namespace {
 
-class IdSetReader {
- public:
-  explicit IdSetReader(std::string_view text) : text_(text), rest_(text) {}
+[[noreturn]] void fail(std::string_view text, std::string_view reason) {
+  throw Error(EINVAL, fmt::format("{} is not an idset: {}", quoted(text), reason));
+}
 
-  IdSet read() {
-    if (rest_.starts_with('[')) {
-      if (!rest_.ends_with(']')) fail("the bracket is not closed");
-      rest_ = rest_.substr(1, rest_.size() - 2);
-    }
-    if (rest_.empty()) return {};
-    IdSetBuilder ids;
-    IdSet::Id next = 0;
-    while (true) {
-      const IdSet::Id first = number();
-      IdSet::Id last = first;
-      if (rest_.starts_with('-')) {
-        rest_.remove_prefix(1);
-        last = number();
-        if (last < first) fail(fmt::format("the range {}-{} runs backwards", first, last));
-      }
-      if (first < next) fail(fmt::format("{} comes after {}, ids must ascend", first, next - 1));
-      ids.append(first, last);
-      next = last + 1;
-      if (rest_.empty()) return ids.take();
-      if (!rest_.starts_with(',')) fail(fmt::format("{} is not expected", quoted(rest_)));
-      rest_.remove_prefix(1);
-    }
-  }
+[[noreturn]] void fail_at_number(std::string_view text, std::string_view rest, std::size_t digits) {
+  if (rest.empty()) fail(text, "a number is missing at the end");
+  if (digits == 0) fail(text, fmt::format("{} is not a number", quoted(rest)));
+  const std::string number = quoted(rest.substr(0, digits));
+  if (rest.front() == '0') fail(text, fmt::format("{} has a leading zero", number));
+  fail(text, fmt::format("{} is above {}", number, IdSet::max_id));
+}
 
- private:
-  [[noreturn]] void fail(std::string_view reason) const {
-    throw Error(EINVAL, fmt::format("{} is not an idset: {}", quoted(text_), reason));
-  }
-
-  IdSet::Id number() {
-    IdSet::Id id = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), id);
-    const auto digits = static_cast<std::size_t>(end - rest_.data());
-    if (digits == 0)
-      fail(rest_.empty() ? "a number is missing at the end"
-                         : fmt::format("{} is not a number", quoted(rest_)));
-    if (error != std::errc{} || id > IdSet::max_id)
-      fail(fmt::format("{} is above {}", quoted(rest_.substr(0, digits)), IdSet::max_id));
-    if (digits > 1 && rest_.front() == '0')
-      fail(fmt::format("{} has a leading zero", quoted(rest_.substr(0, digits))));
-    rest_.remove_prefix(digits);
-    return id;
-  }
-
-  std::string_view text_;
-  std::string_view rest_;
-};
+/// What lies in the brackets, or all of a text without them.
+std::string_view without_brackets(std::string_view text) {
+  if (!text.starts_with('[')) return text;
+  if (!text.ends_with(']')) fail(text, "the bracket is not closed");
+  return text.substr(1, text.size() - 2);
+}
 
 }  // namespace
 
-IdSet IdSet::parse(std::string_view text) { return IdSetReader(text).read(); }
+IdSet IdSet::parse(std::string_view text) {
+  std::string_view rest = without_brackets(text);
+  if (rest.empty()) return {};
+  const auto number = [&]() __attribute__((always_inline))->Id {
+    const Digits digits = read_digits(rest);
+    const bool leading_zero = digits.size > 1 && rest.front() == '0';
+    if (digits.size == 0 || leading_zero || digits.overflow || digits.value > max_id)
+      fail_at_number(text, rest, digits.size);
+    rest.remove_prefix(digits.size);
+    return static_cast<Id>(digits.value);
+  };
+
+  IdSetBuilder ids;
+  for (Id next = 0;;) {
+    const Id first = number();
+    Id last = first;
+    if (rest.starts_with('-')) {
+      rest.remove_prefix(1);
+      last = number();
+      if (last < first) fail(text, fmt::format("the range {}-{} runs backwards", first, last));
+    }
+    if (first < next) fail(text, fmt::format("{} comes after {}, ids must ascend", first, next - 1));
+    ids.append(first, last);
+    next = last + 1;
+    if (rest.empty()) return ids.take();
+    if (!rest.starts_with(',')) fail(text, fmt::format("{} is not expected", quoted(rest)));
+    rest.remove_prefix(1);
+  }
+}
 
 std::string IdSet::encode() const {
   std::string out;
@@ -78,24 +72,28 @@ std::string IdSet::encode() const {
 }
 
 void IdSet::encode_to(std::string& out) const {
+  if (empty()) return;
+  std::size_t runs = 0;
+  for (const Part& part : parts_) runs += part.block ? part.block->runs() : 1;
+  out.reserve(out.size() + runs * (fmt::formatted_size("{}", last()) + 1));
+
   // Collected in pieces, because growing a string by a few characters at a time costs more than the digits.
-  constexpr std::size_t longest_range = std::string_view("4294967294-4294967294,").size();
   std::array<char, 4096> piece;
-  char* const limit = piece.data() + piece.size();
+  char* const limit = piece.data() + piece.size() - 2 * DigitWriter::room;
   char* end = piece.data();
-  for_each_range([&](Range range) {
-    if (static_cast<std::size_t>(limit - end) < longest_range) {
+  DigitWriter digits;
+  for_each_range([&](Range range) __attribute__((always_inline)) {
+    if (end > limit) {
       out.append(piece.data(), end);
       end = piece.data();
     }
-    end = std::to_chars(end, limit, range.first).ptr;
+    end = digits.write(end, range.first);
     if (range.last != range.first) {
       *end++ = '-';
-      end = std::to_chars(end, limit, range.last).ptr;
+      end = digits.write(end, range.last);
     }
     *end++ = ',';
   });
-  if (end == piece.data()) return;
   out.append(piece.data(), end - 1);
 }
 
