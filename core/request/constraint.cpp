@@ -122,8 +122,10 @@ class Constraint::Reader {
   }};
 };
 
-Constraint Constraint::from_json(const Json& document) {
-  return Reader().read_object(document, JsonPath(), 1);
+Constraint Constraint::from_json(const Json& document) { return from_json(document, JsonPath()); }
+
+Constraint Constraint::from_json(const Json& document, const JsonPath& place) {
+  return Reader().read_object(document, place, 1);
 }
 
 Json Constraint::to_json() const {

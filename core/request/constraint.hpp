@@ -16,6 +16,8 @@
 
 namespace resourced {
 
+class JsonPath;
+
 class Constraint {
  public:
   /// Objects may be nested this deep.
@@ -31,6 +33,8 @@ class Constraint {
   /// Reads an RFC 31 object. Throws Error EINVAL that names operator and place
   /// (`and[1].properties[0]: must be a string`), or ERANGE for one that is past a limit.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
+  /// The same for an object that has its place in a larger document: the errors start with it.
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place);
 
   /// The object as it was read.
   [[nodiscard]] nlohmann::json to_json() const;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/request/json_path.hpp"
 #include "core/request/packing.hpp"
 #include "core/request/request_demand.hpp"
 
@@ -48,8 +49,7 @@ std::string with_what(std::uint64_t cores, std::uint64_t gpus) {
 }
 
 std::string describe(const NodeDemand& node) {
-  return fmt::format("{}{}{}", node.whole ? "all of " : "", amount(node.count, "node"),
-                     with_what(node.cores, node.gpus));
+  return amount(node.count, node.whole ? "whole node" : "node") + with_what(node.cores, node.gpus);
 }
 
 std::string describe(const PieceDemand& piece) {
@@ -146,28 +146,23 @@ class Explanation {
   NodeKind supply_;
 };
 
-const nlohmann::json& member(const nlohmann::json& object, const char* key, const char* path) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw Error(EINVAL, fmt::format("{}: is missing", path));
-  return *found;
+/// Null for a member that is null or not there.
+const nlohmann::json* object_at(const nlohmann::json* parent, const char* key, const JsonPath& path) {
+  if (parent == nullptr) return nullptr;
+  const auto found = parent->find(key);
+  if (found == parent->end() || found->is_null()) return nullptr;
+  if (!found->is_object()) path.fail("must be an object");
+  return &*found;
 }
 
-/// attributes.system.constraints, each level of which may be left out or null.
 Constraint constraint_of(const nlohmann::json& jobspec) {
-  const nlohmann::json* value = &jobspec;
-  std::string path;
-  for (const char* key : {"attributes", "system", "constraints"}) {
-    const auto found = value->find(key);
-    path += (path.empty() ? "" : ".") + std::string(key);
-    if (found == value->end() || found->is_null()) return {};
-    if (!found->is_object()) throw Error(EINVAL, path + ": must be an object");
-    value = &*found;
-  }
-  try {
-    return Constraint::from_json(*value);
-  } catch (const Error& error) {
-    throw Error(error.errnum(), fmt::format("{}: {}", path, error.what()));
-  }
+  const JsonPath attributes_path = JsonPath("attributes");
+  const JsonPath system_path = attributes_path / "system";
+  const JsonPath constraints_path = system_path / "constraints";
+  const nlohmann::json* attributes = object_at(&jobspec, "attributes", attributes_path);
+  const nlohmann::json* system = object_at(attributes, "system", system_path);
+  const nlohmann::json* constraints = object_at(system, "constraints", constraints_path);
+  return constraints == nullptr ? Constraint() : Constraint::from_json(*constraints, constraints_path);
 }
 
 }  // namespace
@@ -201,8 +196,9 @@ Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& 
 
 Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory) {
   if (!jobspec.is_object()) throw Error(EINVAL, "jobspec: must be an object");
-  const ResourceGraph resources =
-      resources_from_json(member(jobspec, "resources", "resources"), ExtraKeys::allowed);
+  const auto list = jobspec.find("resources");
+  if (list == jobspec.end()) throw Error(EINVAL, "resources: is missing");
+  const ResourceGraph resources = resources_from_json(*list, ExtraKeys::allowed);
   return check_feasibility(resources, constraint_of(jobspec), inventory);
 }
 

@@ -28,8 +28,8 @@ ResourceSet inventory() {
 }
 
 struct MatchCase {
-  const char* constraint;
-  const char* ranks;
+  std::string constraint;
+  std::string ranks;
 };
 
 TEST_CASE("the ranks that match") {
@@ -99,8 +99,8 @@ TEST_CASE("a constraint is written as it was read") {
 }
 
 struct ErrorCase {
-  const char* constraint;
-  const char* text;
+  std::string constraint;
+  std::string text;
 };
 
 TEST_CASE("errors name operator and place") {
@@ -123,7 +123,8 @@ TEST_CASE("errors name operator and place") {
   };
   for (const ErrorCase& error : cases) {
     CAPTURE(error.constraint);
-    CHECK_THROWS_WITH_AS(static_cast<void>(Constraint::from_json(Json::parse(error.constraint))), error.text, Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(Constraint::from_json(Json::parse(error.constraint))),
+                         error.text.c_str(), Error);
   }
 }
 
@@ -151,7 +152,8 @@ TEST_CASE("size and depth are limited") {
     return 0;
   };
   Json deep = Json::object();
-  for (std::size_t depth = 1; depth < Constraint::max_depth; ++depth) deep = Json{{"not", Json::array({deep})}};
+  for (std::size_t depth = 1; depth < Constraint::max_depth; ++depth)
+    deep = Json{{"not", Json::array({deep})}};
   CHECK(errnum_of(deep) == 0);
   CHECK(errnum_of(Json{{"not", Json::array({deep})}}) == ERANGE);
 
@@ -206,14 +208,14 @@ bool satisfies(const Json& object, const ResourceSet& set, IdSet::Id rank) {
     if (op == "and") return std::ranges::all_of(values, each);
     if (op == "or") return values.empty() || std::ranges::any_of(values, each);
     if (op == "not") return !std::ranges::all_of(values, each);
-    return op == "properties" ? std::ranges::all_of(values,
-                                                    [&](const std::string& name) {
-                                                      const bool wanted = name[0] != '^';
-                                                      const auto found =
-                                                          set.properties().find(wanted ? name : name.substr(1));
-                                                      return (found != set.properties().end() &&
-                                                              found->second.contains(rank)) == wanted;
-                                                    })
+    return op == "properties"
+               ? std::ranges::all_of(
+                     values,
+                     [&](const std::string& name) {
+                       const bool wanted = name[0] != '^';
+                       const auto found = set.properties().find(wanted ? name : name.substr(1));
+                       return (found != set.properties().end() && found->second.contains(rank)) == wanted;
+                     })
            : op == "ranks"
                ? std::ranges::any_of(values,
                                      [&](const std::string& ids) { return IdSet::parse(ids).contains(rank); })
@@ -221,7 +223,8 @@ bool satisfies(const Json& object, const ResourceSet& set, IdSet::Id rank) {
                    return Hostlist::parse(hosts).find(set.host(rank)).has_value();
                  });
   };
-  return std::ranges::all_of(object.items(), [&](const auto& item) { return holds(item.key(), item.value()); });
+  return std::ranges::all_of(object.items(),
+                             [&](const auto& item) { return holds(item.key(), item.value()); });
 }
 
 TEST_CASE("matching agrees with a look at each rank by itself") {

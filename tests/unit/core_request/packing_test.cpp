@@ -135,7 +135,7 @@ TEST_CASE("rivals are demands that together need more nodes than there are for a
 }
 
 struct LargeCase {
-  const char* what;
+  std::string what;
   std::vector<NodeKind> kinds;
   Demand demand;
   Answer answer;

@@ -1,4 +1,5 @@
-// Queries of RFC 35: the examples of the RFC, the operators of resource constraints, and every form that is refused.
+// Queries of RFC 35: the examples of the RFC, the operators of resource constraints, and every form that is
+// refused.
 #include "core/request/query.hpp"
 
 #include <string>
@@ -15,8 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 struct QueryCase {
-  const char* query;
-  const char* constraint;
+  std::string query;
+  std::string constraint;
 };
 
 TEST_CASE("the examples of RFC 35, where the default operator is name") {
@@ -96,8 +97,8 @@ TEST_CASE("queries for resources") {
 }
 
 struct ErrorCase {
-  const char* query;
-  const char* text;
+  std::string query;
+  std::string text;
 };
 
 TEST_CASE("what is refused, with the column and what was found there") {
@@ -148,7 +149,7 @@ TEST_CASE("what is refused, with the column and what was found there") {
   };
   for (const ErrorCase& error : cases) {
     CAPTURE(error.query);
-    CHECK_THROWS_WITH_AS(static_cast<void>(query_to_json(error.query)), error.text, Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(query_to_json(error.query)), error.text.c_str(), Error);
   }
 }
 
