@@ -52,7 +52,6 @@ class Link::Impl {
         socket_(context, zmq::socket_type::dealer),
         monitor_(context, zmq::socket_type::pair) {
     try {
-      socket_.set(zmq::sockopt::immediate, true);
       socket_.set(zmq::sockopt::linger, 0);
       socket_.set(zmq::sockopt::ipv6, true);
       socket_.set(zmq::sockopt::reconnect_ivl, never);
