@@ -14,20 +14,26 @@ constexpr std::size_t max_resources = 64;
 template <class Encode>
 const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Encode encode) {
   if (!cache.payload || cache.version != version) {
-    cache.payload = proto::make_payload(encode(module_));
+    cache.payload = proto::make_payload(encode());
     cache.version = version;
   }
   return cache.payload;
 }
 
-proto::Payload Answers::status() { return cached(status_, module_.state_version(), proto::encode_status); }
+// Who holds which partition changes without an event, so a divided inventory is described anew each time.
+proto::Payload Answers::status() {
+  const auto encode = [this] { return proto::encode_status(module_, acquisition_); };
+  if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
+  return cached(status_, module_.state_version(), encode);
+}
 
 proto::Payload Answers::sched_status() {
-  return cached(sched_status_, module_.state_version(), proto::encode_sched_status);
+  return cached(sched_status_, module_.state_version(),
+                [this] { return proto::encode_sched_status(module_); });
 }
 
 proto::Payload Answers::inventory() {
-  return cached(inventory_, module_.inventory_version(), proto::encode_inventory);
+  return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
 }
 
 proto::Payload Answers::acquired(const IdSet& targets) {

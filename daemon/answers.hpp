@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "proto/message.hpp"
 
@@ -12,7 +13,8 @@ namespace resourced::daemon {
 
 class Answers {
  public:
-  explicit Answers(const Module& module) : module_(module) {}
+  Answers(const Module& module, const Acquisition& acquisition)
+      : module_(module), acquisition_(acquisition) {}
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
@@ -36,6 +38,7 @@ class Answers {
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 
   const Module& module_;
+  const Acquisition& acquisition_;
   Cached status_;
   Cached sched_status_;
   Cached inventory_;

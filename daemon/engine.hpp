@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
+#include "core/module/partition.hpp"
 #include "daemon/outbox.hpp"
 #include "daemon/record.hpp"
 #include "daemon/store.hpp"
@@ -15,11 +17,13 @@ namespace resourced::daemon {
 
 class Engine {
  public:
-  /// `now` gives seconds since the Unix epoch.
-  Engine(Store& store, Outbox& outbox, std::function<double()> now);
+  /// `now` gives seconds since the Unix epoch; `log` takes each event that is applied, for the journal.
+  using Log = std::function<void(LoggedEvent event, IdSet ranks)>;
+  Engine(Store& store, Outbox& outbox, std::function<double()> now, Log log);
 
-  /// Takes up what was recorded, on the inventory of today.
-  void start(const StartCommand& command);
+  /// Takes up what was recorded, on the inventory of today, and divides it. Throws Error if partitions
+  /// overlap.
+  void start(const StartCommand& command, std::vector<PartitionRule> partitions);
 
   /// Carries out a command. What it causes is applied when this returns and durable once applied() is
   /// committed. Throws Error if the command is refused.
@@ -30,15 +34,23 @@ class Engine {
 
   [[nodiscard]] const Module& module() const noexcept { return module_; }
   [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
+  [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
 
  private:
   Record apply(const Event& event);
+  /// Divides the inventory as it would be after these events; nothing changes.
+  [[nodiscard]] std::vector<Partition> divided_after(const std::vector<Event>& events) const;
+  /// The present, but never before the last event: the log stays in order when the clock is set back.
+  double next_timestamp();
 
   Store& store_;
   Outbox& outbox_;
   std::function<double()> now_;
+  Log log_;
+  double last_timestamp_ = 0;
   Module module_;
   Acquisition acquisition_;
+  std::vector<PartitionRule> partitions_;
   Sequence applied_ = 0;
 };
 

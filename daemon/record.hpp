@@ -21,6 +21,8 @@ struct Record {
   std::string_view name;
   /// The event as one line of JSON.
   std::string text;
+  /// The hosts that it concerns.
+  Hostlist hosts;
 
   /// Targets whose drain is now this; `hosts` are those of `group.ranks`, in rank order.
   struct Drained {

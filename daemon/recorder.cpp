@@ -38,7 +38,41 @@ void record_update(Record& record, const UpdateEvent& update, const Module& modu
   record.shrunk = update.shrink_nodelist;
 }
 
+struct Concerned {
+  IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
+  IdSet operator()(const UpdateEvent& event) const {
+    IdSet ranks = event.shrink;
+    for (const auto& [name, some] : event.property_add) ranks |= some;
+    for (const auto& [name, some] : event.property_remove) ranks |= some;
+    return ranks;
+  }
+  template <class OfRanks>
+  IdSet operator()(const OfRanks& event) const {
+    return event.ranks;
+  }
+};
+
+// An event that names its hosts knows better than the inventory, which may not have them yet or any more.
+struct ConcernedHosts {
+  Hostlist operator()(const RestartEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const DrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const UndrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const UpdateEvent& event) const {
+    Hostlist hosts = inventory.hosts(Concerned{}(event));
+    hosts.append(event.shrink_nodelist);
+    return hosts;
+  }
+  template <class OfRanks>
+  Hostlist operator()(const OfRanks& event) const {
+    return inventory.hosts(Concerned{}(event));
+  }
+
+  const ResourceSet& inventory;
+};
+
 }  // namespace
+
+IdSet concerned_ranks(const EventBody& body) { return std::visit(Concerned{}, body); }
 
 Record make_record(Sequence sequence, const Event& event, const Outcome& outcome, const Module& module) {
   Record record;
@@ -46,6 +80,7 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
   record.timestamp = event.timestamp;
   record.name = proto::event_name(event.body);
   record.text = proto::encode_event(event);
+  record.hosts = std::visit(ConcernedHosts{module.inventory()}, event.body);
   for (const DrainGroup& group : outcome.drained) {
     record.drained.push_back({group, module.inventory().hosts(group.ranks)});
   }

@@ -9,6 +9,9 @@
 
 namespace resourced::daemon {
 
+/// The targets that an event is about: none for a definition.
+[[nodiscard]] IdSet concerned_ranks(const EventBody& body);
+
 /// The record of an event that has just been applied to `module`.
 [[nodiscard]] Record make_record(Sequence sequence, const Event& event, const Outcome& outcome,
                                  const Module& module);

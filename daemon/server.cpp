@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@
 #include "config/config.hpp"
 #include "config/describe.hpp"
 #include "config/inventory.hpp"
+#include "config/reload.hpp"
+#include "core/module/partition.hpp"
+#include "core/request/query.hpp"
+#include "core/rset/targets.hpp"
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 #include "daemon/service_manager.hpp"
@@ -62,16 +67,42 @@ ZmqOptions zmq_options(const config::Bus& bus) {
   return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
 }
 
+std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory) {
+  std::vector<PartitionRule> rules;
+  for (std::size_t i = 0; i < config.acquire.partitions.size(); ++i) {
+    const config::Partition& partition = config.acquire.partitions[i];
+    const std::string key =
+        fmt::format("acquire.partition[{}].{}", i, partition.targets ? "targets" : "constraint");
+    PartitionRule rule{partition.name, std::nullopt, {}};
+    try {
+      if (partition.targets) {
+        rule.targets = parse_targets(*partition.targets, inventory);
+      } else {
+        rule.constraint = parse_query(*partition.constraint);
+      }
+    } catch (const Error& error) {
+      throw config.fault(key, error.what(), error.errnum());
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 class Server {
  public:
-  Server(const Options& options, const config::Config& config)
-      : config_(config),
-        store_(state_directory(options, config)),
-        service_(store_, wall_clock, config::to_json(config).dump()),
+  Server(const Options& options, config::Config config)
+      : options_(options),
+        config_(std::move(config)),
+        inventory_(config::load_inventory(config_)),
+        store_(state_directory(options, config_)),
+        service_(store_, wall_clock,
+                 {config::to_json(config_).dump(), config_.resource.journal_max, [this] { reload(); }}),
         signals_(loop_, SIGTERM, SIGINT),
+        hang_up_(loop_, SIGHUP),
+        trim_timer_(loop_),
         watchdog_(loop_) {
     start_module();
-    for (const std::string& uri : endpoints(options, config)) listen(uri);
+    for (const std::string& uri : endpoints(options, config_)) listen(uri);
   }
 
   ~Server() {
@@ -86,6 +117,8 @@ class Server {
 
   int run() {
     wait_for_signal();
+    wait_for_reload();
+    trim_history();
     announce();
     loop_.run();
     return exit_status_;
@@ -93,15 +126,20 @@ class Server {
 
  private:
   void start_module() {
-    const config::Inventory inventory = config::load_inventory(config_);
     StartCommand start;
-    start.inventory = std::make_shared<const ResourceSet>(inventory.resources);
-    start.exclude = inventory.exclude;
-    start.online = inventory.resources.ranks();
+    start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
+    start.exclude = inventory_.exclude;
+    start.online = inventory_.resources.ranks();
     start.recorded = store_.load();
-    store_.start({[this](Sequence last) { asio::post(loop_, [this, last] { service_.on_committed(last); }); },
-                  [this](const Error& error) { asio::post(loop_, [this, error] { store_failed(error); }); }});
-    service_.engine().start(start);
+    store_.start({[this](std::function<void()> answer) {
+                    asio::post(loop_, [this, answer = std::move(answer)] {
+                      answer();
+                      service_.on_answered();
+                    });
+                  },
+                  [this](Sequence last) { service_.on_committed(last); },
+                  [this](const Error& error) { store_failed(error); }});
+    service_.engine().start(start, partition_rules(config_, inventory_.resources));
   }
 
   void listen(const std::string& uri) {
@@ -115,13 +153,15 @@ class Server {
   }
 
   void announce() {
-    const ResourceCounts counts = service_.engine().module().inventory().counts();
-    const auto status =
-        fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
-    spdlog::info("{}", status);
+    spdlog::info("{}", status());
     for (const auto& transport : transports_) fmt::print("listening on {}\n", transport->endpoint());
     std::fflush(stdout);
-    notify_ready(status);
+    notify_ready(status());
+  }
+
+  std::string status() {
+    const ResourceCounts counts = service_.engine().module().inventory().counts();
+    return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
   }
 
   void wait_for_signal() {
@@ -129,6 +169,50 @@ class Server {
       if (error) return;
       spdlog::info("stopping on signal {}", number);
       stop();
+    });
+  }
+
+  void wait_for_reload() {
+    hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
+      if (error) return;
+      notify_reloading();
+      try {
+        reload();
+      } catch (const Error& refused) {
+        spdlog::error("reload refused, the configuration stays as it was: {}", refused.what());
+      }
+      notify_ready(status());
+      wait_for_reload();
+    });
+  }
+
+  // All of the new configuration takes effect, or none: what can refuse comes first.
+  void reload() {
+    config::Config next = load_configuration(options_);
+    config::Inventory inventory = config::load_inventory(next);
+    const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
+    ReloadCommand command;
+    command.exclude = inventory.exclude;
+    command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
+    command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
+    service_.engine().execute(command);
+
+    config_ = std::move(next);
+    inventory_ = std::move(inventory);
+    service_.set_configuration(config::to_json(config_).dump());
+    service_.set_journal_max(config_.resource.journal_max);
+    if (!options_.log_level) set_log_level(config_.log.level);
+    trim_history();
+    spdlog::info("configuration reloaded");
+  }
+
+  // Old events are dropped now and then; how often matters to nobody but the disk.
+  void trim_history() {
+    constexpr std::chrono::minutes between{1};
+    if (std::isfinite(config_.store.history)) store_.trim(wall_clock() - config_.store.history);
+    trim_timer_.expires_after(between);
+    trim_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) trim_history();
     });
   }
 
@@ -149,7 +233,9 @@ class Server {
     loop_.stop();
   }
 
-  const config::Config& config_;
+  const Options options_;
+  config::Config config_;
+  config::Inventory inventory_;
   asio::io_context loop_{1};
   zmq::context_t context_;
   ClientIds ids_;
@@ -157,6 +243,8 @@ class Server {
   Service service_;
   std::vector<std::unique_ptr<Transport>> transports_;
   asio::signal_set signals_;
+  asio::signal_set hang_up_;
+  asio::steady_timer trim_timer_;
   Watchdog watchdog_;
   int exit_status_ = 0;
 };
@@ -164,9 +252,9 @@ class Server {
 }  // namespace
 
 int run(const Options& options) {
-  const config::Config config = load_configuration(options);
+  config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
-  return Server(options, config).run();
+  return Server(options, std::move(config)).run();
 }
 
 void check(const Options& options) {
@@ -174,6 +262,7 @@ void check(const Options& options) {
   if (!config.resource.has_inventory())
     throw config.fault("resource", "no path and no config: no inventory", ENOENT);
   const config::Inventory inventory = config::load_inventory(config);
+  (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
   fmt::print("{}", config::describe(config, &inventory));
 }
 

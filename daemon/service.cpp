@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/rset/targets.hpp"
 #include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topic.hpp"
@@ -16,17 +17,27 @@ namespace resourced::daemon {
 
 using proto::Message;
 
-Service::Service(Store& store, std::function<double()> now, std::string configuration)
+Service::Service(Store& store, std::function<double()> now, Settings settings)
     : subscribers_(clients_, requests_),
       outbox_([this](Outgoing outgoing) { deliver(std::move(outgoing)); }),
-      engine_(store, outbox_, std::move(now)),
-      answers_(engine_.module()),
-      configuration_(proto::make_payload(std::move(configuration))) {}
+      engine_(
+          store, outbox_, std::move(now),
+          [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
+      journal_(clients_, requests_, store, engine_.module(), settings.journal_max),
+      answers_(engine_.module(), engine_.acquisition()),
+      reload_(std::move(settings.reload)),
+      store_(store) {
+  set_configuration(std::move(settings.configuration));
+}
+
+void Service::set_configuration(std::string configuration) {
+  configuration_ = proto::make_payload(std::move(configuration));
+}
 
 const Service::Topic* Service::find_topic(std::string_view name) {
-  static constexpr std::array<Topic, 14> topics{{
+  static constexpr std::array<Topic, 18> topics{{
       {"resource.acquire", &Service::acquire, true},
-      {"resource.acquire-cancel", &Service::acquire_cancel},
+      {"resource.acquire-cancel", &Service::cancel},
       {"resource.acquire-mute", &Service::acquire_mute},
       {"resource.disconnect", &Service::disconnect},
       {"resource.drain", &Service::drain},
@@ -37,6 +48,10 @@ const Service::Topic* Service::find_topic(std::string_view name) {
       {"resource.status", &Service::status},
       {"resource.sched-status", &Service::sched_status},
       {"resource.get", &Service::inventory},
+      {"resource.journal", &Service::journal, true},
+      {"resource.journal-cancel", &Service::cancel},
+      {"resource.reload", &Service::reload},
+      {"resource.stats-get", &Service::stats},
       {"resource.ping", &Service::ping},
       {"config.get", &Service::config_get},
   }};
@@ -75,9 +90,13 @@ void Service::on_gone(ClientId client) {
   clients_.remove(client);
 }
 
-void Service::on_writable() { flush(); }
+void Service::on_writable() {
+  flush();
+  if (journal_.blocked()) flush_journal();
+}
 
 void Service::on_malformed(const std::string& reason) {
+  stats_.dropped_frame();
   if (const auto before = malformed_.admit()) {
     spdlog::warn("dropped a message: {} ({} more since the last such line)", reason, *before);
   }
@@ -85,7 +104,9 @@ void Service::on_malformed(const std::string& reason) {
 
 void Service::on_committed(Sequence last) {
   outbox_.committed(last);
+  journal_.committed(last);
   flush();
+  flush_journal();
 }
 
 void Service::on_store_failed(const Error& error) {
@@ -97,10 +118,12 @@ void Service::on_store_failed(const Error& error) {
 }
 
 void Service::shut_down() {
-  for (const proto::RequestKey key : requests_.with_topic("resource.acquire")) {
-    release(key);
-    if (const auto request = requests_.take(key)) {
-      refuse(key.client, *request, Error(ECANCELED, "the resource module was unloaded"));
+  for (const std::string_view topic : {"resource.acquire", "resource.journal"}) {
+    for (const proto::RequestKey key : requests_.with_topic(topic)) {
+      release(key);
+      if (const auto request = requests_.take(key)) {
+        refuse(key.client, *request, Error(ECANCELED, "the resource module was unloaded"));
+      }
     }
   }
 }
@@ -122,11 +145,44 @@ void Service::acquire(ClientId client, const Message& request) {
   }
 }
 
-void Service::acquire_cancel(ClientId client, const Message& request) {
+void Service::journal(ClientId client, const Message& request) {
+  const auto wanted = proto::parse_journal(proto::parse_optional_object(request));
+  EventFilter filter;
+  filter.since = wanted.since;
+  if (wanted.targets) {
+    const ResourceSet& inventory = engine_.module().inventory();
+    filter.ranks = parse_targets(*wanted.targets, inventory);
+    filter.hosts.emplace();
+    inventory.hosts(filter.ranks).for_each([&](std::string_view host) { filter.hosts->emplace_back(host); });
+  }
+  journal_.add(requests_.add(client, request), std::move(filter));
+  stats_.succeeded(request.topic);
+}
+
+void Service::cancel(ClientId client, const Message& request) {
   const auto cancelled = requests_.take_cancelled(client, request);
   if (!cancelled) return;
   release({client, cancelled->matchtag});
   refuse(client, *cancelled, Error(ECANCELED, "the request was cancelled"));
+}
+
+void Service::reload(ClientId client, const Message& request) {
+  reload_();
+  respond(client, request);
+}
+
+void Service::stats(ClientId client, const Message& request) {
+  const Store::Counters store = store_.counters();
+  Stats::Gauges gauges;
+  gauges.events = engine_.applied();
+  gauges.commits = store.commits;
+  gauges.committed_events = store.events;
+  gauges.clients = clients_.size();
+  gauges.dropped_clients = clients_.dropped();
+  gauges.subscribers = engine_.acquisition().holders();
+  gauges.merged_deltas = subscribers_.merged();
+  gauges.journal_consumers = journal_.consumers();
+  respond(client, request, proto::make_payload(stats_.encode(gauges)));
 }
 
 void Service::acquire_mute(ClientId client, const Message& request) {
@@ -178,11 +234,14 @@ void Service::execute(ClientId client, const Message& request, const Command& co
 }
 
 void Service::respond(ClientId client, const Message& request, proto::Payload payload) {
+  stats_.succeeded(request.topic);
   if (request.has(proto::flag::noresponse)) return;
   outbox_.push(engine_.applied(), Response{client, proto::make_response(request, std::move(payload))});
 }
 
 void Service::refuse(ClientId client, const Message& request, const Error& error) {
+  // Topics that there are not would fill the memory with whatever somebody thinks up.
+  stats_.failed(find_topic(request.topic) == nullptr ? "unknown" : request.topic);
   if (request.has(proto::flag::noresponse)) return;
   outbox_.push(engine_.applied(), Response{client, proto::make_error(request, error)});
 }
@@ -205,7 +264,20 @@ void Service::forget(ClientId client) {
   for (const Message& request : requests_.take_client(client)) release({client, request.matchtag});
 }
 
+void Service::flush_journal() {
+  const auto [gone, overrun] = journal_.flush();
+  for (const ClientId client : gone) on_gone(client);
+  for (const proto::RequestKey key : overrun) {
+    release(key);
+    if (const auto request = requests_.take(key)) {
+      refuse(key.client, *request,
+             Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"));
+    }
+  }
+}
+
 void Service::release(proto::RequestKey request) {
+  journal_.remove(request);
   if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
 }
 

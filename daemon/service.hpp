@@ -2,17 +2,19 @@
 // answers through the outbox. What a request means is in proto/payloads, what follows from it in the engine.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "core/error.hpp"
 #include "daemon/answers.hpp"
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
+#include "daemon/journal.hpp"
 #include "daemon/log.hpp"
 #include "daemon/outbox.hpp"
+#include "daemon/stats.hpp"
 #include "daemon/subscribers.hpp"
 #include "daemon/transport.hpp"
 #include "proto/request_table.hpp"
@@ -21,10 +23,19 @@ namespace resourced::daemon {
 
 class Service final : public Listener {
  public:
-  /// `configuration` is the answer to config.get.
-  Service(Store& store, std::function<double()> now, std::string configuration);
+  struct Settings {
+    /// The answer to config.get.
+    std::string configuration;
+    std::size_t journal_max = 100000;
+    /// Reads the configuration again; throws Error if it is refused.
+    std::function<void()> reload;
+  };
+  Service(Store& store, std::function<double()> now, Settings settings);
 
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
+
+  void set_configuration(std::string configuration);
+  void set_journal_max(std::size_t most) { journal_.set_most(most); }
 
   void on_client(Transport& transport, ClientId client, const Credentials& credentials) override;
   void on_message(ClientId client, proto::Message message) override;
@@ -34,6 +45,8 @@ class Service final : public Listener {
 
   /// The store has this event and all before it on disk.
   void on_committed(Sequence last);
+  /// The store has answered a question.
+  void on_answered() { flush_journal(); }
   /// The store keeps nothing more: who waits for it is told so, and nothing else will be.
   void on_store_failed(const Error& error);
   /// Ends what is still open, in words of RFC 28.
@@ -46,10 +59,10 @@ class Service final : public Listener {
     bool streaming = false;
   };
   static const Topic* find_topic(std::string_view name);
+  void cancel(ClientId client, const proto::Message& request);
 
   void dispatch(ClientId client, const proto::Message& request);
   void acquire(ClientId client, const proto::Message& request);
-  void acquire_cancel(ClientId client, const proto::Message& request);
   void acquire_mute(ClientId client, const proto::Message& request);
   void disconnect(ClientId client, const proto::Message& request);
   void drain(ClientId client, const proto::Message& request);
@@ -60,6 +73,9 @@ class Service final : public Listener {
   void status(ClientId client, const proto::Message& request);
   void sched_status(ClientId client, const proto::Message& request);
   void inventory(ClientId client, const proto::Message& request);
+  void journal(ClientId client, const proto::Message& request);
+  void reload(ClientId client, const proto::Message& request);
+  void stats(ClientId client, const proto::Message& request);
   void ping(ClientId client, const proto::Message& request);
   void config_get(ClientId client, const proto::Message& request);
 
@@ -68,6 +84,7 @@ class Service final : public Listener {
   void refuse(ClientId client, const proto::Message& request, const Error& error);
   void deliver(Outgoing outgoing);
   void flush();
+  void flush_journal();
   void forget(ClientId client);
   /// Lets go of what the request of a stream holds.
   void release(proto::RequestKey request);
@@ -77,8 +94,12 @@ class Service final : public Listener {
   Subscribers subscribers_;
   Outbox outbox_;
   Engine engine_;
+  Journal journal_;
   Answers answers_;
   proto::Payload configuration_;
+  std::function<void()> reload_;
+  Store& store_;
+  Stats stats_;
   RateLimit malformed_;
 };
 

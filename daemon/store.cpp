@@ -5,10 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
 
 namespace resourced::daemon {
 namespace {
+
+// A step of trimming takes milliseconds, so that commits do not wait for it.
+constexpr std::size_t events_per_trim = 1000;
 
 std::string database_path(const std::string& directory) {
   std::error_code error;
@@ -21,7 +25,9 @@ std::string database_path(const std::string& directory) {
 
 Store::Store(const std::string& directory)
     : writer_(std::make_unique<StoreWriter>(database_path(directory))),
-      last_sequence_(writer_->last_sequence()) {}
+      reader_(std::make_unique<StoreReader>(writer_->database())),
+      last_sequence_(writer_->last_sequence()),
+      last_timestamp_(reader_->last_timestamp()) {}
 
 Store::~Store() { stop(); }
 
@@ -36,6 +42,33 @@ void Store::append(Record record) {
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(record));
   if (queue_.size() == 1) wake_.notify_one();
+}
+
+void Store::ask(Question question) {
+  const std::lock_guard lock(mutex_);
+  questions_.push_back(std::move(question));
+  wake_.notify_one();
+}
+
+void Store::find_start(const EventFilter& filter, std::size_t most,
+                       std::function<void(HistoryStart)> answer) {
+  ask([this, filter, most, answer = std::move(answer)] {
+    callbacks_.post([start = reader_->start(filter, most), answer] { answer(start); });
+  });
+}
+
+void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                      std::function<void(HistoryPage)> answer) {
+  ask([this, filter, from, to, limit, answer = std::move(answer)] {
+    auto page = std::make_shared<HistoryPage>(reader_->page(filter, from, to, limit));
+    callbacks_.post([page, answer] { answer(std::move(*page)); });
+  });
+}
+
+void Store::trim(double before) {
+  const std::lock_guard lock(mutex_);
+  trim_before_ = before;
+  wake_.notify_one();
 }
 
 void Store::stop() {
@@ -54,33 +87,43 @@ Store::Counters Store::counters() const {
 }
 
 void Store::work() {
-  std::vector<Record> batch;
-  for (;;) {
-    batch.clear();
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      batch.swap(queue_);
+  try {
+    while (turn()) {
     }
-    if (!commit(batch)) return;
+  } catch (const Error& error) {
+    callbacks_.post([this, error] { callbacks_.failed(error); });
   }
 }
 
-bool Store::commit(std::vector<Record>& batch) {
-  try {
-    writer_->commit(batch);
-  } catch (const Error& error) {
-    callbacks_.failed(error);
-    return false;
+bool Store::turn() {
+  std::vector<Record> records;
+  std::vector<Question> questions;
+  std::optional<double> trim_before;
+  {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || !questions_.empty() || trim_before_; });
+    if (stopping_ && queue_.empty()) return false;
+    records.swap(queue_);
+    questions.swap(questions_);
+    trim_before = trim_before_;
   }
+  if (!records.empty()) commit(records);
+  for (const Question& question : questions) question();
+  if (trim_before && writer_->trim(*trim_before, events_per_trim) < events_per_trim) {
+    const std::lock_guard lock(mutex_);
+    if (trim_before_ == trim_before) trim_before_.reset();
+  }
+  return true;
+}
+
+void Store::commit(const std::vector<Record>& records) {
+  writer_->commit(records);
   {
     const std::lock_guard lock(mutex_);
     ++counters_.commits;
-    counters_.events += batch.size();
+    counters_.events += records.size();
   }
-  callbacks_.committed(batch.back().sequence);
-  return true;
+  callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
 }
 
 }  // namespace resourced::daemon

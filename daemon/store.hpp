@@ -8,24 +8,29 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "daemon/journal_source.hpp"
 #include "daemon/record.hpp"
 
 namespace resourced::daemon {
 
+class StoreReader;
 class StoreWriter;
 
 class Store {
  public:
-  /// Told by the store's thread. `committed` says that this event and all before it are on disk. After
-  /// `failed` nothing more is committed.
+  /// How the store's thread reaches the loop: it calls `post`, which runs the rest there.
   struct Callbacks {
+    std::function<void(std::function<void()>)> post;
+    /// This event and all before it are on disk.
     std::function<void(Sequence)> committed;
+    /// Nothing more is committed from here on.
     std::function<void(const Error&)> failed;
   };
 
@@ -42,11 +47,21 @@ class Store {
   [[nodiscard]] RecordedState load();
   /// The last event on disk, 0 in a new store.
   [[nodiscard]] Sequence last_sequence() const noexcept { return last_sequence_; }
+  /// When that was, 0 in a new store.
+  [[nodiscard]] double last_timestamp() const noexcept { return last_timestamp_; }
 
   void start(Callbacks callbacks);
 
   /// Queues a record. Sequences come in order without gaps.
   void append(Record record);
+
+  /// Queues a question to the event log, which is asked between commits; the answer comes by the loop.
+  void find_start(const EventFilter& filter, std::size_t most, std::function<void(HistoryStart)> answer);
+  void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                 std::function<void(HistoryPage)> answer);
+
+  /// Drops events of before this time, by and by. Takes the place of an earlier bound.
+  void trim(double before);
 
   /// Commits what is queued and ends the thread.
   void stop();
@@ -58,16 +73,26 @@ class Store {
   [[nodiscard]] Counters counters() const;
 
  private:
+  using Question = std::function<void()>;
+
   void work();
-  bool commit(std::vector<Record>& batch);
+  // One turn of the thread: all records that wait, then all questions, then one step of trimming. False at
+  // the end.
+  bool turn();
+  void commit(const std::vector<Record>& records);
+  void ask(Question question);
 
   std::unique_ptr<StoreWriter> writer_;
+  std::unique_ptr<StoreReader> reader_;
   Sequence last_sequence_ = 0;
+  double last_timestamp_ = 0;
   Callbacks callbacks_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
+  std::vector<Question> questions_;
+  std::optional<double> trim_before_;
   Counters counters_;
   bool stopping_ = false;
   std::thread thread_;

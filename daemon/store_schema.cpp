@@ -16,7 +16,20 @@ constexpr const char* version_1 = R"sql(
     sequence INTEGER PRIMARY KEY,
     timestamp REAL NOT NULL,
     name TEXT NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    wide INTEGER NOT NULL
+  );
+  CREATE INDEX event_timestamp ON event (timestamp);
+  CREATE INDEX event_wide ON event (sequence) WHERE wide = 1;
+  CREATE TABLE event_host (
+    sequence INTEGER NOT NULL,
+    host TEXT NOT NULL,
+    PRIMARY KEY (sequence, host)
+  ) WITHOUT ROWID;
+  CREATE INDEX event_host_host ON event_host (host, sequence);
+  CREATE TABLE trimmed (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    timestamp REAL NOT NULL
   );
   CREATE TABLE drain (
     rank INTEGER PRIMARY KEY,

@@ -8,6 +8,12 @@
 #include "daemon/store_schema.hpp"
 
 namespace resourced::daemon {
+namespace {
+
+// An event of more hosts than this is not in the index by host: it would cost more than looking at it.
+constexpr std::size_t widest_indexed = 64;
+
+}  // namespace
 
 // The exclusive locking mode keeps a second daemon out for as long as the file is open, and spares the shared
 // memory of the write-ahead log. FULL: a commit that returned is on disk (one fdatasync of the log).
@@ -37,7 +43,16 @@ StoreWriter::Opened::Opened(const std::string& path) : Database(path) {
 
 StoreWriter::StoreWriter(const std::string& path)
     : database_(path),
-      insert_event_(database_, "INSERT INTO event(sequence, timestamp, name, text) VALUES (?, ?, ?, ?)"),
+      insert_event_(database_,
+                    "INSERT INTO event(sequence, timestamp, name, text, wide) VALUES (?, ?, ?, ?, ?)"),
+      insert_host_(database_, "INSERT OR IGNORE INTO event_host(sequence, host) VALUES (?, ?)"),
+      trim_find_(
+          database_,
+          "SELECT max(sequence), max(timestamp), count(*) FROM (SELECT sequence, timestamp FROM event "
+          "WHERE timestamp < ? AND sequence < (SELECT max(sequence) FROM event) ORDER BY sequence LIMIT ?)"),
+      trim_events_(database_, "DELETE FROM event WHERE sequence <= ?"),
+      trim_hosts_(database_, "DELETE FROM event_host WHERE sequence <= ?"),
+      put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, timestamp) VALUES (1, ?)"),
       put_drain_(database_,
                  "INSERT OR REPLACE INTO drain(rank, host, timestamp, reason) VALUES (?, ?, ?, ?)"),
       take_drain_(database_, "DELETE FROM drain WHERE rank = ?"),
@@ -75,9 +90,16 @@ RecordedState StoreWriter::load() {
 }
 
 void StoreWriter::commit(const std::vector<Record>& records) {
+  transaction([&] {
+    for (const Record& record : records) write(record);
+  });
+}
+
+template <class Work>
+void StoreWriter::transaction(Work work) {
   database_.execute("BEGIN IMMEDIATE");
   try {
-    for (const Record& record : records) write(record);
+    work();
     database_.execute("COMMIT");
   } catch (...) {
     // A full disk may have rolled it back already; there is nothing more to undo then.
@@ -89,18 +111,43 @@ void StoreWriter::commit(const std::vector<Record>& records) {
   }
 }
 
+std::size_t StoreWriter::trim(double before, std::size_t most) {
+  trim_find_.bind(1, before).bind(2, static_cast<std::int64_t>(most));
+  trim_find_.step();
+  const std::int64_t last = trim_find_.integer(0);
+  const double timestamp = trim_find_.real(1);
+  const auto count = static_cast<std::size_t>(trim_find_.integer(2));
+  trim_find_.reset();
+  if (count == 0) return 0;
+  transaction([&] {
+    trim_events_.bind(1, last).run();
+    trim_hosts_.bind(1, last).run();
+    put_trimmed_.bind(1, timestamp).run();
+  });
+  return count;
+}
+
 void StoreWriter::write(const Record& record) {
+  const bool wide = record.hosts.size() > widest_indexed;
   insert_event_.bind(1, static_cast<std::int64_t>(record.sequence))
       .bind(2, record.timestamp)
       .bind(3, record.name)
       .bind(4, std::string_view(record.text))
+      .bind(5, std::int64_t{wide})
       .run();
+  if (!wide) write_hosts(record);
   write_drains(record);
   write_properties(record);
   record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
   if (record.expiration) {
     put_expiration_.bind(1, record.expiration->value).bind(2, record.expiration->configured).run();
   }
+}
+
+void StoreWriter::write_hosts(const Record& record) {
+  record.hosts.for_each([&](std::string_view host) {
+    insert_host_.bind(1, static_cast<std::int64_t>(record.sequence)).bind(2, host).run();
+  });
 }
 
 void StoreWriter::write_drains(const Record& record) {

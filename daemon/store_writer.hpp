@@ -21,18 +21,32 @@ class StoreWriter {
   /// Writes records as one transaction: all are on disk when it returns, or none and it throws.
   void commit(const std::vector<Record>& records);
 
+  /// Drops the oldest events that are older than `before`, at most `most` of them; what is present stays as
+  /// it is, and so does the newest event. Returns how many it dropped.
+  std::size_t trim(double before, std::size_t most);
+
+  [[nodiscard]] Database& database() noexcept { return database_; }
+
  private:
   // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
   struct Opened : Database {
     explicit Opened(const std::string& path);
   };
 
+  template <class Work>
+  void transaction(Work work);
   void write(const Record& record);
+  void write_hosts(const Record& record);
   void write_drains(const Record& record);
   void write_properties(const Record& record);
 
   Opened database_;
   Statement insert_event_;
+  Statement insert_host_;
+  Statement trim_find_;
+  Statement trim_events_;
+  Statement trim_hosts_;
+  Statement put_trimmed_;
   Statement put_drain_;
   Statement take_drain_;
   Statement forget_drains_;

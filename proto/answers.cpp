@@ -37,6 +37,23 @@ void append_drains(std::string& out, const DrainTable& drains) {
   out += '}';
 }
 
+void append_partitions(std::string& out, const Acquisition& acquisition) {
+  append_key(out, "partitions");
+  out += '{';
+  for (const Partition& partition : acquisition.partitions()) {
+    append_key(out, partition.name);
+    out += '{';
+    append_key(out, "targets");
+    append_idset(out, partition.targets);
+    append_key(out, "held");
+    out += acquisition.is_held(partition.name) ? "true" : "false";
+    append_key(out, "waiting");
+    append_idset(out, acquisition.awaited(partition));
+    out += '}';
+  }
+  out += '}';
+}
+
 }  // namespace
 
 std::string encode_acquired(std::string_view resources, const IdSet& up) {
@@ -73,7 +90,7 @@ std::string encode_delta(const Delta& delta) {
   return out;
 }
 
-std::string encode_status(const Module& module) {
+std::string encode_status(const Module& module, const Acquisition& acquisition) {
   std::string out = R"({"R":)";
   out += resources_text(module.inventory());
   append_key(out, "drain");
@@ -86,6 +103,7 @@ std::string encode_status(const Module& module) {
   idset("offline", module.inventory().ranks() - module.online());
   idset("exclude", module.excluded());
   idset("torpid", module.torpid());
+  if (!acquisition.partitions().empty()) append_partitions(out, acquisition);
   out += '}';
   return out;
 }

@@ -64,6 +64,16 @@ ExpirationCommand parse_expiration(const json& payload) {
 
 ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
+JournalRequest parse_journal(const json& payload) {
+  JournalRequest request;
+  if (const auto since = payload.find("since"); since != payload.end()) {
+    if (!since->is_number()) throw Error(EPROTO, "since must be a number");
+    request.since = since->get<double>();
+  }
+  request.targets = optional_string(payload, "targets");
+  return request;
+}
+
 std::string parse_partition(const json& payload) {
   if (payload.size() != 1 || !payload.contains("partition")) {
     throw Error(EPROTO, "the payload of resource.acquire may name a partition and nothing else");

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/module/acquisition.hpp"
 #include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/module.hpp"
@@ -23,12 +24,20 @@ namespace resourced::proto {
 /// The partition that an acquire asks for, `{"partition": NAME}` and nothing else.
 [[nodiscard]] std::string parse_partition(const nlohmann::json& payload);
 
+/// What a consumer of the journal wants: `since` is a time, `targets` an idset or a hostlist.
+struct JournalRequest {
+  std::optional<double> since;
+  std::optional<std::string> targets;
+};
+[[nodiscard]] JournalRequest parse_journal(const nlohmann::json& payload);
+
 /// First response to resource.acquire; `resources` is an R as text.
 [[nodiscard]] std::string encode_acquired(std::string_view resources, const IdSet& up);
 /// Later responses to resource.acquire. The delta is not empty.
 [[nodiscard]] std::string encode_delta(const Delta& delta);
-/// resource.status.
-[[nodiscard]] std::string encode_status(const Module& module);
+/// resource.status. Where the inventory is divided, `partitions` says `{NAME: {"targets", "held",
+/// "waiting"}}`: waiting are targets that another partition's holder has still.
+[[nodiscard]] std::string encode_status(const Module& module, const Acquisition& acquisition);
 /// resource.sched-status.
 [[nodiscard]] std::string encode_sched_status(const Module& module);
 /// resource.get.

@@ -25,6 +25,7 @@ IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const
 const IdSet& Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
                                   const IdSet& acquirable) {
   IdSet targets = targets_of(partition, acquirable);
+  for (const auto& [other, held] : holders_) targets -= held.targets;
   const std::string name = partition.value_or("");
   for (const auto& [other, held] : holders_) {
     if (held.partition != name) continue;
@@ -33,6 +34,18 @@ const IdSet& Acquisition::acquire(HolderId holder, const std::optional<std::stri
                            : fmt::format("partition {} is acquired by another scheduler already", name));
   }
   return holders_.insert_or_assign(holder, Holder{name, std::move(targets), {}, false}).first->second.targets;
+}
+
+bool Acquisition::is_held(const std::string& partition) const {
+  return std::ranges::any_of(holders_, [&](const auto& held) { return held.second.partition == partition; });
+}
+
+IdSet Acquisition::awaited(const Partition& partition) const {
+  IdSet awaited;
+  for (const auto& [id, holder] : holders_) {
+    if (holder.partition != partition.name) awaited |= holder.targets & partition.targets;
+  }
+  return awaited;
 }
 
 void Acquisition::release(HolderId holder) { holders_.erase(holder); }

@@ -25,7 +25,8 @@ class Acquisition {
   /// Names a holder; the caller makes it up.
   using HolderId = std::uint64_t;
 
-  /// Replaces the division of the inventory. Holders keep the targets that they have.
+  /// Replaces the division of the inventory. Holders keep the targets that they have: one that belongs to
+  /// another partition now goes there once its holder has let go.
   void divide(std::vector<Partition> partitions);
   [[nodiscard]] const std::vector<Partition>& partitions() const noexcept { return partitions_; }
 
@@ -47,6 +48,9 @@ class Acquisition {
                 const std::function<void(HolderId, Delta)>& tell);
 
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
+  [[nodiscard]] bool is_held(const std::string& partition) const;
+  /// Targets of a partition that a holder of another one has still.
+  [[nodiscard]] IdSet awaited(const Partition& partition) const;
 
  private:
   struct Holder {

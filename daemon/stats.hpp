@@ -1,0 +1,40 @@
+// Counters of the daemon (resource.stats-get): what was asked, what became of it, and what it costs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace resourced::daemon {
+
+class Stats {
+ public:
+  void succeeded(std::string_view topic) { ++outcomes_[std::string(topic)].succeeded; }
+  void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
+  void dropped_frame() noexcept { ++dropped_frames_; }
+
+  /// What others count.
+  struct Gauges {
+    std::uint64_t events = 0;
+    std::uint64_t commits = 0;
+    std::uint64_t committed_events = 0;
+    std::size_t clients = 0;
+    std::size_t dropped_clients = 0;
+    std::size_t subscribers = 0;
+    std::uint64_t merged_deltas = 0;
+    std::size_t journal_consumers = 0;
+  };
+  /// One JSON object.
+  [[nodiscard]] std::string encode(const Gauges& gauges) const;
+
+ private:
+  struct Outcomes {
+    std::uint64_t succeeded = 0;
+    std::uint64_t failed = 0;
+  };
+  std::map<std::string, Outcomes, std::less<>> outcomes_;
+  std::uint64_t dropped_frames_ = 0;
+};
+
+}  // namespace resourced::daemon
