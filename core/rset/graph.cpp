@@ -41,6 +41,7 @@ class Graph {
   }
 
   [[nodiscard]] const std::vector<Vertex>& vertices() const noexcept { return vertices_; }
+  [[nodiscard]] std::string nodes_path() const { return member_path(path_, "nodes"); }
   [[nodiscard]] std::string vertex_path(std::size_t index) const {
     return fmt::format("{}.nodes[{}]", path_, index);
   }
@@ -125,7 +126,7 @@ class Derivation {
     const std::vector<Vertex>& vertices = graph_.vertices();
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (vertices[i].type == "node") take_node(i);
-    if (hosts_.empty()) fail_at(graph_.vertex_path(0), "no vertex of the graph is a node");
+    if (hosts_.empty()) fail_at(graph_.nodes_path(), "none is a node");
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (!owner_[i] && (vertices[i].type == "core" || vertices[i].type == "gpu"))
         fail_at(graph_.vertex_path(i), fmt::format("the {} is in no node", vertices[i].type));
@@ -171,7 +172,7 @@ class Derivation {
       if (vertex.type == "core") take(at, cores);
       if (vertex.type == "gpu") take(at, gpus);
       if (vertex.type == "node" && at != node) fail_at(graph_.vertex_path(at), "is a node inside a node");
-      open.insert(open.end(), vertex.contains.begin(), vertex.contains.end());
+      open.insert(open.end(), vertex.contains.rbegin(), vertex.contains.rend());
     }
     if (cores.empty() && gpus.empty()) fail_at(graph_.vertex_path(node), "has neither cores nor gpus");
     table_.add(IdSet{rank}, table_.children(cores, gpus, nullptr), node);

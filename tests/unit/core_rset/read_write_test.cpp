@@ -68,5 +68,72 @@ TEST_CASE("equal children are merged, entries ordered by first rank, the nodelis
   CHECK(set.to_json() == json::parse(set.encode()));
 }
 
+TEST_CASE("one rank in several entries has the sum of what they give it") {
+  const ResourceSet set = ResourceSet::parse(document(
+      R"({"R_lite":[{"rank":"0-9","children":{"core":"0-3"}},
+                    {"rank":"4-5","children":{"core":"","gpu":"0-1"}},
+                    {"rank":"5","children":{"core":"4"}}],
+          "nodelist":["n[0-9]"]})"));
+  REQUIRE(set.groups().size() == 3);
+  CHECK(set.groups()[0].ranks == IdSet::parse("0-3,6-9"));
+  CHECK(set.groups()[0].gpus.empty());
+  CHECK(set.groups()[1].ranks == IdSet{4});
+  CHECK(set.groups()[1].cores == IdSet::parse("0-3"));
+  CHECK(set.groups()[1].gpus == IdSet::parse("0-1"));
+  CHECK(set.groups()[2].cores == IdSet::parse("0-4"));
+  CHECK(set.counts() == ResourceCounts{10, 41, 4});
+}
+
+TEST_CASE("gpus without cores are written so that they can be read again") {
+  const std::string text =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"","gpu":"0-3"}}],)"
+      R"("nodelist":["a"],"starttime":0.0,"expiration":0.0}})";
+  CHECK(ResourceSet::parse(text).encode() == text);
+}
+
+TEST_CASE("keys that RFC 20 does not know are kept at every level") {
+  const json given = json::parse(document(
+      R"({"R_lite":[{"rank":"0","children":{"core":"0","fpga":"1"},"x":[1]},
+                    {"rank":"1","children":{"core":"0","fpga":"1"},"x":[1]},
+                    {"rank":"2","children":{"core":"0"}}],
+          "nodelist":["a0","a1","a2"],"y":{"rank":"3-1"}})",
+      R"(,"z":null,"attributes":{"system":{"scheduler":{"queue":"batch"}},"q":1},
+         "scheduling":{"graph":{"nodes":[],"edges":[]},"n":12345678901234567890})"));
+  json expected = given;
+  expected["execution"]["R_lite"] = json::parse(
+      R"([{"rank":"0-1","children":{"core":"0","fpga":"1"},"x":[1]},{"rank":"2","children":{"core":"0"}}])");
+  expected["execution"]["nodelist"] = {"a[0-2]"};
+  expected["execution"]["starttime"] = 0.0;
+  expected["execution"]["expiration"] = 0.0;
+  for (const ResourceSet& set : {ResourceSet::from_json(given), ResourceSet::parse(given.dump())}) {
+    CHECK(set.to_json() == expected);
+    CHECK(json::parse(set.encode()) == expected);
+    json bare = expected;
+    bare.erase("scheduling");
+    CHECK(set.to_json(false) == bare);
+    CHECK(json::parse(set.encode(false)) == bare);
+  }
+}
+
+TEST_CASE("keys come in the order in which RFC 20 lists them") {
+  ResourceSet set = ResourceSet::parse(document(
+      R"({"properties":{"b":"1","a":"0"},"nslots":2,"R_lite":[{"rank":"0-1","children":{"core":"0"}}],
+          "expiration":2.5,"nodelist":["n[0-1]"],"starttime":1})",
+      R"(,"attributes":{},"scheduling":{"s":1})"));
+  CHECK(set.encode() == R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
+                        R"("nodelist":["n[0-1]"],"nslots":2,"properties":{"a":"0","b":"1"},)"
+                        R"("starttime":1.0,"expiration":2.5},"scheduling":{"s":1},"attributes":{}})");
+}
+
+TEST_CASE("names that JSON has to escape come back as they were") {
+  const json given = json::parse(document(
+      R"({"R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["a\"b\\"],
+          "properties":{"caf\u00e9\\":"0"},"starttime":0,"expiration":0})"));
+  const ResourceSet set = ResourceSet::from_json(given);
+  CHECK(set.host(0) == "a\"b\\");
+  CHECK(json::parse(set.encode()) == given);
+  CHECK(set.to_json() == given);
+}
+
 }  // namespace
 }  // namespace resourced

@@ -1,0 +1,255 @@
+// Documents that are no R (RFC 20): every one is refused with the JSON path of what is wrong, whether it is
+// read as text or as a JSON value. Hostile text costs no more than its length.
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced {
+namespace {
+
+using nlohmann::json;
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EINVAL);
+    return error.what();
+  }
+  return "no error";
+}
+
+/// An R of two ranks in which one execution key is replaced or, for "", left out.
+std::string with(const std::string& key, const std::string& value) {
+  json document = json::parse(
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],"nodelist":["n[0-1]"]}})");
+  if (value.empty()) {
+    document["execution"].erase(key);
+  } else {
+    document["execution"][key] = json::parse(value);
+  }
+  return document.dump();
+}
+
+struct Invalid {
+  std::string text;
+  /// The beginning of the error text.
+  const char* error;
+};
+
+const std::vector<Invalid>& table() {
+  static const std::vector<Invalid> rows{
+      {"[]", "R is not an object"},
+      {"null", "R is not an object"},
+      {"{}", "version: is missing"},
+      {R"({"version":2,"execution":{}})", "version: is not the integer 1"},
+      {R"({"version":1.0,"execution":{}})", "version: is not the integer 1"},
+      {R"({"version":true,"execution":{}})", "version: is not the integer 1"},
+      {R"({"version":"1","execution":{}})", "version: is not the integer 1"},
+      {R"({"version":1})", "execution: is missing"},
+      {R"({"version":1,"scheduling":{}})", "execution: is missing"},
+      {R"({"version":1,"execution":[]})", "execution: is not an object"},
+      {R"({"version":1,"execution":null})", "execution: is not an object"},
+      {with("R_lite", ""), "execution.R_lite: is missing"},
+      {with("R_lite", "{}"), "execution.R_lite: is not an array"},
+      {with("R_lite", "[0]"), "execution.R_lite[0]: is not an object"},
+      {with("R_lite", "[[]]"), "execution.R_lite[0]: is not an object"},
+      {with("R_lite", "[null]"), "execution.R_lite[0]: is not an object"},
+      {with("R_lite", R"(["0"])"), "execution.R_lite[0]: is not an object"},
+      {with("R_lite", R"([{}])"), "execution.R_lite[0].rank: is missing"},
+      {with("R_lite", R"([{"rank":"0","children":{"core":"0"}},{"children":{"core":"0"}}])"),
+       "execution.R_lite[1].rank: is missing"},
+      {with("R_lite", R"([{"rank":0,"children":{"core":"0"}}])"),
+       "execution.R_lite[0].rank: is not a string"},
+      {with("R_lite", R"([{"rank":["0"],"children":{"core":"0"}}])"),
+       "execution.R_lite[0].rank: is not a string"},
+      {with("R_lite", R"([{"rank":"","children":{"core":"0"}}])"), "execution.R_lite[0].rank: is empty"},
+      {with("R_lite", R"([{"rank":"x","children":{"core":"0"}}])"),
+       "execution.R_lite[0].rank: \"x\" is not an idset"},
+      {with("R_lite", R"([{"rank":"0-4294967295","children":{"core":"0"}}])"),
+       "execution.R_lite[0].rank: \"0-4294967295\" is not an idset"},
+      {with("R_lite", R"([{"rank":"0-1"}])"), "execution.R_lite[0].children: is missing"},
+      {with("R_lite", R"([{"rank":"0-1","children":"core"}])"),
+       "execution.R_lite[0].children: is not an object"},
+      {with("R_lite", R"([{"rank":"0-1","children":[{"core":"0"}]}])"),
+       "execution.R_lite[0].children: is not an object"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"gpu":"0"}}])"),
+       "execution.R_lite[0].children.core: is missing"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":4}}])"),
+       "execution.R_lite[0].children.core: is not a string"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":{}}}])"),
+       "execution.R_lite[0].children.core: is not a string"},
+      {with("R_lite", R"([{"rank":"0","children":{"core":"0"}},{"rank":"1","children":{"core":"3-1"}}])"),
+       "execution.R_lite[1].children.core: \"3-1\" is not an idset"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":null}}])"),
+       "execution.R_lite[0].children.gpu: is not a string"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":"0,"}}])"),
+       "execution.R_lite[0].children.gpu: \"0,\" is not an idset"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":""}}])"),
+       "execution.R_lite[0].children: has neither cores nor gpus"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0-3"}},{"rank":"1","children":{"core":"2-5"}}])"),
+       "execution.R_lite[1].rank: rank 1 has core 2-3 twice"},
+      {with("R_lite", R"([{"rank":"1","children":{"core":"0"}},{"rank":"0-1","children":{"core":"0"}}])"),
+       "execution.R_lite[1].rank: rank 1 has core 0 twice"},
+      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":"1"}},
+                          {"rank":"0","children":{"core":"1","gpu":"0-1"}}])"),
+       "execution.R_lite[1].rank: rank 0 has gpu 1 twice"},
+      {with("R_lite",
+            R"([{"rank":"0-1","children":{"core":"0"},"x":1},{"rank":"0","children":{"core":"1"},"x":2}])"),
+       "execution.R_lite[1].rank: rank 0 has two values for \"x\""},
+      {with("nodelist", ""), "execution.nodelist: is missing"},
+      {with("nodelist", R"("n[0-1]")"), "execution.nodelist: is not an array"},
+      {with("nodelist", R"(["n0",1])"), "execution.nodelist[1]: is not a string"},
+      {with("nodelist", R"(["n0","n["])"), "execution.nodelist[1]: "},
+      {with("nodelist", R"(["n[0-2]"])"), "execution.nodelist: has 3 hosts for 2 ranks"},
+      {with("nodelist", "[]"), "execution.nodelist: has 0 hosts for 2 ranks"},
+      {with("nodelist", R"(["n[0-99999999]"])"), "execution.nodelist[0]: "},
+      {with("nslots", "0"), "execution.nslots: is less than 1"},
+      {with("nslots", "-1"), "execution.nslots: is less than 1"},
+      {with("nslots", "2.0"), "execution.nslots: is not an integer"},
+      {with("nslots", "\"2\""), "execution.nslots: is not an integer"},
+      {with("properties", "[]"), "execution.properties: is not an object"},
+      {with("properties", R"({"p":0})"), "execution.properties.p: is not a string"},
+      {with("properties", R"({"p":"1-"})"), "execution.properties.p: \"1-\" is not an idset"},
+      {with("properties", R"({"p":"1-3"})"), "execution.properties.p: rank 2 is not in R_lite"},
+      {with("properties", R"({"":"0"})"), "execution.properties.\"\": a property name is empty"},
+      {with("properties", R"({"a!":"0"})"), "execution.properties.\"a!\": a property name cannot have !"},
+      {with("starttime", "\"0\""), "execution.starttime: is not a number"},
+      {with("starttime", "-1"), "execution.starttime: is not a time"},
+      {with("expiration", "[]"), "execution.expiration: is not a number"},
+      {with("expiration", "-0.5"), "execution.expiration: is not a time"},
+      {R"({"version":1,"scheduling":[],"execution":{"R_lite":[],"nodelist":[]}})",
+       "scheduling: is not an object"},
+      {R"({"version":1,"scheduling":{"writer":1},"execution":{"R_lite":[],"nodelist":[]}})",
+       "scheduling.writer: is not a string"},
+      {R"({"version":1,"attributes":1,"execution":{"R_lite":[],"nodelist":[]}})",
+       "attributes: is not an object"},
+      {R"({"version":1,"attributes":{"system":1},"execution":{"R_lite":[],"nodelist":[]}})",
+       "attributes.system: is not an object"},
+      {R"({"version":1,"attributes":{"system":{"scheduler":1}},"execution":{"R_lite":[],"nodelist":[]}})",
+       "attributes.system.scheduler: is not an object"},
+  };
+  return rows;
+}
+
+TEST_CASE("what is not an R is refused with its path") {
+  for (const Invalid& row : table()) {
+    CAPTURE(row.text);
+    const std::string as_text = error_of([&] { static_cast<void>(ResourceSet::parse(row.text)); });
+    const std::string as_json =
+        error_of([&] { static_cast<void>(ResourceSet::from_json(json::parse(row.text))); });
+    CHECK(as_text.substr(0, std::string(row.error).size()) == row.error);
+    CHECK(as_json == as_text);
+    CHECK(as_text.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("the valid document that the table varies is read") {
+  CHECK(ResourceSet::parse(with("nslots", "1")).counts() == ResourceCounts{2, 8, 0});
+}
+
+TEST_CASE("a property name has none of the nine characters that RFC 20 forbids") {
+  for (const char c : std::string("!&'\"^`|()")) {
+    const json properties{{std::string("a") + c, "0"}};
+    CAPTURE(c);
+    CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(with("properties", properties.dump()))); }) !=
+          "no error");
+  }
+  for (const char* name : {"amd-mi50@gpu", "+local", "caf\xc3\xa9", "a:b", "a,b", "#$%*;<=>?[]{}~"}) {
+    const json properties{{name, "0"}};
+    CAPTURE(name);
+    CHECK(ResourceSet::parse(with("properties", properties.dump())).properties().contains(name));
+  }
+  ResourceSet set = ResourceSet::parse(with("nslots", "1"));
+  CHECK(error_of([&] { set.add_property("a\xff", IdSet{0}); }) != "no error");
+}
+
+TEST_CASE("expiration comes after starttime when both are set, and 0 is unset") {
+  struct Times {
+    const char* start;
+    const char* expiration;
+    bool valid;
+  };
+  for (const Times& times :
+       {Times{"0", "0", true}, Times{"5", "0", true}, Times{"0", "5", true}, Times{"5", "5.5", true},
+        Times{"0.0", "0.0", true}, Times{"5", "5", false}, Times{"6.5", "6", false}}) {
+    json document = json::parse(with("starttime", times.start));
+    document["execution"]["expiration"] = json::parse(times.expiration);
+    CAPTURE(document.dump());
+    const std::string error = error_of([&] { static_cast<void>(ResourceSet::from_json(document)); });
+    CHECK(error == (times.valid ? "no error" : "execution.expiration: is not after starttime"));
+  }
+}
+
+TEST_CASE("numbers that are no times") {
+  json document = json::parse(with("nslots", "1"));
+  for (const double time :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    document["execution"]["expiration"] = time;
+    CHECK(error_of([&] { static_cast<void>(ResourceSet::from_json(document)); }) ==
+          "execution.expiration: is not a time");
+  }
+  CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(R"({"version":1e999})")); }).substr(0, 13) ==
+        "R is not JSON");
+}
+
+TEST_CASE("ranks without hosts are refused at once, however many they are") {
+  const std::string all = R"([{"rank":"0-4294967294","children":{"core":"0-4294967294"}}])";
+  CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(with("R_lite", all))); }) ==
+        "execution.nodelist: has 2 hosts for 4294967295 ranks");
+}
+
+TEST_CASE("text that is not JSON is refused with the place") {
+  for (const char* text :
+       {"", "{", "{\"version\":1", "{}x", "{\"version\":\x01}", "\xff", "{\"a\":\"\xff\"}"}) {
+    CAPTURE(text);
+    CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(text)); }).substr(0, 36) ==
+          "R is not JSON: the text is wrong at ");
+  }
+}
+
+TEST_CASE("nesting is limited wherever it stands") {
+  const std::size_t most = ResourceSet::max_depth;
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  const auto in_scheduling = [&](std::size_t levels) {
+    return R"({"version":1,"execution":{"R_lite":[],"nodelist":[]},"scheduling":{"x":)" + nested(levels) +
+           "}}";
+  };
+  const auto in_entry = [&](std::size_t levels) {
+    return with("R_lite", R"([{"rank":"0-1","children":{"core":"0","x":)" + nested(levels) + "}}]");
+  };
+  CHECK_NOTHROW(static_cast<void>(ResourceSet::parse(in_scheduling(most - 2))));
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::parse(in_scheduling(most - 1))), Error);
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::from_json(json::parse(in_scheduling(most - 1)))), Error);
+  CHECK_NOTHROW(static_cast<void>(ResourceSet::parse(in_entry(most - 5))));
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::parse(in_entry(most - 4))), Error);
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::from_json(json::parse(in_entry(2 * most)))), Error);
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::parse(nested(1000000))), Error);
+  CHECK_THROWS_AS(static_cast<void>(ResourceSet::parse(std::string(1000000, '['))), Error);
+}
+
+TEST_CASE("entries that overlap in every possible way are refused before they take long") {
+  json entries = json::array();
+  for (int i = 0; i < 6000; ++i)
+    entries.push_back({{"rank", std::to_string(i) + "-" + std::to_string(i + 100000)},
+                       {"children", {{"core", std::to_string(2 * i)}}}});
+  CHECK(error_of([&] {
+          static_cast<void>(ResourceSet::parse(with("R_lite", entries.dump())));
+        }).find("is one of too many that stand in several entries") != std::string::npos);
+}
+
+TEST_CASE("a key that stands twice counts once") {
+  const ResourceSet set =
+      ResourceSet::parse(R"({"version":1,"execution":{"R_lite":[{"rank":"5","children":{"core":"5"}}],)"
+                         R"("R_lite":[{"rank":"0","rank":"1","children":{"core":"7"}}],"nodelist":["a"]}})");
+  CHECK(set.ranks() == IdSet{1});
+}
+
+}  // namespace
+}  // namespace resourced
