@@ -36,6 +36,14 @@ proto::Payload Answers::inventory() {
   return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
 }
 
+const ResourceSet& Answers::acquirable() {
+  if (acquirable_version_ != module_.inventory_version()) {
+    acquirable_ = module_.inventory().copy_ranks(module_.acquirable());
+    acquirable_version_ = module_.inventory_version();
+  }
+  return acquirable_;
+}
+
 proto::Payload Answers::acquired(const IdSet& targets) {
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();

@@ -19,6 +19,8 @@ class Answers {
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
   [[nodiscard]] proto::Payload inventory();
+  /// The inventory less exclusions.
+  [[nodiscard]] const ResourceSet& acquirable();
   /// The first response to an acquire of these targets.
   [[nodiscard]] proto::Payload acquired(const IdSet& targets);
 
@@ -43,6 +45,8 @@ class Answers {
   Cached sched_status_;
   Cached inventory_;
   std::map<std::string, Resources> resources_;
+  ResourceSet acquirable_;
+  std::uint64_t acquirable_version_ = 0;
 };
 
 }  // namespace resourced::daemon

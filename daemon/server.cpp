@@ -25,6 +25,7 @@
 #include "core/module/partition.hpp"
 #include "core/request/query.hpp"
 #include "core/rset/targets.hpp"
+#include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 #include "daemon/service_manager.hpp"
@@ -60,7 +61,7 @@ std::string state_directory(const Options& options, const config::Config& config
 std::vector<std::string> endpoints(const Options& options, const config::Config& config) {
   if (!options.listen.empty()) return options.listen;
   if (!config.bus.listen.empty()) return config.bus.listen;
-  return {proto::default_bus_uri(environment)};
+  return {proto::default_bus_uri(environment), proto::default_local_uri(environment)};
 }
 
 ZmqOptions zmq_options(const config::Bus& bus) {
@@ -144,12 +145,17 @@ class Server {
 
   void listen(const std::string& uri) {
     const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::listen);
-    if (endpoint.scheme == proto::Scheme::ipc) {
+    if (!endpoint.path.empty()) {
       std::error_code ignored;
       std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
     }
-    transports_.push_back(
-        make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config_.bus), ids_, service_));
+    if (endpoint.scheme == proto::Scheme::local) {
+      transports_.push_back(
+          make_local_transport(loop_, endpoint.path, {config_.bus.max_message_size}, ids_, service_));
+    } else {
+      transports_.push_back(
+          make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config_.bus), ids_, service_));
+    }
   }
 
   void announce() {

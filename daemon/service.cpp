@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/request/feasibility.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
@@ -35,7 +36,7 @@ void Service::set_configuration(std::string configuration) {
 }
 
 const Service::Topic* Service::find_topic(std::string_view name) {
-  static constexpr std::array<Topic, 18> topics{{
+  static constexpr std::array<Topic, 19> topics{{
       {"resource.acquire", &Service::acquire, true},
       {"resource.acquire-cancel", &Service::cancel},
       {"resource.acquire-mute", &Service::acquire_mute},
@@ -53,6 +54,7 @@ const Service::Topic* Service::find_topic(std::string_view name) {
       {"resource.reload", &Service::reload},
       {"resource.stats-get", &Service::stats},
       {"resource.ping", &Service::ping},
+      {"feasibility.check", &Service::feasibility},
       {"config.get", &Service::config_get},
   }};
   const auto* const found = std::ranges::find(topics, name, &Topic::name);
@@ -220,6 +222,16 @@ void Service::sched_status(ClientId client, const Message& request) {
 
 void Service::inventory(ClientId client, const Message& request) {
   respond(client, request, answers_.inventory());
+}
+
+void Service::feasibility(ClientId client, const Message& request) {
+  const nlohmann::json payload = proto::parse_object(request);
+  const auto jobspec = payload.find("jobspec");
+  if (jobspec == payload.end()) throw Error(EPROTO, "missing key: jobspec");
+  if (!jobspec->is_object()) throw Error(EPROTO, "jobspec must be an object");
+  const Feasibility judged = check_jobspec_feasibility(*jobspec, answers_.acquirable());
+  if (!judged.feasible()) throw Error(EINVAL, judged.reason);
+  respond(client, request);
 }
 
 void Service::ping(ClientId client, const Message& request) { respond(client, request, request.payload); }

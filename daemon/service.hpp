@@ -76,6 +76,7 @@ class Service final : public Listener {
   void journal(ClientId client, const proto::Message& request);
   void reload(ClientId client, const proto::Message& request);
   void stats(ClientId client, const proto::Message& request);
+  void feasibility(ClientId client, const proto::Message& request);
   void ping(ClientId client, const proto::Message& request);
   void config_get(ClientId client, const proto::Message& request);
 

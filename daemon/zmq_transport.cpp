@@ -50,6 +50,8 @@ class ZmqTransport final : public Transport {
         monitor_ready_(loop),
         is_ipc_(uri.starts_with("ipc:")) {
     configure(options);
+    // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
+    if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
     try {
       router_.bind(uri);
@@ -114,7 +116,6 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::heartbeat_ivl, static_cast<int>(options.heartbeat_interval.count()));
     router_.set(zmq::sockopt::heartbeat_timeout, static_cast<int>(options.heartbeat_timeout.count()));
     router_.set(zmq::sockopt::heartbeat_ttl, static_cast<int>(options.heartbeat_timeout.count()));
-    router_.set(zmq::sockopt::ipv6, true);
   }
 
   void watch_connections() {

@@ -1,0 +1,24 @@
+// The bus over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp).
+// The kernel says who the peer is; a connection that is closed is a client that is gone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "daemon/transport.hpp"
+
+namespace resourced::daemon {
+
+struct LocalOptions {
+  std::size_t max_message_size = std::size_t{64} << 20;
+};
+
+/// Binds a socket at a path; one that nobody listens on any more is replaced. Throws Error that names it.
+std::unique_ptr<Transport> make_local_transport(boost::asio::io_context& loop, const std::string& path,
+                                                const LocalOptions& options, ClientIds& ids,
+                                                Listener& listener);
+
+}  // namespace resourced::daemon
