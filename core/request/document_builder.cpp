@@ -15,10 +15,12 @@ void DocumentBuilder::start_array() { open(nlohmann::json::array()); }
 void DocumentBuilder::key(std::string name) {
   Open& object = open_.back();
   auto& members = object.value->get_ref<nlohmann::json::object_t&>();
-  const auto [member, added] = members.try_emplace(std::move(name));
+  // Programs mostly write keys in order.
+  const std::size_t before = members.size();
+  const auto member = members.try_emplace(members.end(), std::move(name));
   object.key = &member->first;
   object.slot = &member->second;
-  if (!added) fail("the key is given twice");
+  if (members.size() == before) fail("the key is given twice");
 }
 
 void DocumentBuilder::end() { open_.pop_back(); }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/request/json_path.hpp"
+#include "core/request/json_check.hpp"
 #include "core/request/resource_graph.hpp"
 #include "core/text/quote.hpp"
 
@@ -15,21 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-std::uint64_t read_positive(const json& value, const JsonPath& path) {
-  if (!value.is_number_integer()) path.fail("must be an integer");
-  if (!value.is_number_unsigned() && value.get<std::int64_t>() < 1) path.fail("must be at least 1");
-  const auto number = value.get<std::uint64_t>();
-  if (number < 1) path.fail("must be at least 1");
-  return number;
-}
-
-const std::string& read_string(const json& value, const JsonPath& path) {
-  if (!value.is_string()) path.fail("must be a string");
-  return value.get_ref<const std::string&>();
-}
-
 Count::Operator read_operator(const json& value, const JsonPath& path) {
-  const std::string& text = read_string(value, path);
+  const std::string& text = require_string(value, path);
   for (const auto op : {Count::Operator::add, Count::Operator::multiply, Count::Operator::power}) {
     if (text.size() == 1 && text[0] == static_cast<char>(op)) return op;
   }
@@ -38,23 +25,21 @@ Count::Operator read_operator(const json& value, const JsonPath& path) {
 
 Count read_range(const json& object, const JsonPath& path) {
   Count::Range range;
-  bool has_min = false;
+  (void)require_member(object, "min", path);
   for (const auto& [key, value] : object.items()) {
     const JsonPath place = path / key;
     if (key == "min") {
-      range.min = read_positive(value, place);
-      has_min = true;
+      range.min = require_positive(value, place);
     } else if (key == "max") {
-      range.max = read_positive(value, place);
+      range.max = require_positive(value, place);
     } else if (key == "operand") {
-      range.operand = read_positive(value, place);
+      range.operand = require_positive(value, place);
     } else if (key == "operator") {
       range.op = read_operator(value, place);
     } else {
       place.fail("is not a key of a range");
     }
   }
-  if (!has_min) (path / "min").fail("is missing");
   if (range.op.has_value() != range.operand.has_value()) path.fail("operator and operand must come together");
   if (range.max && !range.op) path.fail("max needs operator and operand");
   try {
@@ -76,7 +61,7 @@ void read_count(const json& value, const JsonPath& path, Vertex& vertex) {
     }
     if (vertex.count.kind() == Count::Kind::idset) vertex.count_text = text;
   } else if (value.is_number_integer()) {
-    vertex.count = Count::integer(read_positive(value, path));
+    vertex.count = Count::integer(require_positive(value, path));
   } else {
     path.fail("must be an integer, a range or an idset");
   }
@@ -99,10 +84,9 @@ class Reader {
 
  private:
   void read_vertex(const json& object, const JsonPath& path, std::size_t depth, Vertex& vertex) {
-    if (!object.is_object()) path.fail("must be an object");
-    for (const char* key : {"type", "count"}) {
-      if (!object.contains(key)) (path / key).fail("is missing");
-    }
+    require_object(object, path);
+    (void)require_member(object, "type", path);
+    (void)require_member(object, "count", path);
     json extra = json::object();
     for (const auto& [key, value] : object.items()) {
       if (!read_member(key, value, path / key, depth, vertex)) {
@@ -118,18 +102,17 @@ class Reader {
   bool read_member(const std::string& key, const json& value, const JsonPath& path, std::size_t depth,
                    Vertex& vertex) {
     if (key == "type") {
-      vertex.type = read_string(value, path);
+      vertex.type = require_string(value, path);
     } else if (key == "count") {
       read_count(value, path, vertex);
     } else if (key == "label") {
-      vertex.label = read_string(value, path);
+      vertex.label = require_string(value, path);
     } else if (key == "unit") {
-      vertex.unit = read_string(value, path);
+      vertex.unit = require_string(value, path);
     } else if (key == "id") {
-      vertex.id = read_string(value, path);
+      vertex.id = require_string(value, path);
     } else if (key == "exclusive") {
-      if (!value.is_boolean()) path.fail("must be true or false");
-      vertex.exclusive = value.get<bool>();
+      vertex.exclusive = require_boolean(value, path);
     } else if (key == "with") {
       vertex.with = list(value, path, depth + 1);
     } else {

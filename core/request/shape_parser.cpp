@@ -140,7 +140,7 @@ class ShapeParser {
 
   // (item (',' item)*)? '}'
   void items(Vertex& vertex) {
-    json extra = json::object();
+    json extra;
     do {
       item(vertex, extra);
     } while (accept(','));

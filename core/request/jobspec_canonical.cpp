@@ -1,0 +1,116 @@
+#include "core/request/jobspec_canonical.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/request/jobspec_attributes.hpp"
+#include "core/request/json_check.hpp"
+#include "core/request/resource_graph.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced {
+
+namespace {
+
+using nlohmann::json;
+using Labels = std::set<std::string>;
+
+void collect_slot_labels(const ResourceGraph& resources, Labels& labels) {
+  for (const Vertex& vertex : resources) {
+    if (vertex.is_slot()) labels.insert(*vertex.label);
+    collect_slot_labels(vertex.with, labels);
+  }
+}
+
+void check_command(const json& command, const JsonPath& path) {
+  if (!command.is_array()) path.fail("must be an array of strings");
+  if (command.empty()) path.fail("must have at least one string");
+  for (std::size_t i = 0; i < command.size(); ++i) (void)require_string(command[i], path[i]);
+}
+
+void check_count(const json& count, const JsonPath& path) {
+  require_object(count, path);
+  refuse_other_keys(count, {"per_slot", "per_resource", "total"}, "a task count", path);
+  if (count.size() != 1) path.fail("must have one of per_slot, per_resource and total");
+  const auto& [key, value] = *count.items().begin();
+  const JsonPath place = path / key;
+  if (key == "per_resource") {
+    require_object(value, place);
+    (void)require_string(require_member(value, "type", place), place / "type");
+    (void)require_positive(require_member(value, "count", place), place / "count");
+  } else {
+    (void)require_positive(value, place);
+  }
+}
+
+void check_task_attributes(const json& attributes, const JsonPath& path) {
+  require_object(attributes, path);
+  for (const auto& [key, value] : attributes.items()) {
+    if (key == "environment") {
+      require_object(value, path / key);
+    } else {
+      (void)require_string(value, path / key);
+    }
+  }
+}
+
+void check_task(const json& task, const JsonPath& path, const Labels& labels) {
+  require_object(task, path);
+  refuse_other_keys(task, {"command", "slot", "count", "distribution", "attributes"}, "a task", path);
+  check_command(require_member(task, "command", path), path / "command");
+  const std::string& slot = require_string(require_member(task, "slot", path), path / "slot");
+  if (!labels.contains(slot)) {
+    (path / "slot").fail(fmt::format("{} is not the label of a slot", resourced::quoted(slot)));
+  }
+  check_count(require_member(task, "count", path), path / "count");
+  if (const auto it = task.find("distribution"); it != task.end()) {
+    (void)require_string(*it, path / "distribution");
+  }
+  if (const auto it = task.find("attributes"); it != task.end())
+    check_task_attributes(*it, path / "attributes");
+}
+
+// A dependency (RFC 26) has at least a scheme and a value.
+void check_dependencies(const json& dependencies, const JsonPath& path) {
+  if (!dependencies.is_array()) path.fail("must be an array");
+  for (std::size_t i = 0; i < dependencies.size(); ++i) {
+    const JsonPath place = path[i];
+    require_object(dependencies[i], place);
+    for (const char* key : {"scheme", "value"}) {
+      (void)require_string(require_member(dependencies[i], key, place), place / key);
+    }
+  }
+}
+
+}  // namespace
+
+void check_canonical_jobspec(const json& jobspec) {
+  const JsonPath path;
+  require_object(jobspec, JsonPath("jobspec"));
+  const json& version = require_member(jobspec, "version", path);
+  const json& resources = require_member(jobspec, "resources", path);
+  const json& tasks = require_member(jobspec, "tasks", path);
+  const json& attributes = require_member(jobspec, "attributes", path);
+
+  if (!version.is_number_integer()) (path / "version").fail("must be an integer");
+  Labels labels;
+  collect_slot_labels(resources_from_json(resources, ExtraKeys::refused), labels);
+
+  const JsonPath place = path / "tasks";
+  if (!tasks.is_array()) place.fail("must be an array");
+  if (tasks.empty()) place.fail("must have at least one task");
+  for (std::size_t i = 0; i < tasks.size(); ++i) check_task(tasks[i], place[i], labels);
+
+  if (attributes.is_null()) return;
+  const JsonPath attributes_place = path / "attributes";
+  check_attributes(attributes, attributes_place);
+  const auto system = attributes.find("system");
+  if (system == attributes.end()) return;
+  if (const auto it = system->find("dependencies"); it != system->end()) {
+    check_dependencies(*it, attributes_place / "system" / "dependencies");
+  }
+}
+
+}  // namespace resourced
