@@ -76,8 +76,8 @@ class Reader {
     if (depth > max_graph_depth) path.fail(fmt::format("is more than {} levels deep", max_graph_depth));
     ResourceGraph vertices;
     vertices.reserve(value.size());
-    for (const json& item : value) {
-      read_vertex(item, path[vertices.size()], depth, vertices.emplace_back());
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      read_vertex(value[i], path[i], depth, vertices.emplace_back());
     }
     return vertices;
   }
