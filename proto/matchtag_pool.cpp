@@ -16,8 +16,8 @@ std::uint32_t MatchtagPool::allocate() {
   }
   std::uint32_t tag = last_;
   do {
-    ++tag;
-  } while (tag == 0 || tags_.contains(tag));
+    tag = tag == largest_ ? 1 : tag + 1;
+  } while (tags_.contains(tag));
   tags_.emplace(tag, MatchtagState::pending);
   last_ = tag;
   return tag;

@@ -2,8 +2,10 @@
 // response means to whom is left to the caller.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 
 #include "proto/message.hpp"
@@ -23,10 +25,15 @@ class MatchtagPool {
  public:
   static constexpr std::size_t default_limit = 65536;
 
-  /// `limit`: how many tags may be out at a time, less than 2^32 - 1.
-  explicit MatchtagPool(std::size_t limit = default_limit) noexcept : limit_(limit) {}
+  /// `limit`: how many tags may be out at a time. `largest`: tags are 1 to this, in turn; no less than the
+  /// limit.
+  explicit MatchtagPool(std::size_t limit = default_limit,
+                        std::uint32_t largest = std::numeric_limits<std::uint32_t>::max()) noexcept
+      : limit_(limit), largest_(largest) {
+    assert(limit <= largest);
+  }
 
-  /// A tag that is not out, never 0, and the longest unused of all. Error EAGAIN if the limit is reached.
+  /// The next tag in turn that is not out, never 0. Error EAGAIN if the limit is reached.
   std::uint32_t allocate();
 
   /// The request is of no more interest. Its tag stays out until its last response. False if it is not
@@ -49,6 +56,7 @@ class MatchtagPool {
 
  private:
   std::size_t limit_;
+  std::uint32_t largest_;
   std::uint32_t last_ = 0;
   std::unordered_map<std::uint32_t, MatchtagState> tags_;
 };

@@ -2,7 +2,6 @@
 // client is, and that it has gone, is told by the transport. What a request waits for is kept by its service.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,7 +24,10 @@ struct RequestKey {
   ClientId client{};
   std::uint32_t matchtag = 0;
 
-  auto operator<=>(const RequestKey&) const = default;
+  bool operator==(const RequestKey&) const = default;
+  bool operator<(const RequestKey& other) const noexcept {
+    return client != other.client ? client < other.client : matchtag < other.matchtag;
+  }
 };
 
 class RequestTable {

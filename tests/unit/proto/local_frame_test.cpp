@@ -125,8 +125,10 @@ TEST_CASE("part lengths: one byte up to 254, four more bytes from 255") {
     const std::string payload(size, 'p');
     const auto message = make_request("a.b", 1, std::make_shared<const std::string>(payload));
     const auto length = size < 255 ? from_hex(fmt::format("{:02x}", size)) : from_hex("ff") + be32(size);
-    const auto bytes = frame(from_hex("00 03") + "a.b" + length + payload + from_hex("14") +
-                             from_hex("8e 01 01 0b ffffffff 00000000 ffffffff 00000001"));
+    auto body = from_hex("00 03") + "a.b";
+    body += length + payload;
+    body += from_hex("14 8e 01 01 0b ffffffff 00000000 ffffffff 00000001");
+    const auto bytes = frame(body);
     CHECK(encode_local_frame(message) == bytes);
     LocalFrameDecoder decoder;
     decoder.feed(bytes);

@@ -81,6 +81,17 @@ TEST_CASE("a freed tag is not the next to be used") {
   CHECK(pool.allocate() != first);
 }
 
+TEST_CASE("after the largest tag comes the smallest that is not out") {
+  MatchtagPool pool(3, 4);
+  CHECK(pool.allocate() == 1);
+  CHECK(pool.allocate() == 2);
+  CHECK(pool.allocate() == 3);
+  pool.receive(single(2));
+  CHECK(pool.allocate() == 4);
+  pool.receive(single(4));
+  CHECK(pool.allocate() == 2);
+}
+
 TEST_CASE("the number of tags out is bounded, cancelled ones included") {
   MatchtagPool pool(2);
   const auto one = pool.allocate();
@@ -97,7 +108,7 @@ TEST_CASE("random operations: no tag is given out while its last response is due
   constexpr unsigned seed = 20240615;
   CAPTURE(seed);
   std::mt19937 random(seed);
-  MatchtagPool pool(16);
+  MatchtagPool pool(16, 20);
   std::map<std::uint32_t, MatchtagState> due;
   for (int step = 0; step < 20000; ++step) {
     CAPTURE(step);
@@ -110,6 +121,7 @@ TEST_CASE("random operations: no tag is given out while its last response is due
         } else {
           const auto tag = pool.allocate();
           REQUIRE(tag != 0);
+          REQUIRE(tag <= 20);
           REQUIRE(due.emplace(tag, MatchtagState::pending).second);
         }
         break;

@@ -29,6 +29,7 @@ Message cancel(const std::string& topic, const std::string& payload) {
 
 std::vector<std::string> names(const std::vector<Message>& messages) {
   std::vector<std::string> result;
+  result.reserve(messages.size());
   for (const auto& message : messages) {
     result.push_back(message.topic + " " + std::to_string(message.matchtag));
   }

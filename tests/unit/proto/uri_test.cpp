@@ -64,13 +64,17 @@ TEST_CASE("addresses and their canonical form") {
 }
 
 TEST_CASE("only a listener may leave host and port open") {
-  const std::pair<const char*, const char*> rows[] = {{"tcp://*:5555", "tcp://*:5555"},
-                                                      {"tcp://127.0.0.1:*", "tcp://127.0.0.1:*"},
-                                                      {"tcp://127.0.0.1:0", "tcp://127.0.0.1:*"}};
-  for (const auto& [text, canonical] : rows) {
-    CAPTURE(text);
-    CHECK(parse_endpoint(text, EndpointUse::listen).uri() == canonical);
-    CHECK(errnum_of([&, uri = text] { return parse_endpoint(uri, EndpointUse::connect); }) == EINVAL);
+  struct Row {
+    const char* text;
+    const char* canonical;
+  };
+  const Row rows[] = {{"tcp://*:5555", "tcp://*:5555"},
+                      {"tcp://127.0.0.1:*", "tcp://127.0.0.1:*"},
+                      {"tcp://127.0.0.1:0", "tcp://127.0.0.1:*"}};
+  for (const auto& row : rows) {
+    CAPTURE(row.text);
+    CHECK(parse_endpoint(row.text, EndpointUse::listen).uri() == row.canonical);
+    CHECK(errnum_of([&] { return parse_endpoint(row.text, EndpointUse::connect); }) == EINVAL);
   }
 }
 
@@ -127,15 +131,16 @@ TEST_CASE("what is no address is EINVAL, and the text quotes it on one line") {
 
 TEST_CASE("a path fits into a socket address") {
   const auto fits = "/" + std::string(106, 'p');
+  const auto too_long = fits + "p";
+  // It is the path that is used which counts.
+  const auto unnormal = "///." + fits;
   for (const std::string scheme : {"ipc://", "local://"}) {
     CHECK(parse_endpoint(scheme + fits, EndpointUse::listen).path == fits);
-    CHECK(errnum_of([&] { return parse_endpoint(scheme + fits + "p", EndpointUse::listen); }) ==
-          ENAMETOOLONG);
-    // It is the path that is used which counts.
-    CHECK(parse_endpoint(scheme + "///." + fits, EndpointUse::connect).path == fits);
+    CHECK(parse_endpoint(scheme + unnormal, EndpointUse::connect).path == fits);
+    CHECK(errnum_of([&] { return parse_endpoint(scheme + too_long, EndpointUse::listen); }) == ENAMETOOLONG);
   }
   CHECK(error_of([&] {
-          return parse_endpoint("ipc://" + fits + "p", EndpointUse::listen);
+          return parse_endpoint("ipc://" + too_long, EndpointUse::listen);
         }).find("the path has 108 bytes, a socket can have 107") != std::string::npos);
 }
 
