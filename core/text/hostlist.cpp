@@ -2,218 +2,229 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
-#include <tuple>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text/host_name.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {
 
-namespace {
+bool Hostlist::empty() const noexcept { return runs_.empty(); }
 
-constexpr std::size_t max_digits = 18;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_char(char c) { return c > ' ' && c <= '~' && c != '[' && c != ']' && c != ','; }
-
-struct Name {
-  std::string_view prefix;
-  std::string_view digits;
-  std::string_view suffix;
-};
-
-Name split(std::string_view host) {
-  const std::size_t end = host.find_last_of("0123456789");
-  if (end == std::string_view::npos) return {host, {}, {}};
-  std::size_t begin = end;
-  while (begin > 0 && is_digit(host[begin - 1]) && end - begin + 1 < max_digits) --begin;
-  return {host.substr(0, begin), host.substr(begin, end + 1 - begin), host.substr(end + 1)};
+std::size_t Hostlist::size() const noexcept {
+  return runs_.empty() ? 0 : std::size_t{runs_.back().start} + runs_.back().count;
 }
 
-std::uint64_t value(std::string_view digits) {
-  std::uint64_t n = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  return n;
+std::string_view Hostlist::prefix(const Stem& stem) const {
+  return std::string_view(text_).substr(stem.offset, stem.prefix_size);
 }
 
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-
-  template <class F>
-  void read(F&& add) {
-    if (text_.empty()) return;
-    while (true) {
-      expression(add);
-      if (at_ == text_.size()) return;
-      ++at_;
-    }
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view reason, int errnum = EINVAL) const {
-    throw Error(errnum,
-                fmt::format("{} is not a hostlist: {} at character {}", quoted(text_), reason, at_ + 1));
-  }
-
-  std::string_view word() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-
-  std::string_view number() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-    if (at_ == begin) fail("a number is missing");
-    return text_.substr(begin, at_ - begin);
-  }
-
-  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-
-  template <class F>
-  void expression(F&& add) {
-    const std::string_view prefix = word();
-    if (peek() != '[' || at_ == text_.size()) {
-      if (at_ < text_.size() && text_[at_] != ',')
-        fail(fmt::format("{} is not expected", quoted(text_.substr(at_, 1))));
-      if (prefix.empty()) fail("a host name is missing");
-      add(std::string(prefix));
-      return;
-    }
-    ++at_;
-    std::vector<std::string> numbers;
-    std::size_t width = 0;
-    while (true) {
-      const std::string_view from = number();
-      std::string_view to = from;
-      if (numbers.empty()) width = from.size() > 1 && from[0] == '0' ? from.size() : 1;
-      if (peek() == '-') {
-        ++at_;
-        to = number();
-      }
-      if (from.size() > max_digits || to.size() > max_digits) fail("a number is too long");
-      const std::uint64_t first = value(from);
-      const std::uint64_t last = value(to);
-      if (last < first) fail("the range runs backwards");
-      if (last - first >= Hostlist::max_expansion - numbers.size())
-        fail("the expression has too many hosts", ERANGE);
-      for (std::uint64_t n = first; n <= last; ++n) numbers.push_back(fmt::format("{:0{}}", n, width));
-      if (peek() == ']') break;
-      if (peek() != ',') fail("the bracket is not closed");
-      ++at_;
-    }
-    ++at_;
-    const std::string_view suffix = word();
-    if (at_ < text_.size() && text_[at_] != ',')
-      fail(fmt::format("{} is not expected", quoted(text_.substr(at_, 1))));
-    for (const std::string& n : numbers) add(std::string(prefix) + n + std::string(suffix));
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
-
-Hostlist Hostlist::parse(std::string_view text) {
-  Hostlist hosts;
-  Reader(text).read([&](std::string host) { hosts.hosts_.push_back(std::move(host)); });
-  return hosts;
+std::string_view Hostlist::suffix(const Stem& stem) const {
+  return std::string_view(text_).substr(stem.offset + stem.prefix_size, stem.suffix_size);
 }
 
-std::string Hostlist::encode() const {
-  std::string out;
-  for (std::size_t i = 0; i < hosts_.size();) {
-    const Name name = split(hosts_[i]);
-    if (i > 0) out += ',';
-    const bool padded = name.digits.size() > 1 && name.digits[0] == '0';
-    const std::size_t width = padded ? name.digits.size() : 1;
-    std::size_t end = i + 1;
-    std::string list(name.digits);
-    std::uint64_t last = name.digits.empty() ? 0 : value(name.digits);
-    std::string run_end;
-    for (; !name.digits.empty() && end < hosts_.size(); ++end) {
-      const Name next = split(hosts_[end]);
-      if (next.prefix != name.prefix || next.suffix != name.suffix || next.digits.empty()) break;
-      const std::uint64_t n = value(next.digits);
-      if (fmt::format("{:0{}}", n, width) != next.digits) break;
-      if (n == last + 1) {
-        run_end = next.digits;
-      } else {
-        if (!run_end.empty()) list += '-' + run_end;
-        run_end.clear();
-        list += ',' + std::string(next.digits);
-      }
-      last = n;
-    }
-    if (!run_end.empty()) list += '-' + run_end;
-    out += end == i + 1 ? hosts_[i] : fmt::format("{}[{}]{}", name.prefix, list, name.suffix);
-    i = end;
-  }
-  return out;
+bool Hostlist::is_stem(const Stem& stem, std::string_view prefix_text, std::string_view suffix_text) const {
+  return prefix(stem) == prefix_text && suffix(stem) == suffix_text;
 }
 
-bool Hostlist::empty() const noexcept { return hosts_.empty(); }
+/// The run that holds a position.
+std::size_t Hostlist::run_at(std::size_t position) const {
+  assert(position < size());
+  const auto after = std::partition_point(runs_.begin(), runs_.end(),
+                                          [position](const Run& run) { return run.start <= position; });
+  return static_cast<std::size_t>(after - runs_.begin()) - 1;
+}
 
-std::size_t Hostlist::size() const noexcept { return hosts_.size(); }
+std::string Hostlist::name(const Run& run, std::uint64_t number) const {
+  const Stem& stem = stems_[run.stem];
+  std::string text(prefix(stem));
+  if (run.width > 0) write_host_number(text, number, run.width);
+  return text += suffix(stem);
+}
+
+void Hostlist::start_name(std::string& text, const Run& run) const {
+  const Stem& stem = stems_[run.stem];
+  text = prefix(stem);
+  if (run.width > 0) write_host_number(text, run.first, run.width);
+  text += suffix(stem);
+}
 
 std::string Hostlist::at(std::size_t position) const {
-  assert(position < hosts_.size());
-  return hosts_[position];
+  const Run& run = runs_[run_at(position)];
+  return name(run, run.first + (position - run.start));
 }
 
 std::optional<std::size_t> Hostlist::find(std::string_view host) const {
-  const auto at = std::find(hosts_.begin(), hosts_.end(), host);
-  if (at == hosts_.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - hosts_.begin());
+  std::uint32_t stem = std::numeric_limits<std::uint32_t>::max();
+  std::optional<HostNumber> number;
+  for (const Run& run : runs_) {
+    if (run.stem != stem) {
+      stem = run.stem;
+      number = number_between(host, prefix(stems_[stem]), suffix(stems_[stem]));
+    }
+    if (run.width == 0) {
+      if (host == prefix(stems_[stem])) return run.start;
+    } else if (number && number->value - run.first < run.count && number->value >= run.first &&
+               least_width(number->value, run.width) == number->width) {
+      return run.start + (number->value - run.first);
+    }
+  }
+  return std::nullopt;
+}
+
+void Hostlist::check_room(std::size_t more) const {
+  if (more > max_size - size())
+    throw Error(ERANGE, fmt::format("a list of hosts has at most {} of them", max_size));
 }
 
 void Hostlist::append(std::string_view host) {
-  if (host.empty() || !std::all_of(host.begin(), host.end(), is_name_char))
-    throw Error(EINVAL, fmt::format("{} is not a host name", quoted(host)));
-  hosts_.emplace_back(host);
+  if (const std::string_view defect = host_name_defect(host); !defect.empty())
+    throw Error(EINVAL, fmt::format("{} is not a host name: {}", quoted(host), defect));
+  check_room(1);
+  add_name(host);
 }
 
 void Hostlist::append(const Hostlist& other) {
-  const std::vector<std::string> more = other.hosts_;
-  hosts_.insert(hosts_.end(), more.begin(), more.end());
+  check_room(other.size());
+  if (&other == this) {
+    append(Hostlist(other));
+    return;
+  }
+  for (const Run& run : other.runs_) add_part(other, run, 0, run.count);
 }
 
 Hostlist Hostlist::select(const IdSet& positions) const {
   Hostlist chosen;
-  positions.for_each([&](IdSet::Id position) { chosen.hosts_.push_back(at(position)); });
+  positions.for_each_range([&](IdSet::Range range) {
+    std::size_t position = range.first;
+    for (std::size_t i = run_at(position); position <= range.last; ++i) {
+      const Run& run = runs_[i];
+      const std::size_t end =
+          std::min<std::size_t>(std::size_t{run.start} + run.count, std::size_t{range.last} + 1);
+      chosen.add_part(*this, run, static_cast<std::uint32_t>(position - run.start),
+                      static_cast<std::uint32_t>(end - position));
+      position = end;
+    }
+  });
   return chosen;
 }
 
-void Hostlist::sort() {
-  const auto key = [](const std::string& host) {
-    const Name name = split(host);
-    return std::tuple(name.prefix, value(name.digits), name.digits.size(), name.suffix);
-  };
-  std::stable_sort(hosts_.begin(), hosts_.end(),
-                   [&](const std::string& a, const std::string& b) { return key(a) < key(b); });
+std::uint32_t Hostlist::add_stem(std::string_view prefix_text, std::string_view suffix_text) {
+  if (!runs_.empty() && is_stem(stems_[runs_.back().stem], prefix_text, suffix_text))
+    return runs_.back().stem;
+  stems_.push_back({.offset = text_.size(),
+                    .prefix_size = static_cast<std::uint32_t>(prefix_text.size()),
+                    .suffix_size = static_cast<std::uint32_t>(suffix_text.size())});
+  text_.append(prefix_text).append(suffix_text);
+  return static_cast<std::uint32_t>(stems_.size() - 1);
 }
 
-void Hostlist::unique() {
-  sort();
-  hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
+/// Reads the last host, if it is a run of its own, as a number between this prefix and suffix.
+bool Hostlist::restem_last(std::string_view prefix_text, std::string_view suffix_text) {
+  if (runs_.empty() || runs_.back().count != 1) return false;
+  Run& last = runs_.back();
+  const auto number = number_between(name(last, last.first), prefix_text, suffix_text);
+  if (!number) return false;
+  last.stem = add_stem(prefix_text, suffix_text);
+  last.first = number->value;
+  last.width = number->width;
+  return true;
 }
 
-bool operator==(const Hostlist& a, const Hostlist& b) { return a.hosts_ == b.hosts_; }
-
-HostIndex::HostIndex(const Hostlist& hosts) {
-  std::size_t position = 0;
-  hosts.for_each([&](std::string_view host) { positions_.emplace(host, position++); });
+/// Adds one host, with the stem that lets it join the host before it, whichever number in it that takes.
+void Hostlist::add_name(std::string_view host) {
+  if (!runs_.empty() && runs_.back().width > 0) {
+    const Run& last = runs_.back();
+    const Stem& stem = stems_[last.stem];
+    if (const auto number = number_between(host, prefix(stem), suffix(stem))) {
+      add_run(last.stem, number->value, 1, number->width);
+      return;
+    }
+    if (last.count == 1) {
+      const std::string before = name(last, last.first);
+      const auto difference = single_difference(before, host);
+      if (difference && restem_last(difference->a.prefix, difference->a.suffix)) {
+        const HostNumber number = read_host_number(difference->digits_of_b);
+        add_run(runs_.back().stem, number.value, 1, number.width);
+        return;
+      }
+    }
+  }
+  const HostNameParts parts = split_host_name(host);
+  if (parts.digits.empty()) {
+    add_run(add_stem(host, {}), 0, 1, 0);
+  } else {
+    const HostNumber number = read_host_number(parts.digits);
+    add_run(add_stem(parts.prefix, parts.suffix), number.value, 1, number.width);
+  }
 }
 
-std::optional<std::size_t> HostIndex::find(std::string_view host) const {
-  const auto at = positions_.find(std::string(host));
-  if (at == positions_.end()) return std::nullopt;
-  return at->second;
+/// Adds consecutive hosts: numbers of at least so many digits between a prefix and a suffix.
+void Hostlist::add_range(std::string_view prefix_text, std::string_view suffix_text, std::uint64_t first,
+                         std::uint32_t count, std::uint32_t width) {
+  if (count > 1 && !runs_.empty() && !is_stem(stems_[runs_.back().stem], prefix_text, suffix_text))
+    restem_last(prefix_text, suffix_text);
+  add_run(add_stem(prefix_text, suffix_text), first, count, least_width(first, width));
+}
+
+/// Adds a run, or makes the last one longer where that is the same.
+void Hostlist::add_run(std::uint32_t stem, std::uint64_t first, std::uint32_t count, std::uint32_t width) {
+  if (!runs_.empty() && width > 0) {
+    Run& last = runs_.back();
+    if (last.stem == stem && last.width > 0 && last.first + last.count == first &&
+        least_width(first, last.width) == width) {
+      last.count += count;
+      return;
+    }
+  }
+  runs_.push_back({.first = first,
+                   .count = count,
+                   .start = static_cast<std::uint32_t>(size()),
+                   .width = width,
+                   .stem = stem});
+}
+
+/// Adds hosts of a run of another list.
+void Hostlist::add_part(const Hostlist& other, const Run& run, std::uint32_t skip, std::uint32_t count) {
+  const Stem& stem = other.stems_[run.stem];
+  const std::string_view prefix_text = other.prefix(stem);
+  const std::string_view suffix_text = other.suffix(stem);
+  const std::uint64_t first = run.first + skip;
+  const bool same_stem = !runs_.empty() && is_stem(stems_[runs_.back().stem], prefix_text, suffix_text);
+  if (run.width == 0 || (count == 1 && !same_stem)) {
+    add_name(other.name(run, first));
+  } else {
+    add_range(prefix_text, suffix_text, first, count, run.width);
+  }
+}
+
+bool operator==(const Hostlist& a, const Hostlist& b) {
+  if (a.size() != b.size()) return false;
+  std::size_t run_a = 0;
+  std::size_t run_b = 0;
+  for (std::size_t at = 0; at < a.size();) {
+    const Hostlist::Run& mine = a.runs_[run_a];
+    const Hostlist::Run& theirs = b.runs_[run_b];
+    const std::uint64_t number_a = mine.first + (at - mine.start);
+    const std::uint64_t number_b = theirs.first + (at - theirs.start);
+    const Hostlist::Stem& stem = a.stems_[mine.stem];
+    if (b.is_stem(b.stems_[theirs.stem], a.prefix(stem), a.suffix(stem))) {
+      // Numbers that are written alike go on alike to the end of the shorter run.
+      const bool alike = number_a == number_b && (mine.width == 0) == (theirs.width == 0) &&
+                         least_width(number_a, mine.width) == least_width(number_b, theirs.width);
+      if (!alike) return false;
+      at = std::min(std::size_t{mine.start} + mine.count, std::size_t{theirs.start} + theirs.count);
+    } else {
+      if (a.name(mine, number_a) != b.name(theirs, number_b)) return false;
+      ++at;
+    }
+    if (at == std::size_t{mine.start} + mine.count) ++run_a;
+    if (at == std::size_t{theirs.start} + theirs.count) ++run_b;
+  }
+  return true;
 }
 
 }  // namespace resourced

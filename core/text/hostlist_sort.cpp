@@ -1,0 +1,174 @@
+// The order of a Hostlist: sort() and unique().
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/text/digits.hpp"
+#include "core/text/host_name.hpp"
+#include "core/text/hostlist.hpp"
+
+namespace resourced {
+
+/// Sorts runs by their first hosts. Runs that overlap then are taken apart into hosts, the others stay whole.
+class Hostlist::Sorter {
+ public:
+  explicit Sorter(const Hostlist& hosts) : hosts_(hosts), runs_(hosts.runs_) { order_stems(); }
+
+  /// Joins runs of the same stem that have numbers in common.
+  void drop_repeats() {
+    drop_ = true;
+    std::vector<Run> parts;
+    parts.reserve(runs_.size());
+    for (const Run& run : runs_) split_by_width(run, parts);
+    sort_by(parts, [](const Run& a, const Run& b) {
+      return std::tie(a.stem, a.width, a.first) < std::tie(b.stem, b.width, b.first);
+    });
+    runs_.clear();
+    for (const Run& part : parts) {
+      if (!runs_.empty() && runs_.back().stem == part.stem && runs_.back().width == part.width &&
+          part.first <= last(runs_.back())) {
+        Run& before = runs_.back();
+        before.count = static_cast<std::uint32_t>(std::max(last(before), last(part)) - before.first + 1);
+      } else {
+        runs_.push_back(part);
+      }
+    }
+  }
+
+  [[nodiscard]] Hostlist sorted() {
+    // Mostly the stems tell all, and numbers are compared faster than names.
+    const auto before = [this](const Run& a, const Run& b) { return compare(a, a.first, b, b.first) < 0; };
+    if (!std::is_sorted(runs_.begin(), runs_.end(), before)) {
+      sort_by(runs_, [](const Run& a, const Run& b) {
+        return std::tie(a.stem, a.first, a.width) < std::tie(b.stem, b.first, b.width);
+      });
+      sort_by(runs_, before);
+    }
+    Hostlist result;
+    for (std::size_t begin = 0; begin < runs_.size();) {
+      std::size_t end = begin + 1;
+      for (std::size_t highest = begin; end < runs_.size() && !is_above(runs_[end], runs_[highest]); ++end) {
+        if (compare(runs_[end], last(runs_[end]), runs_[highest], last(runs_[highest])) > 0) highest = end;
+      }
+      end == begin + 1 ? result.add_part(hosts_, original(runs_[begin]), 0, runs_[begin].count)
+                       : add_hosts(begin, end, result);
+      begin = end;
+    }
+    return result;
+  }
+
+ private:
+  static std::uint64_t last(const Run& run) { return run.first + (run.count - 1); }
+
+  [[nodiscard]] Run original(Run run) const {
+    run.stem = stems_[run.stem];
+    return run;
+  }
+  [[nodiscard]] const Stem& stem(const Run& run) const { return hosts_.stems_[stems_[run.stem]]; }
+  [[nodiscard]] std::string name(const Run& run, std::uint64_t number) const {
+    return hosts_.name(original(run), number);
+  }
+
+  template <class Less>
+  static void sort_by(std::vector<Run>& runs, Less&& less) {
+    if (!std::is_sorted(runs.begin(), runs.end(), less)) std::sort(runs.begin(), runs.end(), less);
+  }
+
+  /// Renumbers the stems in the order of their prefixes, and gives equal ones the same number.
+  void order_stems() {
+    std::vector<std::uint32_t> order(hosts_.stems_.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto compare_stems = [this](std::uint32_t a, std::uint32_t b) {
+      const auto by_prefix =
+          compare_host_names(hosts_.prefix(hosts_.stems_[a]), hosts_.prefix(hosts_.stems_[b]));
+      return by_prefix != 0 ? by_prefix : hosts_.suffix(hosts_.stems_[a]) <=> hosts_.suffix(hosts_.stems_[b]);
+    };
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return compare_stems(a, b) < 0; });
+    std::vector<std::uint32_t> rank(order.size());
+    for (const std::uint32_t stem : order) {
+      if (stems_.empty() || compare_stems(stems_.back(), stem) != 0) stems_.push_back(stem);
+      rank[stem] = static_cast<std::uint32_t>(stems_.size() - 1);
+    }
+    for (const std::uint32_t stem : stems_) {
+      const std::string_view prefix = hosts_.prefix(hosts_.stems_[stem]);
+      numeric_.push_back(prefix.empty() || !is_digit(prefix.back()));
+    }
+    for (Run& run : runs_) run.stem = rank[run.stem];
+  }
+
+  static void split_by_width(const Run& run, std::vector<Run>& parts) {
+    const std::uint64_t plain = run.width > 1 ? smallest_with_digits(run.width) : run.first;
+    if (run.width <= 1 || last(run) < plain) {
+      parts.push_back(run);
+      return;
+    }
+    Run padded = run;
+    padded.count = static_cast<std::uint32_t>(plain - run.first);
+    Run rest = run;
+    rest.first = plain;
+    rest.count = run.count - padded.count;
+    rest.width = 1;
+    parts.push_back(padded);
+    parts.push_back(rest);
+  }
+
+  [[nodiscard]] std::strong_ordering compare(const Run& a, std::uint64_t number_a, const Run& b,
+                                             std::uint64_t number_b) const {
+    if (a.stem == b.stem && a.width > 0 && b.width > 0 && numeric_[a.stem]) {
+      if (number_a != number_b) return number_a <=> number_b;
+      return least_width(number_a, a.width) <=> least_width(number_b, b.width);
+    }
+    const std::string_view prefix_a = hosts_.prefix(stem(a));
+    const std::string_view prefix_b = hosts_.prefix(stem(b));
+    const auto [at_a, at_b] =
+        std::mismatch(prefix_a.begin(), prefix_a.end(), prefix_b.begin(), prefix_b.end());
+    const bool decided =
+        at_a != prefix_a.end() && at_b != prefix_b.end() && !is_digit(*at_a) && !is_digit(*at_b);
+    if (decided) return *at_a <=> *at_b;
+    return compare_host_names(name(a, number_a), name(b, number_b));
+  }
+
+  [[nodiscard]] bool is_above(const Run& run, const Run& other) const {
+    return compare(run, run.first, other, last(other)) > 0;
+  }
+
+  /// Adds the hosts of runs that overlap.
+  void add_hosts(std::size_t begin, std::size_t end, Hostlist& result) {
+    std::vector<std::string> names;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Run& run = runs_[i];
+      taken_apart_ += run.count - 1;
+      if (taken_apart_ > 4 * max_expansion)
+        throw Error(ERANGE, "too many hosts in ranges that overlap to sort them");
+      for (std::uint32_t host = 0; host < run.count; ++host) names.push_back(name(run, run.first + host));
+    }
+    std::sort(names.begin(), names.end(),
+              [](const std::string& a, const std::string& b) { return compare_host_names(a, b) < 0; });
+    if (drop_) names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const std::string& name : names) result.add_name(name);
+  }
+
+  const Hostlist& hosts_;
+  // Their stems are places in stems_, which is in the order of the names and refers to the stems of the list.
+  std::vector<Run> runs_;
+  std::vector<std::uint32_t> stems_;
+  // Whether the hosts of a stem have the order of their numbers: digits at the end of the prefix, which are
+  // there where a number has too many, would be a part of them.
+  std::vector<bool> numeric_;
+  std::size_t taken_apart_ = 0;
+  bool drop_ = false;
+};
+
+void Hostlist::sort() { *this = Sorter(*this).sorted(); }
+
+void Hostlist::unique() {
+  Sorter sorter(*this);
+  sorter.drop_repeats();
+  *this = sorter.sorted();
+}
+
+}  // namespace resourced

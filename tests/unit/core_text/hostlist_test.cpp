@@ -1,0 +1,427 @@
+// Hostlist against RFC 29 and against a vector of strings under random operations.
+
+#include "core/text/hostlist.hpp"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using resourced::Error;
+using resourced::Hostlist;
+using resourced::IdSet;
+using Names = std::vector<std::string>;
+
+namespace {
+
+Names expand(const Hostlist& hosts) {
+  Names names;
+  hosts.for_each([&](std::string_view host) { names.emplace_back(host); });
+  return names;
+}
+
+std::string joined(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+Hostlist appended(const Names& names) {
+  Hostlist hosts;
+  for (const std::string& name : names) hosts.append(name);
+  return hosts;
+}
+
+std::string reason_of(std::string_view text, int errnum = EINVAL) {
+  try {
+    (void)Hostlist::parse(text);
+  } catch (const Error& error) {
+    CHECK(error.errnum() == errnum);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("RFC 29: expressions and the lists that they stand for") {
+  struct Row {
+    const char* text;
+    Names hosts;
+  };
+  const std::vector<Row> rows = {
+      {"", {}},
+      {"foo", {"foo"}},
+      {"foo1,foo1,foo1", {"foo1", "foo1", "foo1"}},
+      {"foox,fooy,fooz", {"foox", "fooy", "fooz"}},
+      {"[00-02]", {"00", "01", "02"}},
+      {"[00-2]", {"00", "01", "02"}},
+      {"[1-3,5-6]", {"1", "2", "3", "5", "6"}},
+      {"foo[1-5]", {"foo1", "foo2", "foo3", "foo4", "foo5"}},
+      {"foo[1,1,2,1]", {"foo1", "foo1", "foo2", "foo1"}},
+      {"foo[3,2,1]", {"foo3", "foo2", "foo1"}},
+      {"foo[0-4]-eth2", {"foo0-eth2", "foo1-eth2", "foo2-eth2", "foo3-eth2", "foo4-eth2"}},
+      {"[005,4,11-13]", {"005", "004", "011", "012", "013"}},
+      {"[0,01]", {"0", "1"}},
+      {"foo[8-11]", {"foo8", "foo9", "foo10", "foo11"}},
+      {"foo[08-11]", {"foo08", "foo09", "foo10", "foo11"}},
+      {"foo[10,9]", {"foo10", "foo9"}},
+      {"foo[1]", {"foo1"}},
+      {"foo1[8-11]", {"foo18", "foo19", "foo110", "foo111"}},
+      {"foo0[0-2]", {"foo00", "foo01", "foo02"}},
+      {"foo[8-11]0", {"foo80", "foo90", "foo100", "foo110"}},
+      {"foo[1-2]bar3", {"foo1bar3", "foo2bar3"}},
+      {"a,b[1-2],c", {"a", "b1", "b2", "c"}},
+      {"10.0.0.[9-11]", {"10.0.0.9", "10.0.0.10", "10.0.0.11"}},
+      {"foo[999999999999999998-999999999999999999]", {"foo999999999999999998", "foo999999999999999999"}},
+      {"foo[0000000000000000000000009-10]", {"foo0000000000000000000000009", "foo0000000000000000000000010"}},
+      {"foo999999999999999999999[8-9]", {"foo9999999999999999999998", "foo9999999999999999999999"}},
+      {"!\"#$%&'()*+-./:;<=>?@\\^_`{|}~", {"!\"#$%&'()*+-./:;<=>?@\\^_`{|}~"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const Hostlist hosts = Hostlist::parse(row.text);
+    CHECK(expand(hosts) == row.hosts);
+    CHECK(hosts.size() == row.hosts.size());
+    CHECK(hosts.empty() == row.hosts.empty());
+    CHECK(Hostlist::parse(hosts.encode()) == hosts);
+    CHECK(hosts == appended(row.hosts));
+    CHECK(hosts == Hostlist::parse(joined(row.hosts)));
+    for (std::size_t i = 0; i < row.hosts.size(); ++i) CHECK(hosts.at(i) == row.hosts[i]);
+  }
+}
+
+TEST_CASE("RFC 29: encoding compresses neighbours and keeps the order") {
+  struct Row {
+    const char* text;
+    const char* canonical;
+  };
+  const std::vector<Row> rows = {
+      {"", ""},
+      {"foo", "foo"},
+      {"foo1", "foo1"},
+      {"foo[1]", "foo1"},
+      {"foo1,foo2,foo4", "foo[1-2,4]"},
+      {"foo3,foo2,foo1", "foo[3,2,1]"},
+      {"foox,fooy,fooz", "foox,fooy,fooz"},
+      {"foo,foo,foo", "foo,foo,foo"},
+      {"foo1,foo1,foo1", "foo[1,1,1]"},
+      {"foo[1-5]", "foo[1-5]"},
+      {"foo[1-3],foo[4-5]", "foo[1-5]"},
+      {"foo1,bar1,foo2", "foo1,bar1,foo2"},
+      {"foo0-eth2,foo1-eth2,foo2-eth2", "foo[0-2]-eth2"},
+      {"foo0-eth2,foo[1-2]-eth2", "foo[0-2]-eth2"},
+      {"foo[0-1]-eth2,foo2-eth2", "foo[0-2]-eth2"},
+      {"foo0-eth2,foo0-eth3", "foo0-eth[2-3]"},
+      {"foo1a,foo2a,foo2b", "foo[1-2]a,foo2b"},
+      {"00,01,02", "[00-02]"},
+      {"foo8,foo9,foo10", "foo[8-10]"},
+      {"foo08,foo09,foo10", "foo[08-10]"},
+      {"foo09,foo010", "foo09,foo010"},
+      {"foo9,foo010", "foo9,foo010"},
+      {"foo10,foo09", "foo10,foo09"},
+      {"foo99,foo100", "foo[99-100]"},
+      {"foo099,foo100", "foo[099-100]"},
+      {"foo1,foo01", "foo1,foo01"},
+      {"foo1,foo", "foo1,foo"},
+      {"foo,foo1", "foo,foo1"},
+      {"foo18,foo1[9]", "foo[18-19]"},
+      {"foo1[0-9],foo20", "foo[10-20]"},
+      {"foo1[8-11]", "foo[18-19,110-111]"},
+      {"[1-2],[3-4]", "[1-4]"},
+      {"1,2", "[1-2]"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(Hostlist::parse(row.text).encode() == row.canonical);
+    CHECK(Hostlist::parse(row.canonical).encode() == row.canonical);
+  }
+}
+
+TEST_CASE("RFC 29: errors show the text, the reason and the place") {
+  struct Row {
+    std::string text;
+    const char* reason;
+    int errnum = EINVAL;
+  };
+  const std::vector<Row> rows = {
+      {"foo[3-1]", "the range runs backwards at character 5"},
+      {"foo[p]", "\"p\" is not a number at character 5"},
+      {"foo[1-", "a number is missing at character 7"},
+      {"foo[1-]", "\"]\" is not a number at character 7"},
+      {"foo[1-p]", "\"p\" is not a number at character 7"},
+      {"foo[-1]", "\"-\" is not a number at character 5"},
+      {"foo[1,]", "\"]\" is not a number at character 7"},
+      {"foo[,1]", "\",\" is not a number at character 5"},
+      {"foo[1", "the bracket is not closed at character 6"},
+      {"foo[1,2", "the bracket is not closed at character 8"},
+      {"foo[", "a number is missing at character 5"},
+      {"foo[]", "\"]\" is not a number at character 5"},
+      {"foo[1x]", "\"x\" is not expected at character 6"},
+      {"foo[1-2-3]", "\"-\" is not expected at character 8"},
+      {"foo[[1]]", "\"[\" is not a number at character 5"},
+      {"foo[1]]", "\"]\" is not expected at character 7"},
+      {"foo]", "\"]\" is not expected at character 4"},
+      {"]", "\"]\" is not expected at character 1"},
+      {"[", "a number is missing at character 2"},
+      {"foo[1][2]", "\"[\" is not expected at character 7"},
+      {"foo bar", "\" \" is not expected at character 4"},
+      {"foo, bar", "\" \" is not expected at character 5"},
+      {"foo[1, 2]", "\" \" is not a number at character 7"},
+      {" ", "\" \" is not expected at character 1"},
+      {"foo\t", "\"\\x09\" is not expected at character 4"},
+      {"foo\n", "\"\\x0a\" is not expected at character 4"},
+      {std::string("foo\0bar", 7), "\"\\x00\" is not expected at character 4"},
+      {std::string("foo[\0]", 6), "\"\\x00\" is not a number at character 5"},
+      {"f\xc3\xb6o", "\"\\xc3\" is not expected at character 2"},
+      {"foo\x7f", "\"\\x7f\" is not expected at character 4"},
+      {",", "a host is missing at character 1"},
+      {"foo,", "a host is missing at character 5"},
+      {",foo", "a host is missing at character 1"},
+      {"foo,,bar", "a host is missing at character 5"},
+      {"foo[1000000000000000000]", "the number is too large at character 5"},
+      {"foo[1-18446744073709551617]", "the number is too large at character 7"},
+      {"foo[0-1048576]", "more than 1048576 hosts in one expression at character 5", ERANGE},
+      {"foo[1,0-1048575]", "more than 1048576 hosts in one expression at character 7", ERANGE},
+      {"foo[0-999999999999999999]", "more than 1048576 hosts in one expression at character 5", ERANGE},
+      {std::string(1025, 'x'), "the name is too long at character 1"},
+      {"foo[" + std::string(5000, '0') + "1-2]", "the name is too long"},
+      {"foo[1-2]" + std::string(1100, 'x'), "the name is too long at character 9"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const std::string reason = reason_of(row.text, row.errnum);
+    CHECK(reason.find(" is not a hostlist: ") != std::string::npos);
+    CHECK_MESSAGE(reason.find(row.reason) != std::string::npos, reason);
+    CHECK(reason.size() < 700);
+    CHECK(reason.find('\n') == std::string::npos);
+  }
+  for (const std::string& text : {std::string(100'000, '['), "foo[" + std::string(100'000, '9') + "]",
+                                  "foo[" + std::string(100'000, '0') + "]", std::string(100'000, ',')}) {
+    const std::string reason = reason_of(text);
+    CHECK(reason.size() < 700);
+    CHECK(reason.find("...\" is not a hostlist: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("one expression holds at most 2^20 hosts, a list more") {
+  const Hostlist full = Hostlist::parse("foo[0-1048575]");
+  CHECK(full.size() == 1048576);
+  Hostlist more = Hostlist::parse("foo[0-1048575],foo[1048576-1048580],bar,foo[1-3]");
+  CHECK(more.size() == 1048576 + 5 + 4);
+  CHECK(more.at(1048576) == "foo1048576");
+  CHECK(more.encode() == "foo[0-1048575],foo[1048576-1048580],bar,foo[1-3]");
+  CHECK(Hostlist::parse(more.encode()) == more);
+
+  std::string text = "foo[0-1048575]";
+  for (int i = 1; i < 4095; ++i) text += ",foo[0-1048575]";
+  Hostlist largest = Hostlist::parse(text);
+  CHECK(largest.size() == std::size_t{4095} << 20);
+  CHECK(largest.at(largest.size() - 1) == "foo1048575");
+  CHECK_THROWS_AS(largest.append(full), Error);
+  CHECK(largest.size() == std::size_t{4095} << 20);
+  CHECK(reason_of(text + ",foo[0-1048575]", ERANGE).find("at most 4294967295") != std::string::npos);
+
+  CHECK_THROWS_AS(largest.sort(), Error);
+  CHECK(largest.size() == std::size_t{4095} << 20);
+  largest.unique();
+  CHECK(largest == full);
+}
+
+TEST_CASE("append takes host names only and leaves the list alone otherwise") {
+  Hostlist hosts = Hostlist::parse("foo[1-2]");
+  for (const std::string& name : Names{"", " ", "foo bar", "foo,bar", "foo[1]", "foo]", "f\xc3\xb6o", "foo\n",
+                                       std::string("\0", 1), std::string(1025, 'x')}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(hosts.append(name), Error);
+    CHECK(hosts.encode() == "foo[1-2]");
+  }
+  hosts.append("foo3");
+  hosts.append(Hostlist::parse("foo[4-5],bar"));
+  hosts.append(hosts);
+  CHECK(hosts.encode() == "foo[1-5],bar,foo[1-5],bar");
+}
+
+TEST_CASE("find and HostIndex give the first position") {
+  const Hostlist hosts = Hostlist::parse(
+      "foo[1-3],foo[2-9],bar,foo[08-11],foo[010-012],foo12-eth2,foo[0-4]-eth2,foo4-eth[0-9],foo[1-3]0,x,bar");
+  const Names names = expand(hosts);
+  const resourced::HostIndex index(hosts);
+  Names probes = names;
+  for (const char* other : {"",         "foo",      "foo0",      "foo00",      "foo012",
+                            "foo0012",  "foo12",    "foo5-eth2", "foo4-eth10", "foo4-eth",
+                            "-eth2",    "foo-eth2", "foo40",     "fo",         "bar1",
+                            "y",        "xx",       "0",         "9",          "foo99999999999999999999999",
+                            "foo[1-3]", "foo1,foo2"})
+    probes.emplace_back(other);
+  for (const std::string& probe : probes) {
+    CAPTURE(probe);
+    const auto at = std::find(names.begin(), names.end(), probe);
+    const auto expected =
+        at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
+    CHECK(hosts.find(probe) == expected);
+    CHECK(index.find(probe) == expected);
+  }
+  CHECK(resourced::HostIndex().find("foo") == std::nullopt);
+}
+
+TEST_CASE("select") {
+  const Hostlist hosts = Hostlist::parse("foo[0-9],bar,foo[08-11]-x,baz3");
+  CHECK(hosts.select(IdSet::parse("")).empty());
+  CHECK(hosts.select(IdSet::parse("2-4,9-11")).encode() == "foo[2-4,9],bar,foo08-x");
+  CHECK(hosts.select(IdSet::parse("12-15")).encode() == "foo[09-11]-x,baz3");
+  CHECK(hosts.select(IdSet::parse("13-14")).encode() == "foo[10-11]-x");
+  CHECK(hosts.select(IdSet::parse("0-15")) == hosts);
+}
+
+TEST_CASE("sort orders by prefix, then number, then suffix; unique drops repeats") {
+  struct Row {
+    const char* text;
+    const char* sorted;
+    const char* unique;
+  };
+  const std::vector<Row> rows = {
+      {"", "", ""},
+      {"foo3,foo2,foo1", "foo[1-3]", "foo[1-3]"},
+      {"foo10,foo9,foo1", "foo[1,9-10]", "foo[1,9-10]"},
+      {"foo2,foo1,foo2", "foo[1-2,2]", "foo[1-2]"},
+      {"foo[1-3],foo[2-4]", "foo[1-2,2-3,3-4]", "foo[1-4]"},
+      {"foo1,bar2,foo,bar1", "bar[1-2],foo,foo1", "bar[1-2],foo,foo1"},
+      {"foo-a1,foo2,foo,fooa", "foo,foo2,foo-a1,fooa", "foo,foo2,foo-a1,fooa"},
+      {"foo2-b,foo2-a,foo1-b,foo10-a", "foo1-b,foo2-a,foo2-b,foo10-a", "foo1-b,foo2-a,foo2-b,foo10-a"},
+      {"foo[0-2]-eth2,foo1-eth1", "foo0-eth2,foo1-eth[1-2],foo2-eth2", "foo0-eth2,foo1-eth[1-2],foo2-eth2"},
+      {"foo01,foo1,foo2,foo02", "foo1,foo01,foo2,foo02", "foo1,foo01,foo2,foo02"},
+      {"foo[10-12],foo[08-11]", "foo[08-10,10-11,11-12]", "foo[08-12]"},
+      {"foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo2-eth2"},
+      {"b,a,b,a", "a,a,b,b", "a,b"},
+      {"b[1-5],a[1-5]", "a[1-5],b[1-5]", "a[1-5],b[1-5]"},
+      {"x2y10,x2y9,x1y11", "x1y11,x2y[9-10]", "x1y11,x2y[9-10]"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    Hostlist sorted = Hostlist::parse(row.text);
+    sorted.sort();
+    CHECK(sorted.encode() == row.sorted);
+    sorted.sort();
+    CHECK(sorted.encode() == row.sorted);
+    Hostlist unique = Hostlist::parse(row.text);
+    unique.unique();
+    CHECK(unique.encode() == row.unique);
+  }
+}
+
+TEST_CASE("equality is about the hosts and not about the expressions") {
+  CHECK(Hostlist::parse("foo[1-3]") == Hostlist::parse("foo1,foo[2-3]"));
+  CHECK(Hostlist::parse("foo[1-2]-eth2") == Hostlist::parse("foo1-eth[2],foo2-eth[2]"));
+  CHECK(Hostlist::parse("foo[8-11]0") == Hostlist::parse("foo80,foo90,foo100,foo110"));
+  CHECK_FALSE(Hostlist::parse("foo[1-3]") == Hostlist::parse("foo[3,2,1]"));
+  CHECK_FALSE(Hostlist::parse("foo[1-3]") == Hostlist::parse("foo[1-4]"));
+  CHECK_FALSE(Hostlist::parse("foo[1-3]") == Hostlist::parse("foo[01-3]"));
+  CHECK_FALSE(Hostlist::parse("foo[1-3]") == Hostlist::parse("bar[1-3]"));
+  CHECK_FALSE(Hostlist::parse("foo") == Hostlist::parse("foo0"));
+}
+
+TEST_CASE("random lists agree with vectors of strings") {
+  struct Order {
+    bool operator()(const std::string& a, const std::string& b) const { return key(a) < key(b); }
+    // Text before a number, the number, its length, and so on; the end comes first and text last.
+    static std::vector<std::tuple<int, std::string, std::uint64_t, std::size_t>> key(
+        const std::string& name) {
+      std::vector<std::tuple<int, std::string, std::uint64_t, std::size_t>> parts;
+      for (std::size_t at = 0; at < name.size();) {
+        const bool number = std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+        if (!number) {
+          parts.emplace_back(2, std::string(1, name[at++]), 0, 0);
+          continue;
+        }
+        const std::size_t end = std::min(name.find_first_not_of("0123456789", at), name.size());
+        parts.emplace_back(1, "", std::stoull(name.substr(at, end - at)), end - at);
+        at = end;
+      }
+      return parts;
+    }
+  };
+  for (const unsigned seed : {21U, 22U, 23U, 24U}) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto any = [&](std::size_t n) {
+      return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+    };
+    const auto number = [&] {
+      std::string digits = std::to_string(any(any(2) == 0 ? 12 : 120));
+      if (any(4) == 0) digits.insert(0, any(3), '0');
+      return digits;
+    };
+    const auto expression = [&]() -> std::string {
+      const Names prefixes = {"foo", "foo", "foo", "bar", "", "foo1", "a0", "x1-y"};
+      const Names suffixes = {"", "", "", "-x", "-eth2", "1"};
+      const std::string prefix = prefixes[any(prefixes.size())];
+      const std::string suffix = suffixes[any(suffixes.size())];
+      if (any(10) == 0) return prefix + "z";
+      if (any(2) == 0) return prefix + number() + suffix;
+      const std::size_t first = any(110);
+      const std::string padding(any(3) == 0 ? any(3) : 0, '0');
+      return prefix + "[" + padding + std::to_string(first) + "-" + std::to_string(first + any(15)) + "]" +
+             suffix;
+    };
+    for (int round = 0; round < 150; ++round) {
+      CAPTURE(round);
+      std::string text;
+      Hostlist built;
+      Names model;
+      for (std::size_t i = 1 + any(12); i > 0; --i) {
+        const std::string one = expression();
+        text += (text.empty() ? "" : ",") + one;
+        const Hostlist part = Hostlist::parse(one);
+        for (const std::string& name : expand(part)) model.push_back(name);
+        built.append(part);
+      }
+      CAPTURE(text);
+      const Hostlist hosts = Hostlist::parse(text);
+      CHECK(expand(hosts) == model);
+      CHECK(expand(built) == model);
+      CHECK(hosts == built);
+      CHECK(hosts == appended(model));
+      CHECK(hosts.size() == model.size());
+      CAPTURE(hosts.encode());
+      CHECK(expand(Hostlist::parse(hosts.encode())) == model);
+      CHECK(Hostlist::parse(hosts.encode()).encode() == hosts.encode());
+
+      const resourced::HostIndex index(hosts);
+      for (int probe = 0; probe < 10; ++probe) {
+        const std::string name = any(2) == 0 ? model[any(model.size())] : "foo" + number();
+        CAPTURE(name);
+        const auto at = std::find(model.begin(), model.end(), name);
+        const auto expected =
+            at == model.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - model.begin()));
+        CHECK(hosts.find(name) == expected);
+        CHECK(index.find(name) == expected);
+        const std::size_t position = any(model.size());
+        CHECK(hosts.at(position) == model[position]);
+      }
+
+      IdSet positions;
+      Names chosen;
+      for (std::size_t i = 0; i < model.size(); ++i) {
+        if (any(3) == 0) continue;
+        positions.insert(static_cast<IdSet::Id>(i));
+        chosen.push_back(model[i]);
+      }
+      CHECK(expand(hosts.select(positions)) == chosen);
+      CHECK((hosts == appended(chosen)) == (model == chosen));
+
+      Hostlist sorted = hosts;
+      sorted.sort();
+      std::sort(model.begin(), model.end(), Order());
+      CHECK(expand(sorted) == model);
+      Hostlist unique = hosts;
+      unique.unique();
+      model.erase(std::unique(model.begin(), model.end()), model.end());
+      CHECK(expand(unique) == model);
+    }
+  }
+}
