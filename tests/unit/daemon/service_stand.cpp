@@ -1,0 +1,118 @@
+#include "service_stand.hpp"
+
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "core/rset/builder.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon::test {
+
+SendResult FakeTransport::send(ClientId client, const proto::Message& message) {
+  if (gone.contains(client)) return SendResult::gone;
+  if (full.contains(client)) return SendResult::full;
+  sent[client].push_back(message);
+  return SendResult::sent;
+}
+
+Stand::Stand(std::string_view hosts, std::size_t journal_max) : hosts_(hosts), journal_max_(journal_max) {
+  start();
+}
+
+Stand::~Stand() { store->stop(); }
+
+void Stand::start() {
+  store = std::make_unique<Store>(dir.file("state"));
+  Service::Settings settings;
+  settings.configuration = "{}";
+  settings.journal_max = journal_max_;
+  service = std::make_unique<Service>(
+      *store, [this] { return now; }, std::move(settings));
+  InventoryBuilder builder;
+  builder.add(Hostlist::parse(hosts_), IdSet::range(0, 3), IdSet{}, {});
+  StartCommand command;
+  command.inventory = std::make_shared<const ResourceSet>(builder.finish());
+  command.online = command.inventory->ranks();
+  command.recorded = store->load();
+  store->start({[this](std::function<void()> work) {
+                  const std::lock_guard lock(mutex_);
+                  queue_.push_back(std::move(work));
+                  posted_.notify_one();
+                },
+                [this](Sequence last) {
+                  committed = last;
+                  service->on_committed(last);
+                },
+                [](const Error& error) { FAIL("the store failed: ", error.what()); }});
+  service->engine().start(command, {});
+  settle();
+}
+
+void Stand::restart() {
+  store->stop();
+  service.reset();
+  store.reset();
+  queue_.clear();
+  start();
+}
+
+ClientId Stand::connect() {
+  const ClientId client{++last_client_};
+  service->on_client(transport, client, {});
+  return client;
+}
+
+std::uint32_t Stand::request(ClientId client, const std::string& topic, const nlohmann::json& payload,
+                             std::uint8_t flags) {
+  const auto bytes = payload.is_null() ? nullptr : proto::make_payload(payload.dump());
+  service->on_message(client, proto::make_request(topic, ++last_matchtag_, bytes, flags));
+  return last_matchtag_;
+}
+
+void Stand::step() {
+  std::function<void()> work;
+  {
+    std::unique_lock lock(mutex_);
+    posted_.wait(lock, [this] { return !queue_.empty(); });
+    work = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  work();
+  service->on_answered();
+}
+
+void Stand::settle() {
+  while (committed < service->engine().applied()) step();
+  // A question that is asked now is answered after all that were asked before; answers may lead to questions.
+  for (std::uint64_t before = 0;;) {
+    bool answered = false;
+    store->find_start({}, 1, [&answered](const HistoryStart&) { answered = true; });
+    std::uint64_t steps = 0;
+    for (; !answered; ++steps) step();
+    if (steps == 1 && before == 1) return;
+    before = steps;
+  }
+}
+
+proto::Message Stand::receive(ClientId client) {
+  auto& queue = transport.sent[client];
+  REQUIRE_FALSE(queue.empty());
+  proto::Message message = std::move(queue.front());
+  queue.pop_front();
+  return message;
+}
+
+nlohmann::json Stand::receive_json(ClientId client) {
+  const proto::Message message = receive(client);
+  REQUIRE(message.errnum() == 0);
+  return nlohmann::json::parse(message.text());
+}
+
+proto::Message Stand::call(ClientId client, const std::string& topic, const nlohmann::json& payload) {
+  request(client, topic, payload);
+  settle();
+  return receive(client);
+}
+
+}  // namespace resourced::daemon::test

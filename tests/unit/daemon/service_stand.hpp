@@ -1,0 +1,86 @@
+// A Service with a real store in a directory of its own and clients made of memory. The store's thread posts
+// into a queue that the test empties: nothing here waits for time.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "daemon/store.hpp"
+#include "daemon/transport.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon::test {
+
+/// Keeps what is sent, a queue a client. A client can be full, or gone.
+class FakeTransport final : public Transport {
+ public:
+  std::string endpoint() const override { return "fake"; }
+  SendResult send(ClientId client, const proto::Message& message) override;
+  void drop(ClientId client) override { gone.insert(client); }
+  void stop_reading() override {}
+
+  std::map<ClientId, std::deque<proto::Message>> sent;
+  std::set<ClientId> full;
+  std::set<ClientId> gone;
+};
+
+class Stand {
+ public:
+  explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000);
+  ~Stand();
+  Stand(const Stand&) = delete;
+  Stand& operator=(const Stand&) = delete;
+  Stand(Stand&&) = delete;
+  Stand& operator=(Stand&&) = delete;
+
+  /// Ends the service without a word to anyone and starts it again on the same store.
+  void restart();
+
+  ClientId connect();
+  void disconnect(ClientId client) { service->on_gone(client); }
+  /// Sends a request; returns its matchtag.
+  std::uint32_t request(ClientId client, const std::string& topic, const nlohmann::json& payload = nullptr,
+                        std::uint8_t flags = 0);
+  /// Carries out what the store's thread has posted until all events are on disk and all questions answered.
+  void settle();
+  /// Carries out one thing that the store's thread posts, and waits for it if need be.
+  void step();
+
+  /// The next message to a client, which must be there.
+  proto::Message receive(ClientId client);
+  nlohmann::json receive_json(ClientId client);
+  bool silent(ClientId client) { return transport.sent[client].empty(); }
+  /// request(), settle() and receive().
+  proto::Message call(ClientId client, const std::string& topic, const nlohmann::json& payload = nullptr);
+
+  resourced::test::TempDir dir;
+  FakeTransport transport;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Service> service;
+  double now = 1000;
+  Sequence committed = 0;
+
+ private:
+  void start();
+
+  std::string hosts_;
+  std::size_t journal_max_;
+  std::uint64_t last_client_ = 0;
+  std::uint32_t last_matchtag_ = 0;
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::deque<std::function<void()>> queue_;
+};
+
+}  // namespace resourced::daemon::test

@@ -1,0 +1,172 @@
+// What the service promises to its clients, with the store's commits under the test's control.
+#include <doctest/doctest.h>
+
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+constexpr auto streaming = proto::flag::streaming;
+
+TEST_CASE("nothing is told before it is on disk, a status answer included") {
+  Stand stand;
+  const ClientId scheduler = stand.connect();
+  const ClientId admin = stand.connect();
+  const ClientId reader = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive_json(scheduler)["up"] == "0-7");
+
+  stand.request(admin, "resource.drain", {{"targets", "2"}});
+  stand.request(reader, "resource.status");
+  stand.request(reader, "resource.ping");
+  // The commit is only known once the loop takes it up.
+  CHECK(stand.silent(admin));
+  CHECK(stand.silent(scheduler));
+  CHECK(stand.silent(reader));
+  stand.settle();
+  CHECK(stand.receive(admin).errnum() == 0);
+  CHECK(stand.receive_json(scheduler) == json{{"down", "2"}});
+  CHECK(stand.receive_json(reader)["drain"].contains("2"));
+  CHECK(stand.receive(reader).topic == "resource.ping");
+}
+
+TEST_CASE("what was answered is there after a restart") {
+  Stand stand;
+  const ClientId admin = stand.connect();
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "1-2"}, {"reason", "dimm"}}).errnum() == 0);
+  stand.now = 1005;
+  CHECK(stand.call(admin, "resource.undrain", {{"targets", "n1"}}).errnum() == 0);
+  CHECK(stand.call(admin, "resource.property", {{"op", "add"}, {"name", "big"}, {"targets", "3"}}).errnum() ==
+        0);
+  CHECK(stand.call(admin, "resource.expiration", {{"expiration", 5000}}).errnum() == 0);
+  CHECK(stand.call(admin, "resource.shrink", {{"targets", "7"}}).errnum() == 0);
+  stand.restart();
+  const ClientId reader = stand.connect();
+  const json status = json::parse(stand.call(reader, "resource.status").text());
+  CHECK(status["drain"] == json{{"2", {{"timestamp", 1000}, {"reason", "dimm"}}}});
+  CHECK(status["online"] == "0-6");
+  CHECK(status["R"]["execution"]["properties"] == json{{"big", "3"}});
+  CHECK(status["R"]["execution"]["expiration"] == 5000);
+}
+
+TEST_CASE("a scheduler whose pipe is full is told one net change when there is room") {
+  Stand stand;
+  const ClientId scheduler = stand.connect();
+  const ClientId admin = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)stand.receive(scheduler);
+  stand.transport.full.insert(scheduler);
+  for (int i = 0; i < 50; ++i) {
+    CHECK(stand.call(admin, "resource.drain", {{"targets", "0-3"}}).errnum() == 0);
+    CHECK(stand.call(admin, "resource.undrain", {{"targets", "0-2"}}).errnum() == 0);
+    CHECK(stand.call(admin, "resource.undrain", {{"targets", "3"}}).errnum() == 0);
+  }
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "5"}}).errnum() == 0);
+  CHECK(stand.silent(scheduler));
+  stand.transport.full.clear();
+  stand.service->on_writable();
+  CHECK(stand.receive_json(scheduler) == json{{"down", "5"}});
+  CHECK(stand.silent(scheduler));
+}
+
+TEST_CASE("a client that does not read its responses is dropped once too many wait") {
+  Stand stand;
+  const ClientId reader = stand.connect();
+  stand.transport.full.insert(reader);
+  for (std::size_t i = 0; i <= Clients::max_backlog; ++i) stand.request(reader, "resource.ping");
+  CHECK(stand.transport.gone.contains(reader));
+}
+
+TEST_CASE("responses keep their order through a full pipe") {
+  Stand stand;
+  const ClientId reader = stand.connect();
+  stand.transport.full.insert(reader);
+  const auto first = stand.request(reader, "resource.ping");
+  const auto second = stand.request(reader, "resource.ping");
+  stand.transport.full.clear();
+  const auto third = stand.request(reader, "resource.ping");
+  stand.service->on_writable();
+  CHECK(stand.receive(reader).matchtag == first);
+  CHECK(stand.receive(reader).matchtag == second);
+  CHECK(stand.receive(reader).matchtag == third);
+}
+
+TEST_CASE("the resources are free again when their holder is gone, disconnects or cancels") {
+  Stand stand;
+  const ClientId scheduler = stand.connect();
+  const ClientId other = stand.connect();
+  const auto held = [&] {
+    stand.request(other, "resource.acquire", nullptr, streaming);
+    const auto response = stand.receive(other);
+    if (response.errnum() == 0) stand.request(other, "resource.disconnect", nullptr, proto::flag::noresponse);
+    return response.errnum() == EBUSY;
+  };
+  const auto acquire = [&](ClientId client) {
+    const auto tag = stand.request(client, "resource.acquire", nullptr, streaming);
+    CHECK(stand.receive(client).errnum() == 0);
+    return tag;
+  };
+  const auto tag = acquire(scheduler);
+  CHECK(held());
+  stand.request(scheduler, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
+  CHECK(stand.receive(scheduler).errnum() == ECANCELED);
+  CHECK_FALSE(held());
+  acquire(scheduler);
+  CHECK(held());
+  stand.request(scheduler, "resource.disconnect", nullptr, proto::flag::noresponse);
+  CHECK(stand.silent(scheduler));
+  CHECK_FALSE(held());
+  acquire(scheduler);
+  stand.disconnect(scheduler);
+  CHECK_FALSE(held());
+}
+
+TEST_CASE("a cancellation ends a request of its own client only") {
+  Stand stand;
+  const ClientId scheduler = stand.connect();
+  const ClientId stranger = stand.connect();
+  const auto tag = stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)stand.receive(scheduler);
+  stand.request(stranger, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
+  CHECK(stand.silent(scheduler));
+  CHECK(stand.silent(stranger));
+}
+
+TEST_CASE("a request that wants no response gets none, whatever becomes of it") {
+  Stand stand;
+  const ClientId admin = stand.connect();
+  stand.request(admin, "resource.drain", {{"targets", "1"}}, proto::flag::noresponse);
+  stand.request(admin, "resource.drain", {{"targets", "99"}}, proto::flag::noresponse);
+  stand.request(admin, "no.such", nullptr, proto::flag::noresponse);
+  stand.settle();
+  CHECK(stand.silent(admin));
+  CHECK(json::parse(stand.call(admin, "resource.status").text())["drain"].contains("1"));
+}
+
+TEST_CASE("the events of a clock that was set back stay in order") {
+  Stand stand;
+  const ClientId admin = stand.connect();
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "1"}}).errnum() == 0);
+  stand.now = 10;
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "2"}}).errnum() == 0);
+  stand.restart();
+  const ClientId reader = stand.connect();
+  const json drains = json::parse(stand.call(reader, "resource.status").text())["drain"];
+  CHECK(drains == json{{"1-2", {{"timestamp", 1000}, {"reason", ""}}}});
+}
+
+TEST_CASE("muted holders hear nothing more") {
+  Stand stand;
+  const ClientId scheduler = stand.connect();
+  const ClientId admin = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)stand.receive(scheduler);
+  CHECK(stand.call(admin, "resource.acquire-mute").errnum() == 0);
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "1"}}).errnum() == 0);
+  CHECK(stand.silent(scheduler));
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test

@@ -1,0 +1,89 @@
+#include "daemon/zmq_peers.hpp"
+
+#include <doctest/doctest.h>
+
+namespace resourced::daemon {
+namespace {
+
+TEST_CASE("a client lives as long as its connection") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto first = peers.arrived("A", 20);
+  CHECK(first.is_new);
+  CHECK_FALSE(first.is_gone);
+  CHECK_FALSE(first.replaced);
+  const auto second = peers.arrived("A", 20);
+  CHECK_FALSE(second.is_new);
+  CHECK(second.client == first.client);
+  CHECK(*peers.identity(first.client) == "A");
+
+  CHECK(peers.disconnected(20) == first.client);
+  CHECK(peers.identity(first.client) == nullptr);
+  CHECK_FALSE(peers.disconnected(20));
+}
+
+TEST_CASE("a descriptor that is used again is another client") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto old = peers.arrived("A", 20);
+  CHECK(peers.disconnected(20) == old.client);
+  peers.accepted(20);
+  const auto fresh = peers.arrived("B", 20);
+  CHECK(fresh.is_new);
+  CHECK(fresh.client != old.client);
+  CHECK_FALSE(fresh.is_gone);
+  CHECK(peers.disconnected(20) == fresh.client);
+}
+
+TEST_CASE("a message that is read after its connection ended does not keep the client") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  CHECK_FALSE(peers.disconnected(20));
+  const auto late = peers.arrived("A", 20);
+  CHECK(late.is_new);
+  CHECK(late.is_gone);
+}
+
+TEST_CASE("a late message never takes a live client's place for good") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  CHECK_FALSE(peers.disconnected(20));
+  peers.accepted(20);
+  // A's message was under way when the descriptor went to B, who has not spoken yet.
+  const auto late = peers.arrived("A", 20);
+  CHECK(late.is_new);
+  const auto live = peers.arrived("B", 20);
+  CHECK(live.replaced == late.client);
+  CHECK_FALSE(live.is_gone);
+  CHECK(peers.disconnected(20) == live.client);
+}
+
+TEST_CASE("an identity that connects anew is a new client") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto old = peers.arrived("scheduler", 20);
+  peers.accepted(21);
+  const auto fresh = peers.arrived("scheduler", 21);
+  CHECK(fresh.replaced == old.client);
+  CHECK(fresh.is_new);
+  CHECK_FALSE(peers.disconnected(20));
+  CHECK(peers.identity(fresh.client) != nullptr);
+}
+
+TEST_CASE("a forgotten client is not reported when its connection ends") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto client = peers.arrived("A", 20).client;
+  peers.forget(client);
+  CHECK(peers.identity(client) == nullptr);
+  CHECK_FALSE(peers.disconnected(20));
+}
+
+}  // namespace
+}  // namespace resourced::daemon
