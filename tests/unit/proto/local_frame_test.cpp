@@ -387,6 +387,27 @@ TEST_CASE("streams: messages come out as they went in, however the bytes are spl
   }
 }
 
+TEST_CASE("streams: large frames, each fed together with the start of the next") {
+  const auto large = make_request("a.b", 1, make_payload(std::string(200000, 'p')));
+  const auto bytes = encode_local_frame(large);
+  constexpr std::size_t ahead = 1000;
+  std::string stream;
+  for (int i = 0; i < 4; ++i) {
+    stream += bytes;
+  }
+  LocalFrameDecoder decoder;
+  decoder.feed(std::string_view(stream).substr(0, ahead));
+  for (std::size_t at = ahead; at < stream.size(); at += bytes.size()) {
+    REQUIRE_FALSE(decoder.next());
+    decoder.feed(std::string_view(stream).substr(at, bytes.size()));
+    const auto parts = decoder.next();
+    REQUIRE(parts);
+    CHECK(encode_local_frame(from_parts(*parts)) == bytes);
+  }
+  CHECK_FALSE(decoder.next());
+  CHECK(decoder.pending() == 0);
+}
+
 TEST_CASE("streams: damaged bytes fare the same at once and in pieces") {
   constexpr unsigned seed = 20240612;
   CAPTURE(seed);
