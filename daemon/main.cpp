@@ -12,6 +12,10 @@ int main(int argc, char** argv) {
       resourced::daemon::check(options);
       return 0;
     }
+    if (!options.import.empty()) {
+      resourced::daemon::import_log(options);
+      return 0;
+    }
     return resourced::daemon::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resourced: %s\n", error.what());

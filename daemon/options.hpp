@@ -17,6 +17,8 @@ struct Options {
   /// State directory; that of the configuration, or the default one, if it is empty.
   std::string state;
   bool check = false;
+  /// An event log to take into a new store, instead of running.
+  std::string import;
   std::optional<config::LogLevel> log_level;
 };
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/module/module.hpp"
@@ -18,7 +17,7 @@ using Sequence = std::uint64_t;
 struct Record {
   Sequence sequence = 0;
   double timestamp = 0;
-  std::string_view name;
+  std::string name;
   /// The event as one line of JSON.
   std::string text;
   /// The hosts that it concerns.

@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -25,6 +27,7 @@
 #include "core/module/partition.hpp"
 #include "core/request/query.hpp"
 #include "core/rset/targets.hpp"
+#include "daemon/import.hpp"
 #include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
@@ -270,6 +273,14 @@ void check(const Options& options) {
   const config::Inventory inventory = config::load_inventory(config);
   (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
   fmt::print("{}", config::describe(config, &inventory));
+}
+
+void import_log(const Options& options) {
+  const config::Config config = load_configuration(options);
+  std::ifstream file(options.import);
+  if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
+  const Imported imported = import_events(file, options.import, state_directory(options, config));
+  fmt::print("imported {} events; {} hosts are drained\n", imported.events, imported.drained);
 }
 
 }  // namespace resourced::daemon

@@ -29,8 +29,10 @@ void Database::fail(std::string_view action) const {
       break;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      errnum = EBADMSG;
-      break;
+      throw Error(EBADMSG,
+                  fmt::format("{}: damaged, or not a store; restore it from a backup, or move it away to "
+                              "start without what was recorded",
+                              path_));
     default:
       break;
   }

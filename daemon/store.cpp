@@ -14,17 +14,17 @@ namespace {
 // A step of trimming takes milliseconds, so that commits do not wait for it.
 constexpr std::size_t events_per_trim = 1000;
 
-std::string database_path(const std::string& directory) {
+}  // namespace
+
+std::string store_path(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw Error(error.value(), fmt::format("{}: {}", directory, error.message()));
   return (std::filesystem::path(directory) / "resourced.sqlite").string();
 }
 
-}  // namespace
-
 Store::Store(const std::string& directory)
-    : writer_(std::make_unique<StoreWriter>(database_path(directory))),
+    : writer_(std::make_unique<StoreWriter>(store_path(directory))),
       reader_(std::make_unique<StoreReader>(writer_->database())),
       last_sequence_(writer_->last_sequence()),
       last_timestamp_(reader_->last_timestamp()) {}

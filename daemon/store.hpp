@@ -23,6 +23,9 @@ namespace resourced::daemon {
 class StoreReader;
 class StoreWriter;
 
+/// The file of a state directory, which is made if it is not there. Throws Error that names it.
+[[nodiscard]] std::string store_path(const std::string& directory);
+
 class Store {
  public:
   /// How the store's thread reaches the loop: it calls `post`, which runs the rest there.

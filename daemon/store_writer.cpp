@@ -31,12 +31,6 @@ StoreWriter::Opened::Opened(const std::string& path) : Database(path) {
           EBUSY,
           fmt::format("{}: in use by another resourced; stop it, or give this one another --state", path));
     }
-    if (error.errnum() == EBADMSG) {
-      throw Error(EBADMSG,
-                  fmt::format("{}: damaged, or not a store; restore it from a backup, or move it away to "
-                              "start without what was recorded",
-                              path));
-    }
     throw;
   }
 }
@@ -131,7 +125,7 @@ void StoreWriter::write(const Record& record) {
   const bool wide = record.hosts.size() > widest_indexed;
   insert_event_.bind(1, static_cast<std::int64_t>(record.sequence))
       .bind(2, record.timestamp)
-      .bind(3, record.name)
+      .bind(3, std::string_view(record.name))
       .bind(4, std::string_view(record.text))
       .bind(5, std::int64_t{wide})
       .run();

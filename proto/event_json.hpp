@@ -2,8 +2,11 @@
 // names. An UpdateEvent may carry `shrink`, `property-add` and `property-remove` beside `expiration`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/module/event.hpp"
 
@@ -17,5 +20,10 @@ namespace resourced::proto {
 
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const Event& event);
+
+/// Reads one entry of an event log. Nothing for a name that is not one of RFC 44's, or one whose state the
+/// log does not carry (a definition, a truncation). Throws Error EINVAL that names the key which is missing
+/// or wrong.
+[[nodiscard]] std::optional<Event> decode_event(const nlohmann::json& entry);
 
 }  // namespace resourced::proto

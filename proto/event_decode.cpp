@@ -1,0 +1,166 @@
+// The way back of event_json.hpp: entries that another instance wrote, checked key by key.
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/event_json.hpp"
+
+namespace resourced::proto {
+namespace {
+
+using nlohmann::json;
+
+// Runs a reader and puts the key before what it refuses.
+template <class Read>
+auto named(const char* key, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("context.{}: {}", key, error.what()));
+  }
+}
+
+class Context {
+ public:
+  explicit Context(const json& entry) {
+    if (const auto found = entry.find("context"); found != entry.end()) {
+      if (!found->is_object()) throw Error(EINVAL, "context: must be an object");
+      context_ = &*found;
+    }
+  }
+
+  std::optional<std::string> text(const char* key) const {
+    const json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string()) throw Error(EINVAL, fmt::format("context.{}: must be a string", key));
+    return value->get<std::string>();
+  }
+
+  IdSet idset(const char* key) const {
+    const auto value = text(key);
+    if (!value) throw Error(EINVAL, fmt::format("context.{}: is missing", key));
+    return named(key, [&] { return IdSet::parse(*value); });
+  }
+
+  Hostlist hosts(const char* key) const {
+    const auto value = text(key);
+    return value ? named(key, [&] { return Hostlist::parse(*value); }) : Hostlist{};
+  }
+
+  std::optional<double> number(const char* key) const {
+    const json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) throw Error(EINVAL, fmt::format("context.{}: must be a number", key));
+    return value->get<double>();
+  }
+
+  ResourceSet::Properties properties(const char* key) const {
+    ResourceSet::Properties result;
+    const json* value = find(key);
+    if (value == nullptr) return result;
+    if (!value->is_object()) throw Error(EINVAL, fmt::format("context.{}: must be an object", key));
+    for (const auto& [name, ranks] : value->items()) {
+      if (!ranks.is_string()) throw Error(EINVAL, fmt::format("context.{}.{}: must be a string", key, name));
+      result[name] = named(key, [&] { return IdSet::parse(ranks.get_ref<const std::string&>()); });
+    }
+    return result;
+  }
+
+ private:
+  const json* find(const char* key) const {
+    if (context_ == nullptr) return nullptr;
+    const auto found = context_->find(key);
+    return found == context_->end() ? nullptr : &*found;
+  }
+
+  const json* context_ = nullptr;
+};
+
+// The hosts of a drain, one a rank; logs of old have none.
+template <class Drained>
+Drained read_drained(const Context& context) {
+  Drained event;
+  event.ranks = context.idset("idset");
+  event.nodelist = context.hosts("nodelist");
+  if (!event.nodelist.empty() && event.nodelist.size() != event.ranks.count()) {
+    throw Error(EINVAL, fmt::format("context.nodelist: has {} hosts for {} ranks", event.nodelist.size(),
+                                    event.ranks.count()));
+  }
+  event.reason = context.text("reason");
+  return event;
+}
+
+EventBody read_drain(const Context& context) {
+  auto event = read_drained<DrainEvent>(context);
+  const double overwrite = context.number("overwrite").value_or(0);
+  if (overwrite != 0 && overwrite != 1 && overwrite != 2) {
+    throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
+  }
+  event.overwrite = static_cast<Overwrite>(static_cast<int>(overwrite));
+  return event;
+}
+
+EventBody read_restart(const Context& context) {
+  RestartEvent event{context.idset("ranks"), {}, context.hosts("nodelist")};
+  if (context.text("online")) event.online = context.idset("online");
+  if (!event.nodelist.empty() && event.nodelist.size() != event.ranks.count()) {
+    throw Error(EINVAL, fmt::format("context.nodelist: has {} hosts for {} ranks", event.nodelist.size(),
+                                    event.ranks.count()));
+  }
+  return event;
+}
+
+EventBody read_update(const Context& context) {
+  UpdateEvent event;
+  event.expiration = context.number("expiration");
+  event.property_add = context.properties("property-add");
+  event.property_remove = context.properties("property-remove");
+  if (context.text("shrink")) {
+    event.shrink = context.idset("shrink");
+    event.shrink_nodelist = context.hosts("nodelist");
+  }
+  return event;
+}
+
+template <class OfRanks>
+EventBody read_ranks(const Context& context) {
+  return OfRanks{context.idset("idset")};
+}
+
+using Reader = EventBody (*)(const Context&);
+
+const std::map<std::string_view, Reader>& readers() {
+  static const std::map<std::string_view, Reader> known{
+      {"restart", read_restart},
+      {"resource-update", read_update},
+      {"drain", read_drain},
+      {"undrain", [](const Context& context) -> EventBody { return read_drained<UndrainEvent>(context); }},
+      {"online", read_ranks<OnlineEvent>},
+      {"offline", read_ranks<OfflineEvent>},
+      {"torpid", read_ranks<TorpidEvent>},
+      {"lively", read_ranks<LivelyEvent>},
+  };
+  return known;
+}
+
+}  // namespace
+
+std::optional<Event> decode_event(const json& entry) {
+  if (!entry.is_object()) throw Error(EINVAL, "must be an object");
+  const auto timestamp = entry.find("timestamp");
+  if (timestamp == entry.end() || !timestamp->is_number()) throw Error(EINVAL, "timestamp: must be a number");
+  const double time = timestamp->get<double>();
+  if (!std::isfinite(time) || time <= 0) throw Error(EINVAL, "timestamp: must be greater than 0");
+  const auto name = entry.find("name");
+  if (name == entry.end() || !name->is_string()) throw Error(EINVAL, "name: must be a string");
+  const auto reader = readers().find(name->get_ref<const std::string&>());
+  if (reader == readers().end()) return std::nullopt;
+  return Event{time, reader->second(Context(entry))};
+}
+
+}  // namespace resourced::proto

@@ -1,0 +1,200 @@
+// The store on its own: what it refuses, what it survives, and what it finds again.
+#include "daemon/store.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "daemon/import.hpp"
+#include "daemon/store_reader.hpp"
+#include "daemon/store_writer.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, const std::string& reason) {
+  Record record;
+  record.sequence = sequence;
+  record.timestamp = 100 + static_cast<double>(sequence);
+  record.name = "drain";
+  record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
+                            record.timestamp, rank, host);
+  record.hosts = Hostlist::parse(host);
+  record.drained.push_back({{IdSet{rank}, record.timestamp, reason}, record.hosts});
+  return record;
+}
+
+TEST_CASE("records that were committed are found again, and those that failed are not there at all") {
+  const test::TempDir dir;
+  {
+    StoreWriter writer(store_path(dir.path()));
+    writer.commit({drain_record(1, 0, "a", "x"), drain_record(2, 1, "b", "y")});
+    // The same sequence again: the transaction as a whole is refused.
+    CHECK_THROWS_AS(writer.commit({drain_record(3, 2, "c", "z"), drain_record(2, 3, "d", "z")}), Error);
+  }
+  StoreWriter writer(store_path(dir.path()));
+  CHECK(writer.last_sequence() == 2);
+  const RecordedState state = writer.load();
+  REQUIRE(state.drains.size() == 2);
+  CHECK(state.drains[1].host == "b");
+  CHECK(state.drains[1].reason == "y");
+  CHECK(state.drains[1].timestamp == 102);
+}
+
+TEST_CASE("a store that is in use is refused, and says so") {
+  const test::TempDir dir;
+  const StoreWriter first(store_path(dir.path()));
+  try {
+    const StoreWriter second(store_path(dir.path()));
+    FAIL("it was opened twice");
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EBUSY);
+    CHECK(std::string(error.what()).find("resourced.sqlite: in use by another resourced") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("what is not a store is refused and left as it is") {
+  const test::TempDir dir;
+  SUBCASE("text") {
+    const std::string path = dir.write("resourced.sqlite", std::string(5000, 'x'));
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("damaged, or not a store"), Error);
+    CHECK(std::filesystem::file_size(path) == 5000);
+  }
+  SUBCASE("another program's database") {
+    Database other(dir.file("resourced.sqlite"));
+    other.execute("CREATE TABLE t (x)");
+    CHECK_THROWS_WITH_AS(StoreWriter{other.path()}, doctest::Contains("not a store of resourced"), Error);
+  }
+  SUBCASE("a newer version") {
+    const std::string path = store_path(dir.path());
+    { StoreWriter writer(path); }
+    Database(path).execute("PRAGMA user_version=99");
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("schema version 99"), Error);
+  }
+}
+
+TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
+  const test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  {
+    StoreWriter writer(path);
+    for (Sequence i = 1; i <= 20; ++i) {
+      writer.commit({drain_record(i, static_cast<IdSet::Id>(i), fmt::format("host{}", i), "why")});
+    }
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    std::string bad = good;
+    // The head of the file byte by byte, the rest at random.
+    const std::size_t offset = round < 100 ? static_cast<std::size_t>(round) : random() % bad.size();
+    bad[offset] = static_cast<char>(bad[offset] ^ (1 << (random() % 8)));
+    const test::TempDir copy;
+    copy.write("resourced.sqlite", bad);
+    try {
+      StoreWriter writer(copy.file("resourced.sqlite"));
+      const std::size_t drains = writer.load().drains.size();
+      CHECK(drains <= 20);
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("resourced.sqlite") != std::string::npos);
+      ++refused;
+    }
+  }
+  CHECK(refused > 20);
+}
+
+TEST_CASE("events of a host are found among those of others, narrow or wide") {
+  const test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  std::vector<Record> records;
+  for (Sequence i = 1; i <= 3000; ++i) {
+    records.push_back(
+        drain_record(i, static_cast<IdSet::Id>(i % 100), fmt::format("host{}", i % 100), "why"));
+  }
+  Record wide = drain_record(3001, 7, "host[0-99]", "all");
+  wide.drained.clear();
+  records.push_back(wide);
+  writer.commit(records);
+  StoreReader reader(writer.database());
+  EventFilter filter;
+  filter.hosts = {{"host7"}};
+  Sequence from = 1;
+  std::vector<Sequence> found;
+  while (from <= 3001) {
+    const HistoryPage page = reader.page(filter, from, 3001, 8);
+    CHECK(page.events.size() <= 8);
+    for (const LoggedEvent& event : page.events) found.push_back(event.sequence);
+    REQUIRE(page.next > from);
+    from = page.next;
+  }
+  REQUIRE(found.size() == 31);
+  for (std::size_t i = 0; i < 30; ++i) CHECK(found[i] == 7 + 100 * i);
+  CHECK(found[30] == 3001);
+}
+
+TEST_CASE("an event log of Flux becomes a store") {
+  const test::TempDir dir;
+  const auto import = [&](const std::string& log) {
+    std::istringstream input(log);
+    return import_events(input, "log", dir.path());
+  };
+  const std::string log =
+      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-3","online":"","nodelist":"n[0-3]"}}
+{"timestamp":2,"name":"resource-define","context":{"method":"configuration"}}
+{"timestamp":3,"name":"drain","context":{"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0}}
+{"timestamp":4,"name":"drain","context":{"idset":"3","overwrite":0}}
+{"timestamp":5,"name":"undrain","context":{"idset":"1","nodelist":"n1"}}
+{"timestamp":6,"name":"something-else","context":{"x":1}}
+{"timestamp":7,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"newer","overwrite":1}}
+)";
+  const Imported imported = import(log);
+  CHECK(imported.events == 7);
+  CHECK(imported.drained == 2);
+  {
+    StoreWriter writer(store_path(dir.path()));
+    std::map<std::string, std::pair<double, std::string>> drains;
+    for (const RecordedDrain& drain : writer.load().drains) {
+      drains[drain.host] = {drain.timestamp, drain.reason.value_or("-")};
+    }
+    CHECK(drains ==
+          std::map<std::string, std::pair<double, std::string>>{{"n2", {3, "newer"}}, {"n3", {4, "-"}}});
+  }
+  CHECK_THROWS_WITH_AS(import(log), doctest::Contains("holds events already"), Error);
+}
+
+TEST_CASE("a log that is wrong is refused with its line, and the store stays empty") {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"{", "log:2: not JSON"},
+      {"[]", "log:2: must be an object"},
+      {R"({"name":"drain"})", "log:2: timestamp: must be a number"},
+      {R"({"timestamp":0,"name":"drain"})", "log:2: timestamp: must be greater than 0"},
+      {R"({"timestamp":1})", "log:2: name: must be a string"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"2-1","nodelist":"n1"}})",
+       "log:2: context.idset: "},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1-2","nodelist":"n1"}})",
+       "log:2: context.nodelist: has 1 hosts for 2 ranks"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1"}})", "log:2: context.nodelist: is missing"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1","nodelist":"n1","overwrite":3}})",
+       "log:2: context.overwrite: 3 is not"},
+      {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
+  };
+  for (const auto& [line, expected] : bad) {
+    CAPTURE(line);
+    const test::TempDir dir;
+    std::istringstream input("{\"timestamp\":1,\"name\":\"x\"}\n" + line + "\n");
+    CHECK_THROWS_WITH_AS(import_events(input, "log", dir.path()), doctest::Contains(expected.c_str()), Error);
+    CHECK(StoreWriter(store_path(dir.path())).last_sequence() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace resourced::daemon
