@@ -12,7 +12,8 @@ namespace resourced {
 
 namespace {
 
-/// Up to so many kinds of pieces are tried in every order, and more in a few.
+/// Up to so many kinds of pieces are tried in every order, and more in a few. So many of them have their turn
+/// at saying which nodes matter least.
 constexpr std::size_t max_permuted = 4;
 
 /// What is left of the nodes when every node demand has got its nodes.
@@ -82,12 +83,15 @@ bool place_in_some_order(const std::vector<NodeKind>& kinds, const std::vector<P
 }  // namespace
 
 bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand) {
-  return std::ranges::any_of(demand.pieces, [&](const PieceDemand& piece) {
+  // Without node demands the first assignment is as good as any other.
+  const std::size_t assignments = demand.nodes.empty() ? 1 : std::min(demand.pieces.size(), max_permuted);
+  for (std::size_t i = 0; i < assignments; ++i) {
     const std::optional<NodeAssignment> assignment =
-        assign_nodes(kinds, demand.nodes, lost_pieces(kinds, demand.nodes, piece));
-    return assignment && assignment->rivals.empty() &&
-           place_in_some_order(after_assignment(kinds, demand.nodes, *assignment), demand.pieces);
-  });
+        assign_nodes(kinds, demand.nodes, lost_pieces(kinds, demand.nodes, demand.pieces[i]));
+    if (!assignment || !assignment->rivals.empty()) return false;
+    if (place_in_some_order(after_assignment(kinds, demand.nodes, *assignment), demand.pieces)) return true;
+  }
+  return false;
 }
 
 }  // namespace resourced

@@ -10,7 +10,7 @@ namespace {
 
 /// How many pairs of kind and demand there may be, and how many of them may be looked at in all.
 constexpr std::size_t max_pairs = 65536;
-constexpr std::uint64_t max_work = 50'000'000;
+constexpr std::uint64_t max_work = 20'000'000;
 
 constexpr std::int64_t unreachable = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();

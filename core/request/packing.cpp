@@ -106,7 +106,7 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand) {
   // What reaches the limit is not known exactly.
   if (std::max({supply.nodes, supply.cores, supply.gpus}) >= max_amount) return {Answer::unknown, {}, 0};
 
-  const Packing nodes = pack_nodes(kinds, demand.nodes);
+  Packing nodes = pack_nodes(kinds, demand.nodes);
   if (nodes.answer == Answer::does_not_fit) return nodes;
   if (!may_fit(kinds, supply, demand)) return {Answer::does_not_fit, {}, 0};
 

@@ -1,10 +1,11 @@
 // Whether things fit into nodes all at the same time: the combinatorial part of feasibility, without any
 // notion of a jobspec. Nodes that are equal are one kind with a count, and all costs follow kinds, not nodes.
 //
-// Exact, whatever the counts: any number of node demands with at most one kind of piece beside them, and
-// single cores or gpus beside those where no demand takes whole nodes. With several kinds of pieces the
-// question is one of bin packing: it is decided by bounds and by search, and the answer is `unknown` if a
-// bounded amount of work does not settle it. An answer other than `unknown` is always right.
+// Exact, whatever the counts: hundreds of different node demands with at most one kind of piece beside them,
+// and single cores or gpus beside those where no demand takes whole nodes. With several kinds of pieces the
+// question is one of bin packing: it is decided by first fit, by bounds and by search, and the answer is
+// `unknown` if a bounded amount of work (a fraction of a second) does not settle it, or there are more than
+// 512 different demands. An answer other than `unknown` is always right.
 #pragma once
 
 #include <cstddef>

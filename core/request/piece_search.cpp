@@ -24,7 +24,8 @@ using Wanted = std::vector<std::uint64_t>;
 /// meet.
 using Weights = std::vector<std::uint64_t>;
 
-constexpr std::size_t max_parts = 64;
+constexpr std::size_t max_parts = 512;
+constexpr std::size_t max_parts_searched = 64;
 constexpr std::uint64_t max_work = 8'000'000;
 constexpr std::size_t max_remembered = 100'000;
 constexpr int weight_rounds = 64;
@@ -229,8 +230,10 @@ class Search {
 }  // namespace
 
 Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand) {
-  if (demand.nodes.size() + demand.pieces.size() > max_parts) return Answer::unknown;
+  const std::size_t parts = demand.nodes.size() + demand.pieces.size();
+  if (parts > max_parts) return Answer::unknown;
   if (first_fit(kinds, demand)) return Answer::fits;
+  if (parts > max_parts_searched) return Answer::unknown;
   std::optional<std::vector<std::vector<Filling>>> fillings = list_fillings(kinds, demand);
   if (!fillings) return Answer::unknown;
   return Search(kinds, demand, std::move(*fillings)).run();

@@ -178,6 +178,18 @@ TEST_CASE("what R does not have cannot be judged") {
   CHECK(check_feasibility(parse_shape("node/memory"), Constraint(), mixed()).verdict == Verdict::undecided);
 }
 
+TEST_CASE("a request of very many different slots is not decided") {
+  const ResourceSet set({group("0-999", "0-799", "")}, Hostlist::parse("n[0-999]"));
+  std::string shape = "[slot{s0}/core=1";
+  for (int i = 1; i < 600; ++i) shape += fmt::format(";slot{{s{}}}/core={}", i, i + 1);
+  const Feasibility answer = check_feasibility(parse_shape(shape + "]"), Constraint(), set);
+  CHECK(answer.verdict == Verdict::undecided);
+  CHECK(answer.reason ==
+        "cannot judge 1 core, 1 slot with 2 cores, 1 slot with 3 cores, 1 slot with 4 cores and 596 more at "
+        "the "
+        "same time: too many ways to place them");
+}
+
 TEST_CASE("the size of the inventory does not matter") {
   const ResourceSet set({group("0-99999", "0-95", "0-3"), group("100000-131071", "0-127", "")},
                         Hostlist::parse("n[0-131071]"));

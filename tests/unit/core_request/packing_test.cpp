@@ -190,12 +190,15 @@ TEST_CASE("the size of the counts does not matter") {
 TEST_CASE("a question that is too large is not answered wrongly and does not hang") {
   Demand demand;
   std::vector<NodeKind> kinds;
-  for (std::uint64_t i = 0; i < 40; ++i) {
+  for (std::uint64_t i = 0; i < 600; ++i) {
     demand.pieces.push_back({1000 + i, 3 + i, i % 3});
-    kinds.push_back({500 + i, 64 + i, i % 5});
+    kinds.push_back({5000 + i, 640 + i, i % 5});
   }
-  const Packing packing = pack(kinds, demand);
-  CHECK(packing.answer != Answer::does_not_fit);
+  CHECK(pack(kinds, demand).answer == Answer::unknown);
+  demand.pieces.resize(60);
+  CHECK(pack(kinds, demand).answer == Answer::fits);
+  demand.pieces[59].count = max_amount;
+  CHECK(pack(kinds, demand).answer == Answer::does_not_fit);
 }
 
 }  // namespace
