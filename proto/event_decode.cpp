@@ -66,7 +66,8 @@ class Context {
     if (!value->is_object()) throw Error(EINVAL, fmt::format("context.{}: must be an object", key));
     for (const auto& [name, ranks] : value->items()) {
       if (!ranks.is_string()) throw Error(EINVAL, fmt::format("context.{}.{}: must be a string", key, name));
-      result[name] = named(key, [&] { return IdSet::parse(ranks.get_ref<const std::string&>()); });
+      const auto& text = ranks.get_ref<const std::string&>();
+      result[name] = named(key, [&] { return IdSet::parse(text); });
     }
     return result;
   }
