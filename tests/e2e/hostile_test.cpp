@@ -26,7 +26,7 @@ std::string with(std::string bytes, std::size_t place, char value) {
 }
 
 struct Frames {
-  const char* what;
+  std::string what;
   std::vector<std::string> parts;
 };
 
@@ -67,7 +67,7 @@ std::vector<Frames> malformed_frames() {
 }
 
 struct Refused {
-  const char* what;
+  std::string what;
   const char* topic;
   std::optional<std::string> payload;
   std::uint8_t flags;
@@ -81,8 +81,6 @@ std::vector<Refused> refused_requests() {
   return {
       {"an unknown method", "resource.nosuch", {}, 0, wire_errno::nosys},
       {"an unknown service", "nosuch.drain", text(drain), 0, wire_errno::nosys},
-      {"an empty topic", "", text(drain), 0, wire_errno::nosys},
-      {"a topic of blanks", "   ", {}, 0, wire_errno::nosys},
       {"a long topic", "resource.drainresource.drainresource.drainresource.drain", {}, 0, wire_errno::nosys},
       {"no payload", "resource.drain", {}, 0, wire_errno::proto},
       {"an empty payload", "resource.drain", std::string(), 0, wire_errno::proto},

@@ -12,7 +12,7 @@ namespace resourced::e2e {
 namespace fs = std::filesystem;
 
 TempDir::TempDir(const fs::path& parent) {
-  std::string name = (parent.empty() ? fs::temp_directory_path() : parent) / "resourced-XXXXXX";
+  std::string name = (parent.empty() ? fs::temp_directory_path() : fs::absolute(parent)) / "resourced-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
   path_ = name;
 }
