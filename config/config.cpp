@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::array<std::string_view, 7> log_levels{"trace", "debug",    "info", "warning",
                                                      "error", "critical", "off"};
-constexpr std::array<std::string_view, 4> verify_modes{"strict", "allow-extra", "allow-missing", "ignore"};
 
 nlohmann::json json_of(const Node& node);
 
@@ -105,7 +104,5 @@ LogLevel parse_log_level(std::string_view text) {
 }
 
 std::string_view to_text(LogLevel level) noexcept { return log_levels[static_cast<std::size_t>(level)]; }
-
-std::string_view to_text(VerifyMode mode) noexcept { return verify_modes[static_cast<std::size_t>(mode)]; }
 
 }  // namespace resourced::config

@@ -17,24 +17,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/error.hpp"
+#include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
 namespace resourced::config {
 
 class Document;
-
-/// How strictly a node is compared with what the inventory says of it.
-enum class VerifyMode : std::uint8_t { strict, allow_extra, allow_missing, ignore };
-
-/// [resource.verify] with `default` and `noverify` already applied.
-struct Verify {
-  VerifyMode other = VerifyMode::allow_extra;
-  VerifyMode core = VerifyMode::allow_extra;
-  VerifyMode gpu = VerifyMode::ignore;
-  VerifyMode hostname = VerifyMode::strict;
-  friend bool operator==(const Verify&, const Verify&) = default;
-};
 
 /// One [[resource.config]] entry. Empty cores, gpus or properties add nothing to the hosts.
 struct ResourceEntry {
@@ -52,7 +41,7 @@ struct Resource {
   std::string exclude;                 ///< idset or hostlist text; resolved by load_inventory()
   bool norestrict = false;
   bool noverify = false;
-  Verify verify;
+  VerifyOptions verify;  ///< [resource.verify], with `default` and `noverify` already applied
   bool no_update_watch = false;
   bool rediscover = false;
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
@@ -141,6 +130,5 @@ struct Config {
 /// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.
 [[nodiscard]] LogLevel parse_log_level(std::string_view text);
 [[nodiscard]] std::string_view to_text(LogLevel level) noexcept;
-[[nodiscard]] std::string_view to_text(VerifyMode mode) noexcept;
 
 }  // namespace resourced::config

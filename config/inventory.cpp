@@ -1,6 +1,5 @@
 #include "config/inventory.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -23,11 +22,10 @@ constexpr std::size_t max_hosts = std::size_t{1} << 22;
 
 std::string entry_key(std::size_t index) { return fmt::format("resource.config[{}]", index); }
 
-/// Refuses an entry that gives nothing to a host that no other entry gives anything to.
-void check_bare_entries(const Config& config) {
+/// Points at the first entry with a host that no entry gives cores or gpus, if there is one.
+void refuse_bare_host(const Config& config) {
   const auto& entries = config.resource.entries;
   const auto bare = [](const ResourceEntry& entry) { return entry.cores.empty() && entry.gpus.empty(); };
-  if (std::none_of(entries.begin(), entries.end(), bare)) return;
   Hostlist provided;
   for (const ResourceEntry& entry : entries) {
     if (!bare(entry)) provided.append(entry.hosts);
@@ -37,7 +35,8 @@ void check_bare_entries(const Config& config) {
     if (!bare(entries[i])) continue;
     entries[i].hosts.for_each([&](std::string_view host) {
       if (!index.find(host))
-        throw config.fault(entry_key(i), fmt::format("host {} has neither cores nor gpus", quoted(host)));
+        throw config.fault(entry_key(i),
+                           fmt::format("host {} has neither cores nor gpus", resourced::quoted(host)));
     });
   }
 }
@@ -50,7 +49,6 @@ ResourceSet build(const Config& config) {
     if (hosts > max_hosts)
       throw config.fault(entry_key(i) + ".hosts", fmt::format("more than {} hosts in all", max_hosts));
   }
-  check_bare_entries(config);
   InventoryBuilder builder;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     try {
@@ -62,6 +60,8 @@ ResourceSet build(const Config& config) {
   try {
     return builder.finish();
   } catch (const Error& error) {
+    // The builder names the host, but not who mentioned it.
+    refuse_bare_host(config);
     throw config.fault("resource.config", error.what(), error.errnum());
   }
 }
@@ -95,6 +95,8 @@ void add_scheduling(const Config& config, ResourceSet& resources) {
     resources.set_scheduling(nlohmann::json::parse(text));
   } catch (const nlohmann::json::parse_error& error) {
     fail(fmt::format("is not JSON (at byte {})", error.byte), EINVAL);
+  } catch (const nlohmann::json::out_of_range&) {
+    fail("holds a number that is too large", EINVAL);
   } catch (const Error& error) {
     fail(error.what(), error.errnum());
   }

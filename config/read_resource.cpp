@@ -54,26 +54,24 @@ std::vector<ResourceEntry> read_entries(const TableReader& resource) {
 VerifyMode read_mode(const TableReader& verify, std::string_view key, VerifyMode otherwise) {
   const std::string* text = verify.string(key);
   if (!text) return otherwise;
-  for (const VerifyMode mode :
-       {VerifyMode::strict, VerifyMode::allow_extra, VerifyMode::allow_missing, VerifyMode::ignore}) {
-    if (*text == to_text(mode)) return mode;
+  try {
+    return parse_verify_mode(*text);
+  } catch (const Error& error) {
+    verify.fail(key, error.what());
   }
-  verify.fail(key, fmt::format("{} is not strict, allow-extra, allow-missing or ignore", quoted(*text)));
 }
 
-constexpr Verify all(VerifyMode mode) { return {mode, mode, mode, mode}; }
-
-Verify read_verify(const TableReader& resource) {
+VerifyOptions read_verify(const TableReader& resource) {
   const Node* node = resource.find("verify");
   if (!node) return {};
   if (!node->table()) {
     if (!std::holds_alternative<bool>(node->value)) resource.fail("verify", "must be true, false or a table");
-    return all(resource.boolean("verify", true) ? VerifyMode::strict : VerifyMode::ignore);
+    return VerifyOptions::all(resource.boolean("verify", true) ? VerifyMode::strict : VerifyMode::ignore);
   }
   const KeyPath path{&resource.key_path(), "verify"};
   const TableReader verify(resource.document(), *node, path, {"default", "core", "gpu", "hostname"});
   const VerifyMode other = read_mode(verify, "default", VerifyMode::strict);
-  return {other, read_mode(verify, "core", other), read_mode(verify, "gpu", other),
+  return {read_mode(verify, "core", other), read_mode(verify, "gpu", other),
           read_mode(verify, "hostname", other)};
 }
 
@@ -96,7 +94,7 @@ Resource read_resource(const Document& document) {
   result.norestrict = resource.boolean("norestrict", result.norestrict);
   result.noverify = resource.boolean("noverify", result.noverify);
   result.verify = read_verify(resource);
-  if (result.noverify) result.verify = all(VerifyMode::ignore);
+  if (result.noverify) result.verify = VerifyOptions::all(VerifyMode::ignore);
   result.no_update_watch = resource.boolean("no-update-watch", result.no_update_watch);
   result.rediscover = resource.boolean("rediscover", result.rediscover);
   if (const auto events = resource.integer("journal-max", 1, 1000000000))

@@ -60,6 +60,10 @@ void check_resources(const ResourceSet& now, const Config& next_config, const Re
     refuse(next_config, key, "starttime and expiration ");
 }
 
+bool same_verify(const VerifyOptions& a, const VerifyOptions& b) {
+  return a.core == b.core && a.gpu == b.gpu && a.hostname == b.hostname;
+}
+
 void check_settings(const Config& now, const Config& next) {
   const Resource& a = now.resource;
   const Resource& b = next.resource;
@@ -69,7 +73,7 @@ void check_settings(const Config& now, const Config& next) {
   } settings[] = {
       {"resource.norestrict", a.norestrict == b.norestrict},
       {"resource.noverify", a.noverify == b.noverify},
-      {"resource.verify", a.verify == b.verify},
+      {"resource.verify", same_verify(a.verify, b.verify)},
       {"resource.no-update-watch", a.no_update_watch == b.no_update_watch},
       {"resource.rediscover", a.rediscover == b.rediscover},
       {"resource.parent-uri", a.parent_uri == b.parent_uri},

@@ -104,7 +104,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"path with a zero byte", "[resource]\npath = \"a\\u0000b\"\n",
        "c.toml:2: resource.path: holds a control character"},
       {"verify mode", "[resource.verify]\ncore = \"lax\"\n",
-       "c.toml:2: resource.verify.core: \"lax\" is not strict, allow-extra, allow-missing or ignore"},
+       "c.toml:2: resource.verify.core: \"lax\" is none of strict, allow-extra, allow-missing, ignore"},
       {"scheme", "[bus]\nlisten = [\"udp://x\"]\n",
        "c.toml:2: bus.listen: \"udp://x\" does not begin with ipc://, tcp:// or local://"},
       {"no scheme", "[bus]\nlisten = [\"/tmp/bus\"]\n",
@@ -215,6 +215,11 @@ TEST_CASE("the scheduling file's errors name the key and the file") {
     dir.write("s", "{]");
     CHECK(load_failure().errnum == EINVAL);
     CHECK(load_failure().text == place + "is not JSON (at byte 2)");
+  }
+  SUBCASE("a number beyond a double") {
+    dir.write("s", R"({"x": 1e999})");
+    CHECK(load_failure().errnum == EINVAL);
+    CHECK(load_failure().text == place + "holds a number that is too large");
   }
   SUBCASE("not an object") {
     dir.write("s", "[]");

@@ -73,7 +73,9 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.resource.rediscover == plain.resource.rediscover);
   CHECK(shown.resource.discovery_timeout == plain.resource.discovery_timeout);
   CHECK(shown.resource.shrink_lost == plain.resource.shrink_lost);
-  CHECK(shown.resource.verify == plain.resource.verify);
+  CHECK(shown.resource.verify.core == plain.resource.verify.core);
+  CHECK(shown.resource.verify.gpu == plain.resource.verify.gpu);
+  CHECK(shown.resource.verify.hostname == plain.resource.verify.hostname);
   CHECK(shown.bus.send_hwm == plain.bus.send_hwm);
   CHECK(shown.bus.receive_hwm == plain.bus.receive_hwm);
   CHECK(shown.bus.heartbeat_interval == plain.bus.heartbeat_interval);
