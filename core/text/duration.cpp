@@ -54,7 +54,7 @@ double parse_duration(std::string_view text) {
 
   // What from_chars would take beyond the decimal forms (inf, nan, a second sign) does not start like this.
   const std::size_t start = rest.find_first_not_of('.');
-  if (start == std::string_view::npos || start > 1 || rest[start] < '0' || rest[start] > '9')
+  if (start > 1 || rest[start] < '0' || rest[start] > '9')
     fail(EINVAL, text, "it does not start with a number");
   double number = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);

@@ -111,7 +111,7 @@ std::strong_ordering compare_host_names(std::string_view a, std::string_view b) 
     if (digits_a == 0 || digits_b == 0) {
       // The end comes before a number, and a number before more text.
       const auto rank = [](std::string_view rest) { return rest.empty() ? 0 : is_digit(rest[0]) ? 1 : 2; };
-      if (const auto order = rank(a) <=> rank(b); order != 0 || a.empty()) return order;
+      if (const auto order = rank(a) <=> rank(b); std::is_neq(order) || a.empty()) return order;
       return a[0] <=> b[0];
     }
     const auto number = [](std::string_view rest, std::size_t digits) {
@@ -120,8 +120,8 @@ std::strong_ordering compare_host_names(std::string_view a, std::string_view b) 
     };
     const std::string_view number_a = number(a, digits_a);
     const std::string_view number_b = number(b, digits_b);
-    if (const auto order = number_a.size() <=> number_b.size(); order != 0) return order;
-    if (const int order = number_a.compare(number_b); order != 0) return order <=> 0;
+    if (const auto order = number_a.size() <=> number_b.size(); std::is_neq(order)) return order;
+    if (const auto order = number_a <=> number_b; std::is_neq(order)) return order;
     if (digits_a != digits_b) return digits_a <=> digits_b;
     a.remove_prefix(digits_a);
     b.remove_prefix(digits_b);

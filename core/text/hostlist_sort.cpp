@@ -1,14 +1,15 @@
 // The order of a Hostlist: sort() and unique().
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/text/digits.hpp"
 #include "core/text/host_name.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/text/radix_sort.hpp"
 
 namespace resourced {
 
@@ -23,9 +24,9 @@ class Hostlist::Sorter {
     std::vector<Run> parts;
     parts.reserve(runs_.size());
     for (const Run& run : runs_) split_by_width(run, parts);
-    sort_by(parts, [](const Run& a, const Run& b) {
-      return std::tie(a.stem, a.width, a.first) < std::tie(b.stem, b.width, b.first);
-    });
+    radix_sort(parts, by_number);
+    radix_sort(parts, by_width);
+    radix_sort(parts, by_stem);
     runs_.clear();
     for (const Run& part : parts) {
       if (!runs_.empty() && runs_.back().stem == part.stem && runs_.back().width == part.width &&
@@ -40,27 +41,34 @@ class Hostlist::Sorter {
 
   [[nodiscard]] Hostlist sorted() {
     // Mostly the stems tell all, and numbers are compared faster than names.
-    const auto before = [this](const Run& a, const Run& b) { return compare(a, a.first, b, b.first) < 0; };
+    const auto before = [this](const Run& a, const Run& b) {
+      return std::is_lt(compare(a, a.first, b, b.first));
+    };
     if (!std::is_sorted(runs_.begin(), runs_.end(), before)) {
-      sort_by(runs_, [](const Run& a, const Run& b) {
-        return std::tie(a.stem, a.first, a.width) < std::tie(b.stem, b.first, b.width);
-      });
-      sort_by(runs_, before);
+      radix_sort(runs_, by_width);
+      radix_sort(runs_, by_number);
+      radix_sort(runs_, by_stem);
+      if (!std::is_sorted(runs_.begin(), runs_.end(), before)) std::sort(runs_.begin(), runs_.end(), before);
     }
     Hostlist result;
     for (std::size_t begin = 0; begin < runs_.size();) {
       std::size_t end = begin + 1;
       for (std::size_t highest = begin; end < runs_.size() && !is_above(runs_[end], runs_[highest]); ++end) {
-        if (compare(runs_[end], last(runs_[end]), runs_[highest], last(runs_[highest])) > 0) highest = end;
+        if (std::is_gt(compare(runs_[end], last(runs_[end]), runs_[highest], last(runs_[highest]))))
+          highest = end;
       }
-      end == begin + 1 ? result.add_part(hosts_, original(runs_[begin]), 0, runs_[begin].count)
-                       : add_hosts(begin, end, result);
+      end == begin + 1 ? add_run(runs_[begin], result) : add_hosts(begin, end, result);
       begin = end;
     }
     return result;
   }
 
  private:
+  static constexpr auto by_number = [](const Run& run) { return run.first; };
+  static constexpr auto by_width = [](const Run& run) { return std::uint64_t{run.width}; };
+  static constexpr auto by_stem = [](const Run& run) { return std::uint64_t{run.stem}; };
+  static constexpr std::uint32_t no_stem = std::numeric_limits<std::uint32_t>::max();
+
   static std::uint64_t last(const Run& run) { return run.first + (run.count - 1); }
 
   [[nodiscard]] Run original(Run run) const {
@@ -72,11 +80,6 @@ class Hostlist::Sorter {
     return hosts_.name(original(run), number);
   }
 
-  template <class Less>
-  static void sort_by(std::vector<Run>& runs, Less&& less) {
-    if (!std::is_sorted(runs.begin(), runs.end(), less)) std::sort(runs.begin(), runs.end(), less);
-  }
-
   /// Renumbers the stems in the order of their prefixes, and gives equal ones the same number.
   void order_stems() {
     std::vector<std::uint32_t> order(hosts_.stems_.size());
@@ -84,13 +87,14 @@ class Hostlist::Sorter {
     const auto compare_stems = [this](std::uint32_t a, std::uint32_t b) {
       const auto by_prefix =
           compare_host_names(hosts_.prefix(hosts_.stems_[a]), hosts_.prefix(hosts_.stems_[b]));
-      return by_prefix != 0 ? by_prefix : hosts_.suffix(hosts_.stems_[a]) <=> hosts_.suffix(hosts_.stems_[b]);
+      return std::is_neq(by_prefix) ? by_prefix
+                                    : hosts_.suffix(hosts_.stems_[a]) <=> hosts_.suffix(hosts_.stems_[b]);
     };
     std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return compare_stems(a, b) < 0; });
+              [&](std::uint32_t a, std::uint32_t b) { return std::is_lt(compare_stems(a, b)); });
     std::vector<std::uint32_t> rank(order.size());
     for (const std::uint32_t stem : order) {
-      if (stems_.empty() || compare_stems(stems_.back(), stem) != 0) stems_.push_back(stem);
+      if (stems_.empty() || std::is_neq(compare_stems(stems_.back(), stem))) stems_.push_back(stem);
       rank[stem] = static_cast<std::uint32_t>(stems_.size() - 1);
     }
     for (const std::uint32_t stem : stems_) {
@@ -133,7 +137,19 @@ class Hostlist::Sorter {
   }
 
   [[nodiscard]] bool is_above(const Run& run, const Run& other) const {
-    return compare(run, run.first, other, last(other)) > 0;
+    return std::is_gt(compare(run, run.first, other, last(other)));
+  }
+
+  /// Adds a run that none overlaps.
+  void add_run(const Run& run, Hostlist& result) {
+    if (run.stem == same_stem_) {
+      result.add_run(result.runs_.back().stem, run.first, run.count, run.width);
+      return;
+    }
+    result.add_part(hosts_, original(run), 0, run.count);
+    const bool same = result.is_stem(result.stems_[result.runs_.back().stem], hosts_.prefix(stem(run)),
+                                     hosts_.suffix(stem(run)));
+    same_stem_ = same ? run.stem : no_stem;
   }
 
   /// Adds the hosts of runs that overlap.
@@ -146,10 +162,12 @@ class Hostlist::Sorter {
         throw Error(ERANGE, "too many hosts in ranges that overlap to sort them");
       for (std::uint32_t host = 0; host < run.count; ++host) names.push_back(name(run, run.first + host));
     }
-    std::sort(names.begin(), names.end(),
-              [](const std::string& a, const std::string& b) { return compare_host_names(a, b) < 0; });
+    std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+      return std::is_lt(compare_host_names(a, b));
+    });
     if (drop_) names.erase(std::unique(names.begin(), names.end()), names.end());
     for (const std::string& name : names) result.add_name(name);
+    same_stem_ = no_stem;
   }
 
   const Hostlist& hosts_;
@@ -159,6 +177,8 @@ class Hostlist::Sorter {
   // Whether the hosts of a stem have the order of their numbers: digits at the end of the prefix, which are
   // there where a number has too many, would be a part of them.
   std::vector<bool> numeric_;
+  // The stem of the last run of the result, if it is the same as in the list.
+  std::uint32_t same_stem_ = no_stem;
   std::size_t taken_apart_ = 0;
   bool drop_ = false;
 };

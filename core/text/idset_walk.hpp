@@ -37,7 +37,10 @@ class IdSet::Walk {
   template <class OnRange, class OnBlock>
   bool each(OnRange&& on_range, OnBlock&& on_block) {
     std::uint64_t at = 0;
-    while (a_.reach(at) | b_.reach(at)) {
+    while (true) {
+      const bool more_a = a_.reach(at);
+      const bool more_b = b_.reach(at);
+      if (!more_a && !more_b) return true;
       if (a_.has_block(at) || b_.has_block(at)) {
         const auto base = static_cast<Id>(at);
         if (!on_block(base, a_.side(base), b_.side(base))) return false;
@@ -51,7 +54,6 @@ class IdSet::Walk {
         return false;
       at = end;
     }
-    return true;
   }
 
  private:
