@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,7 +92,8 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
   ::close(err.write);
   out_.fd = out.read;
   err_.fd = err.read;
-  pidfd_ = ::pidfd_open(pid_, 0);
+  // By its number: glibc 2.36 declares pidfd_open() without C linkage.
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   if (pidfd_ < 0) fail("pidfd_open");
 }
 
