@@ -1,0 +1,80 @@
+// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/wait_loop.hpp"
+#include "client/acquisition.hpp"
+#include "client/connection.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+struct Options {
+  client::AcquisitionOptions acquisition;
+  std::uint64_t count = 0;
+  std::string until;
+};
+
+class Printer : public client::AcquisitionObserver {
+ public:
+  Printer(const Context& context, const Options& options) : context_(context), options_(options) {}
+
+  void on_response(std::string_view json) override {
+    // What came along with the response that ends the command is not shown.
+    if (done_) return;
+    context_.print_line(json);
+    ++responses_;
+    done_ = (options_.count != 0 && responses_ == options_.count) ||
+            (!options_.until.empty() && nlohmann::json::parse(json).contains(options_.until));
+  }
+  void on_error(const Error& why) override { error_ = why; }
+
+  [[nodiscard]] bool done() const noexcept { return done_ || error_.has_value(); }
+  void check() const {
+    if (error_ && !done_) throw Error(*error_);
+  }
+
+ private:
+  const Context& context_;
+  const Options& options_;
+  std::uint64_t responses_ = 0;
+  bool done_ = false;
+  std::optional<Error> error_;
+};
+
+void acquire(Context& context, const Options& options) {
+  auto& connection = context.connection();
+  Printer printer(context, options);
+  client::Acquisition acquisition(connection, printer, options.acquisition);
+  work_until(connection, [&] { return printer.done(); });
+  acquisition.close();
+  connection.close();
+  printer.check();
+}
+
+}  // namespace
+
+void register_acquire(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand(
+      "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
+  command->add_option("--partition", options->acquisition.partition, "The partition to hold");
+  command->add_option("--count", options->count, "End after this many responses")->check(CLI::PositiveNumber);
+  command->add_option("--until", options->until, "End after the first response that has this key");
+  command->add_flag("--wait", options->acquisition.wait_for_daemon,
+                    "Wait for a daemon that is not there yet");
+  command->add_flag("--follow-restart", options->acquisition.follow_restart,
+                    "Acquire again after the daemon was shut down in good order, too");
+  command->callback([options, &context] { acquire(context, *options); });
+}
+
+}  // namespace resourced::cli

@@ -1,0 +1,39 @@
+// The surroundings of a command, see context.hpp.
+#include "cli/context.hpp"
+
+#include <cerrno>
+#include <ostream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace resourced::cli {
+
+Context::Context(std::istream& in, std::ostream& out, bool terminal, WallClock now)
+    : in_(in), out_(out), terminal_(terminal), now_(std::move(now)) {}
+
+Context::~Context() = default;
+
+client::Connection& Context::connection() {
+  if (!connection_) {
+    client::ConnectionOptions options;
+    options.call_timeout = timeout;
+    connection_ = std::make_unique<client::Connection>(uri, options);
+  }
+  return *connection_;
+}
+
+nlohmann::json Context::call(std::string_view topic) { return connection().call(topic); }
+
+nlohmann::json Context::call(std::string_view topic, const nlohmann::json& payload) {
+  return connection().call(topic, payload);
+}
+
+void Context::print_line(std::string_view text) const {
+  out_ << text << '\n' << std::flush;
+  if (!out_) throw Error(EIO, "cannot write to standard output");
+}
+
+}  // namespace resourced::cli

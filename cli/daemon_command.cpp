@@ -1,0 +1,62 @@
+// resourcectl ping, stats, reload: about the daemon itself.
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "core/error.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+/// The round-trip time in milliseconds.
+double ping(Context& context, std::uint64_t sequence) {
+  const nlohmann::json payload = {{"seq", sequence}};
+  const auto start = std::chrono::steady_clock::now();
+  const auto answer = context.call("resource.ping", payload);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  if (answer.value("seq", nlohmann::json()) != payload["seq"]) {
+    throw Error(EPROTO, "the daemon did not send back what it was sent");
+  }
+  return time.count();
+}
+
+}  // namespace
+
+void register_daemon(CLI::App& app, Context& context) {
+  struct PingOptions {
+    std::uint64_t count = 1;
+    bool json = false;
+  };
+  auto options = std::make_shared<PingOptions>();
+  auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
+  ping_command->add_option("-c,--count", options->count, "How many times")->check(CLI::PositiveNumber);
+  ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
+  ping_command->callback([options, &context] {
+    // The first round trip is not to pay for the connection.
+    context.connection().connect();
+    for (std::uint64_t i = 0; i < options->count; ++i) {
+      const double time = ping(context, i);
+      context.print_line(options->json
+                             ? nlohmann::ordered_json{{"seq", i}, {"time_ms", time}}.dump()
+                             : fmt::format("{}: seq={} time={:.3f} ms", context.connection().uri(), i, time));
+    }
+  });
+
+  auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
+  stats->callback([&context] {
+    context.print_line(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
+  });
+
+  auto* reload = app.add_subcommand("reload", "Make the daemon read its configuration again");
+  reload->callback([&context] { context.call("resource.reload"); });
+}
+
+}  // namespace resourced::cli

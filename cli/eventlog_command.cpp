@@ -1,0 +1,134 @@
+// resourcectl eventlog: the journal of the daemon (RFC 44), past and to come.
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/event_view.hpp"
+#include "cli/options.hpp"
+#include "cli/wait_loop.hpp"
+#include "core/error.hpp"
+#include "core/text/duration.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+struct Options {
+  bool follow = false;
+  std::string wait_for;
+  std::string timeout;
+  std::string targets;
+  std::optional<double> since;
+  bool json = false;
+};
+
+/// Prints what comes until it has seen enough.
+class Reader {
+ public:
+  Reader(const Context& context, const Options& options) : context_(context), options_(options) {}
+
+  void receive(const client::Response& response) {
+    if (done_) return;
+    if (!response.ok()) {
+      if (response.error().errnum() != ENODATA) throw Error(response.error());
+      done_ = true;
+      return;
+    }
+    const auto payload = response.payload();
+    const auto events = payload.find("events");
+    if (events == payload.end() || !events->is_array()) {
+      throw Error(EPROTO, "the daemon sent a journal response without events");
+    }
+    // An empty batch says that the past is told.
+    if (events->empty() && !options_.follow && options_.wait_for.empty()) done_ = true;
+    for (const auto& event : *events) {
+      if (done_) return;
+      show(event);
+    }
+  }
+
+  void stop() noexcept { done_ = true; }
+  [[nodiscard]] bool done() const noexcept { return done_; }
+
+ private:
+  void show(const nlohmann::json& event) {
+    // Also checks that it is an event.
+    const auto line = format_event(event);
+    context_.print_line(options_.json ? event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                      : line);
+    if (!options_.wait_for.empty() && event["name"] == options_.wait_for) done_ = true;
+  }
+
+  const Context& context_;
+  const Options& options_;
+  bool done_ = false;
+};
+
+std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  double seconds = 0;
+  try {
+    seconds = parse_duration(text);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  constexpr double longest = 1e9;
+  if (seconds > longest) return std::nullopt;
+  return std::chrono::ceil<client::Milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+void read_journal(Context& context, const Options& options) {
+  const auto timeout = parse_timeout(options.timeout);
+  auto& connection = context.connection();
+  Reader reader(context, options);
+  bool timed_out = false;
+  if (timeout) {
+    connection.after(*timeout, [&] {
+      timed_out = !reader.done();
+      reader.stop();
+    });
+  }
+  auto payload = nlohmann::json::object();
+  if (options.since) payload["since"] = *options.since;
+  if (!options.targets.empty()) payload["targets"] = options.targets;
+  client::SendOptions send_options;
+  send_options.streaming = true;
+  connection.send(
+      "resource.journal", payload, [&](const client::Response& response) { reader.receive(response); },
+      send_options);
+  work_until(connection, [&] { return reader.done(); });
+  connection.close();
+  // To follow for a time is to be done when it is over; to wait for something is not.
+  if (timed_out && !options.wait_for.empty()) {
+    throw Error(ETIMEDOUT, fmt::format("no event {} within {}", options.wait_for, options.timeout));
+  }
+  if (timed_out && !options.follow)
+    throw Error(ETIMEDOUT, fmt::format("no journal within {}", options.timeout));
+}
+
+}  // namespace
+
+void register_eventlog(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
+  command->add_flag("-F,--follow", options->follow, "Go on with the events to come");
+  command->add_option("-w,--wait", options->wait_for,
+                      "End after the first event of this name, past or to come");
+  command->add_option("-t,--timeout", options->timeout, "End after this duration; with -w that is a failure");
+  command->add_option("--since", options->since,
+                      "Only events later than this time, in seconds since the epoch");
+  command->add_flag("--json", options->json, "Print events as JSON, one object a line");
+  add_targets_option(*command, options->targets);
+  command->callback([options, &context] { read_journal(context, *options); });
+}
+
+}  // namespace resourced::cli

@@ -1,0 +1,16 @@
+// The program resourcectl. What it does is in program.cpp.
+#include <chrono>
+#include <iostream>
+
+#include <unistd.h>
+
+#include "cli/program.hpp"
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  };
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  return resourced::cli::run(argc, argv, std::cin, std::cout, std::cerr, terminal, now);
+}

@@ -1,0 +1,24 @@
+// Shared options, see options.hpp.
+#include "cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace resourced::cli {
+
+void add_output_options(CLI::App& command, OutputOptions& options) {
+  command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
+  auto* format =
+      command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
+  command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
+}
+
+void add_targets_option(CLI::App& command, std::string& targets) {
+  command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
+}
+
+std::string join_words(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace resourced::cli

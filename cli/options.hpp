@@ -1,0 +1,24 @@
+// Options that several subcommands share, so that they have the same names and texts everywhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/listing.hpp"
+#include "cli/views.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace resourced::cli {
+
+/// -n, -o and --json.
+void add_output_options(CLI::App& command, OutputOptions& options);
+/// -i
+void add_targets_option(CLI::App& command, std::string& targets);
+
+/// Words of a command line as one text.
+[[nodiscard]] std::string join_words(const std::vector<std::string>& words);
+
+}  // namespace resourced::cli

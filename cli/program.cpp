@@ -1,0 +1,90 @@
+// The command line of resourcectl, see program.hpp.
+#include "cli/program.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <ostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/brackets.hpp"
+#include "cli/commands.hpp"
+#include "core/error.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+constexpr const char* description =
+    "Shows and changes the resources that resourced holds, and works with their text forms.";
+
+void build(CLI::App& app, Context& context) {
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", "resourcectl " RESOURCED_VERSION);
+  app.add_option("--uri", context.uri,
+                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
+  // Options of the program may stand behind the subcommand, too.
+  app.fallthrough();
+
+  register_status(app, context);
+  register_inventory(app, context);
+  register_drain(app, context);
+  register_acquire(app, context);
+  register_changes(app, context);
+  register_eventlog(app, context);
+  register_daemon(app, context);
+  register_text_forms(app, context);
+  auto* r = app.add_subcommand("R", "Resource sets (RFC 20)");
+  r->require_subcommand(1);
+  register_r_show(*r, context);
+  register_r_make(*r, context);
+  register_r_decode(*r, context);
+  register_r_combine(*r, context);
+  register_requests(app, context);
+  register_feasibility(app, context);
+}
+
+/// Text from outside may have line ends; a failure is one line.
+int fail(std::ostream& err, std::string text, ExitStatus status) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  err << "resourcectl: " << text << '\n';
+  return static_cast<int>(status);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
+        bool terminal, const WallClock& now) {
+  CLI::App app(description, "resourcectl");
+  Context context(in, out, terminal, now);
+  try {
+    build(app, context);
+    accept_protected_brackets(app);
+    app.parse(protect_brackets(argc, argv));
+    out.flush();
+    if (!out) throw Error(EIO, "cannot write to standard output");
+    return static_cast<int>(ExitStatus::done);
+  } catch (const CLI::Success& wanted) {
+    // --help and --version
+    app.exit(wanted, out, err);
+    return static_cast<int>(ExitStatus::done);
+  } catch (const CLI::ParseError& error) {
+    return fail(err, without_marks(error.what()), ExitStatus::usage);
+  } catch (const DetailedError& error) {
+    const auto status = fail(err, error.what(), ExitStatus::failed);
+    err << error.detail() << '\n';
+    return status;
+  } catch (const UsageError& error) {
+    return fail(err, error.what(), ExitStatus::usage);
+  } catch (const nlohmann::json::exception& error) {
+    return fail(err, std::string("the daemon's answer: ") + error.what(), ExitStatus::failed);
+  } catch (const std::exception& error) {
+    return fail(err, error.what(), ExitStatus::failed);
+  }
+}
+
+}  // namespace resourced::cli

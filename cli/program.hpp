@@ -1,0 +1,17 @@
+// resourcectl as a function: parses a command line, runs the subcommand, and turns failures into exit
+// statuses.
+#pragma once
+
+#include <iosfwd>
+
+#include "cli/context.hpp"
+
+namespace resourced::cli {
+
+enum class ExitStatus : int { done = 0, failed = 1, usage = 2 };
+
+/// `terminal`: out is one. Failures are one line on err, `resourcectl: what and why`.
+[[nodiscard]] int run(int argc, const char* const* argv, std::istream& in, std::ostream& out,
+                      std::ostream& err, bool terminal, const WallClock& now);
+
+}  // namespace resourced::cli

@@ -1,0 +1,14 @@
+// What the commands about requests share: shapes from a command line, with errors that point at the place.
+#pragma once
+
+#include <string>
+
+#include "core/request/resource_graph.hpp"
+#include "core/request/shape.hpp"
+
+namespace resourced::cli {
+
+/// parse_shape(), with an error that shows the shape and a caret below the place.
+[[nodiscard]] ResourceGraph read_shape(const std::string& text, const ShapeOptions& options = {});
+
+}  // namespace resourced::cli

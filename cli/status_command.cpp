@@ -1,0 +1,40 @@
+// resourcectl status: the operator's view of the targets.
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/listing.hpp"
+#include "cli/options.hpp"
+#include "cli/views.hpp"
+
+namespace resourced::cli {
+
+void register_status(CLI::App& app, Context& context) {
+  struct Options {
+    OutputOptions output;
+    ViewFilter filter;
+    std::string states;
+  };
+  auto options = std::make_shared<Options>();
+  auto* command =
+      app.add_subcommand("status", "Show which targets are available, drained, excluded, torpid, offline");
+  add_output_options(*command, options->output);
+  add_targets_option(*command, options->filter.targets);
+  command->add_option(
+      "-s,--states", options->states,
+      "Only these states, separated by commas: avail, drained, exclude, torpid, offline (all that are not "
+      "online, whatever else they are)");
+  command->callback([options, &context] {
+    if (!options->states.empty()) options->filter.states = parse_status_states(options->states);
+    options->output.terminal = context.terminal();
+    // An unknown field is told before the daemon is asked.
+    (void)render(status_columns(), options->output);
+    context.out() << render(status_view(context.call("resource.status"), options->filter), options->output);
+  });
+}
+
+}  // namespace resourced::cli

@@ -1,0 +1,315 @@
+// resourcectl as a function: what it asks the daemon, what it prints, and how it ends.
+#include <cerrno>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "fake_bus.hpp"
+#include "run_program.hpp"
+
+using namespace resourced;
+using nlohmann::json;
+using test::FakeBus;
+using test::Outcome;
+using test::run;
+
+namespace {
+
+struct Fixture {
+  test::TemporaryDirectory directory;
+  std::string uri = "ipc://" + directory.file("bus");
+  FakeBus bus{uri};
+
+  /// Runs the command against a daemon whose part the test plays.
+  template <class Daemon>
+  Outcome run_with(std::vector<std::string> arguments, Daemon&& daemon) {
+    arguments.insert(arguments.begin(), {"--uri", uri});
+    Outcome outcome;
+    std::thread thread([&] { outcome = run(arguments); });
+    daemon();
+    thread.join();
+    return outcome;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("program") {
+  TEST_CASE("wrong usage is status 2 and one line") {
+    const std::vector<std::vector<std::string>> cases = {{},
+                                                         {"nonsense"},
+                                                         {"status", "--nonsense"},
+                                                         {"status", "-s", "nonsense"},
+                                                         {"status", "-o", "{nonsense}"},
+                                                         {"list", "-o", "{nonsense}"},
+                                                         {"drain", "-o", "{nonsense}"},
+                                                         {"list", "-s", "avail"},
+                                                         {"undrain"},
+                                                         {"drain", "-f", "-u", "1"},
+                                                         {"drain", "-f"},
+                                                         {"property"},
+                                                         {"property", "add", "x"},
+                                                         {"expiration", "set", "soon"},
+                                                         {"acquire", "--count", "0"},
+                                                         {"acquire", "--count", "x"},
+                                                         {"eventlog", "-t", "soon"},
+                                                         {"idset"},
+                                                         {"idset", "--expand", "--count", "1"},
+                                                         {"R"},
+                                                         {"ping", "extra"}};
+    for (const auto& arguments : cases) {
+      CAPTURE(json(arguments).dump());
+      auto with_uri = arguments;
+      with_uri.insert(with_uri.begin(), {"--uri", "ipc:///nonexistent/bus"});
+      const auto outcome = run(with_uri);
+      CHECK(outcome.status == 2);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.err.starts_with("resourcectl: "));
+      CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+    }
+  }
+
+  TEST_CASE("--help is for every subcommand, and status 0") {
+    const std::vector<std::vector<std::string>> commands = {{},
+                                                            {"status"},
+                                                            {"list"},
+                                                            {"info"},
+                                                            {"R"},
+                                                            {"R", "show"},
+                                                            {"drain"},
+                                                            {"undrain"},
+                                                            {"acquire"},
+                                                            {"property"},
+                                                            {"property", "add"},
+                                                            {"property", "remove"},
+                                                            {"expiration"},
+                                                            {"expiration", "set"},
+                                                            {"shrink"},
+                                                            {"reload"},
+                                                            {"ping"},
+                                                            {"stats"},
+                                                            {"eventlog"},
+                                                            {"idset"},
+                                                            {"hostlist"}};
+    for (auto arguments : commands) {
+      CAPTURE(json(arguments).dump());
+      arguments.emplace_back("--help");
+      const auto outcome = run(arguments);
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out.find("--help") != std::string::npos);
+      CHECK(outcome.err.empty());
+    }
+    CHECK(run({"--version"}).out.starts_with("resourcectl "));
+  }
+
+  TEST_CASE("no daemon: one line that says where and why") {
+    const auto outcome = run({"status", "--uri", "ipc:///nonexistent/bus"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err ==
+          "resourcectl: cannot reach the daemon at ipc:///nonexistent/bus: No such file or directory\n");
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "what each command asks of the daemon") {
+    struct Case {
+      std::vector<std::string> arguments;
+      std::string topic;
+      json payload;
+    };
+    const std::vector<Case> cases = {
+        {{"drain", "1-2"}, "resource.drain", {{"targets", "1-2"}}},
+        {{"drain", "node1", "bad", "disk"}, "resource.drain", {{"targets", "node1"}, {"reason", "bad disk"}}},
+        {{"drain", "1", "[a,b]", "x"}, "resource.drain", {{"targets", "1"}, {"reason", "[a,b] x"}}},
+        {{"drain", "node[1-2,5]"}, "resource.drain", {{"targets", "node[1-2,5]"}}},
+        {{"drain", "-f", "1"}, "resource.drain", {{"targets", "1"}, {"mode", "overwrite"}}},
+        {{"drain", "-ff", "1", "x"},
+         "resource.drain",
+         {{"targets", "1"}, {"reason", "x"}, {"mode", "force-overwrite"}}},
+        {{"drain", "-f", "-f", "1"}, "resource.drain", {{"targets", "1"}, {"mode", "force-overwrite"}}},
+        {{"drain", "-u", "1"}, "resource.drain", {{"targets", "1"}, {"mode", "update"}}},
+        {{"undrain", "1"}, "resource.undrain", {{"targets", "1"}}},
+        {{"undrain", "-u", "1", "repaired"},
+         "resource.undrain",
+         {{"targets", "1"}, {"reason", "repaired"}, {"mode", "update"}}},
+        {{"property", "add", "fast", "0-3"},
+         "resource.property",
+         {{"op", "add"}, {"name", "fast"}, {"targets", "0-3"}}},
+        {{"property", "remove", "fast", "node1"},
+         "resource.property",
+         {{"op", "remove"}, {"name", "fast"}, {"targets", "node1"}}},
+        {{"expiration", "set", "0"}, "resource.expiration", {{"expiration", 0.0}}},
+        {{"expiration", "set", "+1h"}, "resource.expiration", {{"expiration", 1700003600.0}}},
+        {{"shrink", "3"}, "resource.shrink", {{"targets", "3"}}},
+        {{"reload"}, "resource.reload", nullptr},
+    };
+    for (const auto& [arguments, topic, payload] : cases) {
+      CAPTURE(json(arguments).dump());
+      const auto outcome = run_with(arguments, [&, &topic = topic, &payload = payload] {
+        const auto request = bus.receive();
+        CHECK(request.topic() == topic);
+        CHECK(request.payload() == (payload.is_null() ? "" : payload.dump()));
+        bus.respond(request, "");
+      });
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.err.empty());
+    }
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a refusal is status 1 and the daemon's text in one line") {
+    const auto outcome =
+        run_with({"drain", "1"}, [&] { bus.fail(bus.receive(), EEXIST, "rank 1 already drained\n"); });
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.starts_with("resourcectl: rank 1 already drained"));
+    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "ping measures the round trip of what is sent back") {
+    const auto outcome = run_with({"ping"}, [&] {
+      const auto request = bus.receive();
+      CHECK(request.topic() == "resource.ping");
+      bus.respond(request, request.payload());
+    });
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.starts_with(uri + ": seq=0 time="));
+    CHECK(run_with({"ping"}, [&] { bus.respond(bus.receive(), R"({"seq":7})"); }).status == 1);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "stats prints what the daemon counts") {
+    CHECK(run_with({"stats"}, [&] { bus.respond(bus.receive(), R"({"clients":2})"); }).out ==
+          "{\"clients\":2}\n");
+  }
+
+  TEST_CASE_FIXTURE(Fixture,
+                    "acquire prints responses as they come and ends after the count, with a good-bye") {
+    const auto r = R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
+                   R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}})";
+    const auto first = std::string(R"({"resources":)") + r + R"(,"up":"0"})";
+    SUBCASE("count") {
+      const auto outcome = run_with({"acquire", "--count", "2"}, [&] {
+        const auto request = bus.receive();
+        CHECK(request.topic() == "resource.acquire");
+        CHECK(request.payload().empty());
+        bus.respond(request, first, true);
+        bus.respond(request, R"({"up":"1"})", true);
+        bus.respond(request, R"({"down":"1"})", true);
+        CHECK(bus.receive().topic() == "resource.acquire-cancel");
+        CHECK(bus.receive().topic() == "resource.disconnect");
+      });
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == first + "\n{\"up\":\"1\"}\n");
+    }
+    SUBCASE("until") {
+      const auto outcome = run_with({"acquire", "--partition", "p", "--until", "down"}, [&] {
+        const auto request = bus.receive();
+        CHECK(request.payload() == R"({"partition":"p"})");
+        bus.respond(request, first, true);
+        bus.respond(request, R"({"up":"1"})", true);
+        bus.respond(request, R"({"down":"0-1"})", true);
+      });
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == first + "\n{\"up\":\"1\"}\n{\"down\":\"0-1\"}\n");
+    }
+    SUBCASE("refused") {
+      const auto outcome =
+          run_with({"acquire"}, [&] { bus.fail(bus.receive(), EBUSY, "held by another scheduler"); });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == "resourcectl: held by another scheduler\n");
+    }
+    SUBCASE("ended by the daemon") {
+      const auto outcome = run_with({"acquire"}, [&] {
+        const auto request = bus.receive();
+        bus.respond(request, first, true);
+        bus.fail(request, ECANCELED, "the resource module was unloaded");
+      });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.out == first + "\n");
+      CHECK(outcome.err == "resourcectl: the resource module was unloaded\n");
+    }
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "eventlog prints the past, and goes on if told to") {
+    const auto serve = [&] {
+      const auto request = bus.receive();
+      CHECK(request.topic() == "resource.journal");
+      CHECK(request.payload() == "{}");
+      bus.respond(
+          request,
+          R"({"events":[{"timestamp":1.5,"name":"resource-define","context":{"method":"configuration"}}]})",
+          true);
+      bus.respond(request, R"({"events":[]})", true);
+      bus.respond(request, R"({"events":[{"timestamp":2,"name":"drain","context":{"idset":"0"}}]})", true);
+      return request;
+    };
+    const std::string past = "1.500000 resource-define method=\"configuration\"\n";
+    const std::string present = "2.000000 drain idset=\"0\"\n";
+    SUBCASE("some targets, from some time on") {
+      const auto outcome = run_with({"eventlog", "-i", "node[1-2]", "--since", "1.5"}, [&] {
+        const auto request = bus.receive();
+        CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"since", 1.5}});
+        bus.fail(request, EINVAL, "unknown host: node1");
+      });
+      CHECK(outcome.err == "resourcectl: unknown host: node1\n");
+    }
+    SUBCASE("the past") {
+      const auto outcome = run_with({"eventlog"}, serve);
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == past);
+    }
+    SUBCASE("until an event to come") {
+      const auto outcome = run_with({"eventlog", "-w", "drain"}, serve);
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == past + present);
+    }
+    SUBCASE("the event does not come in time") {
+      const auto outcome = run_with({"eventlog", "-w", "undrain", "-t", "50ms"}, [&] { serve(); });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == "resourcectl: no event undrain within 50ms\n");
+    }
+    SUBCASE("on and on, until the daemon ends it") {
+      const auto outcome = run_with({"eventlog", "-F", "--json"}, [&] { bus.fail(serve(), ENODATA); });
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out ==
+            "{\"context\":{\"method\":\"configuration\"},\"name\":\"resource-define\",\"timestamp\":1.5}\n"
+            "{\"context\":{\"idset\":\"0\"},\"name\":\"drain\",\"timestamp\":2}\n");
+    }
+  }
+
+  TEST_CASE("idset and hostlist need no daemon") {
+    struct Case {
+      std::vector<std::string> arguments;
+      std::string out;
+    };
+    const std::vector<Case> cases = {
+        {{"idset", "1,2,3,5,6,42"}, "1-3,5-6,42\n"},
+        {{"idset", "[7-9]"}, "7-9\n"},
+        {{"idset", "[]"}, "\n"},
+        {{"idset", "--expand", "1,7-9"}, "1 7 8 9\n"},
+        {{"idset", "--count", "0-4294967294"}, "4294967295\n"},
+        {{"hostlist", "foo1,foo2,foo4"}, "foo[1-2,4]\n"},
+        {{"hostlist", "foo1", "foo[2-3,7]", "[1-3,5-6]"}, "foo[1-3,7],[1-3,5-6]\n"},
+        {{"hostlist", "--expand", "foo[1,1,2,1]"}, "foo1 foo1 foo2 foo1\n"},
+        {{"hostlist", "--count", "foo[0-9]", "bar"}, "11\n"},
+        {{"hostlist", "--sort", "foo3,foo1,foo3"}, "foo[1,3,3]\n"},
+        {{"hostlist", "--unique", "foo3,foo1,foo3"}, "foo[1,3]\n"},
+        {{"hostlist", "--find", "foo5", "foo[3-9]"}, "2\n"},
+    };
+    for (const auto& [arguments, out] : cases) {
+      CAPTURE(json(arguments).dump());
+      const auto outcome = run(arguments);
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == out);
+      CHECK(outcome.err.empty());
+    }
+    for (const auto& arguments : {std::vector<std::string>{"idset", "3,2"},
+                                  {"hostlist", "foo[3-1]"},
+                                  {"hostlist", "--find", "x", "foo1"}}) {
+      CAPTURE(json(arguments).dump());
+      CHECK(run(arguments).status == 1);
+    }
+  }
+}

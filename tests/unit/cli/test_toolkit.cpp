@@ -1,0 +1,221 @@
+// The tool kit for the formats, which needs no daemon: R, shapes, jobspecs, constraints, feasibility.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/input.hpp"
+#include "core/error.hpp"
+#include "fake_bus.hpp"
+#include "run_program.hpp"
+
+using namespace resourced;
+using nlohmann::json;
+using test::run;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string encode(Words options) {
+  options.insert(options.begin(), {"R", "encode"});
+  const auto outcome = run(options);
+  REQUIRE(outcome.status == 0);
+  return outcome.out;
+}
+
+std::string output(const Words& arguments, const std::string& input) {
+  const auto outcome = run(arguments, input);
+  CAPTURE(json(arguments).dump());
+  CAPTURE(outcome.err);
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+std::string short_form(const std::string& r) { return output({"R", "decode", "--short"}, r); }
+
+std::string read(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+const std::filesystem::path vectors = RESOURCED_VECTORS;
+
+}  // namespace
+
+TEST_SUITE("tool kit") {
+  TEST_CASE("R encode makes an R from options; R decode says what is in it") {
+    const auto r =
+        encode({"-r", "0-3", "-c", "0-1", "-g", "0", "-H", "node[0-3]", "-p", "fast:2-3", "-p", "all"});
+    CHECK(json::parse(r) == json::parse(R"({"version":1,"execution":{
+            "R_lite":[{"rank":"0-3","children":{"core":"0-1","gpu":"0"}}],"nodelist":["node[0-3]"],
+            "properties":{"fast":"2-3","all":"0-3"},"starttime":0.0,"expiration":0.0}})"));
+    CHECK(output({"R", "decode"}, r) == r);
+    CHECK(output({"R", "decode", "--short"}, r) == "rank[0-3]/core[0-1],gpu0\n");
+    CHECK(output({"R", "decode", "--count", "node"}, r) == "4\n");
+    CHECK(output({"R", "decode", "--count", "core"}, r) == "8\n");
+    CHECK(output({"R", "decode", "--count", "gpu"}, r) == "4\n");
+    CHECK(output({"R", "decode", "--nodelist"}, r) == "node[0-3]\n");
+    CHECK(output({"R", "decode", "--ranks", "--include", "[1-2]"}, r) == "1-2\n");
+    CHECK(output({"R", "decode", "--ranks", "--exclude", "node[0,3]"}, r) == "1-2\n");
+    CHECK(output({"R", "decode", "--ranks", "--properties", "all,^fast"}, r) == "0-1\n");
+    CHECK(output({"R", "decode", "--nodelist"}, encode({"-H", "[1-3]"})) == "[1-3]\n");
+    CHECK(short_form(encode({})) == "rank0/core0\n");
+    CHECK(run({"R", "decode", "--short", "--ranks"}, r).status == 2);
+    CHECK(run({"R", "decode", "--count", "socket"}, r).status == 2);
+    CHECK(run({"R", "decode"}, "{}").status == 1);
+    CHECK(run({"R", "decode"}, "").status == 1);
+  }
+
+  TEST_CASE("R append, diff, intersect take two or more documents") {
+    const auto a = encode({"-r", "0-1", "-c", "0-3", "-H", "n[0-1]"});
+    const auto b = encode({"-r", "1", "-c", "0-1", "-H", "n1"});
+    const auto c = encode({"-r", "2", "-c", "0", "-H", "n2"});
+    const auto d = encode({"-r", "0", "-c", "0", "-H", "n0"});
+    CHECK(short_form(output({"R", "append"}, b + c)) == "rank1/core[0-1] rank2/core0\n");
+    CHECK(short_form(output({"R", "append"}, b + c + d)) == "rank[0,2]/core0 rank1/core[0-1]\n");
+    CHECK(short_form(output({"R", "diff"}, a + b)) == "rank0/core[0-3] rank1/core[2-3]\n");
+    CHECK(short_form(output({"R", "diff"}, a + b + d)) == "rank0/core[1-3] rank1/core[2-3]\n");
+    CHECK(short_form(output({"R", "intersect"}, a + b)) == "rank1/core[0-1]\n");
+    CHECK(run({"R", "append"}, a + b).status == 1);
+    CHECK(run({"R", "diff"}, a).err == "resourcectl: needs 2 R documents on standard input, found 1\n");
+    CHECK(run({"R", "diff"}, a + "{}").err.starts_with("resourcectl: document 2: "));
+  }
+
+  TEST_CASE("R remap, rerank, set-property, verify") {
+    const auto r = encode({"-r", "3,7", "-c", "0-1", "-H", "a,b"});
+    CHECK(output({"R", "decode", "--ranks"}, output({"R", "remap"}, r)) == "0-1\n");
+    CHECK(output({"R", "decode", "--nodelist"}, output({"R", "rerank", "b,a"}, r)) == "b,a\n");
+    CHECK(run({"R", "rerank", "b,c"}, r).status == 1);
+    const auto with = output({"R", "set-property", "x:7", "y"}, r);
+    CHECK(json::parse(with)["execution"]["properties"] == json{{"x", "7"}, {"y", "3,7"}});
+    const auto fewer = encode({"-r", "3,7", "-c", "0", "-H", "a,b"});
+    CHECK(run({"R", "verify"}, r + r).status == 0);
+    CHECK(run({"R", "verify"}, fewer + r).status == 0);
+    CHECK(run({"R", "verify", "--mode", "strict"}, fewer + r).status == 1);
+    const auto missing = run({"R", "verify"}, r + fewer);
+    CHECK(missing.status == 1);
+    CHECK(missing.err.find("missing") != std::string::npos);
+    CHECK(run({"R", "verify"}, r + r + r).status == 1);
+  }
+
+  TEST_CASE("R parse-config prints what a configuration describes") {
+    const test::TemporaryDirectory directory;
+    const auto path = directory.file("c.toml");
+    std::ofstream(path) << "[[resource.config]]\nhosts = \"test[1-100]\"\ncores = \"0-7\"\n";
+    CHECK(short_form(output({"R", "parse-config", path}, "")) == "rank[0-99]/core[0-7]\n");
+    const auto outcome = run({"R", "parse-config", directory.file("none")});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("none") != std::string::npos);
+  }
+
+  TEST_CASE("documents one after the other are told apart by their braces") {
+    using cli::split_documents;
+    CHECK(split_documents("").empty());
+    CHECK(split_documents(" \n").empty());
+    const std::vector<std::string_view> expected = {R"({"a":"}{\""})", "{}", R"({"b":{}})"};
+    CHECK(split_documents("\n" + std::string(expected[0]) + "{} \t" + std::string(expected[2]) + "\n") ==
+          expected);
+    for (const auto* text : {"[]", "{} x", "{", R"({"a)", R"({"a\)", "}", "{}}"}) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(static_cast<void>(split_documents(text)), Error);
+    }
+  }
+
+  TEST_CASE("shape prints the resources list of a shape, on one line or as YAML") {
+    CHECK(output({"shape", "slot=4/node"}, "") ==
+          R"([{"type":"slot","count":4,"label":"default","with":[{"type":"node","count":1}]}])"
+          "\n");
+    CHECK(output({"shape", "--label", "x", "slot=2+/core"}, "") ==
+          R"([{"type":"slot","count":{"min":2},"label":"x","with":[{"type":"core","count":1}]}])"
+          "\n");
+    CHECK(output({"shape", "--compact-ranges", "slot=3-30/node"}, "").find(R"("count":"3-30")") !=
+          std::string::npos);
+    CHECK(output({"shape", "--yaml", "slot=3-30/node"}, "") ==
+          "- type: slot\n  count:\n    min: 3\n    max: 30\n    operator: +\n    operand: 1\n"
+          "  label: default\n  with:\n  - type: node\n    count: 1\n");
+    CHECK(output({"shape", "[core;gpu=2]"}, "") == R"([{"type":"core","count":1},{"type":"gpu","count":2}])"
+                                                   "\n");
+    CHECK(output({"shape", "--reverse"},
+                 R"([{"type":"slot","count":4,"label":"default","with":[{"type":"node","count":1}]}])") ==
+          "slot=4/node\n");
+    CHECK(run({"shape"}).status == 2);
+  }
+
+  TEST_CASE("a shape that is none: the column, and a caret below it") {
+    const auto outcome = run({"shape", "slot=4/"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.starts_with("resourcectl: column 8: "));
+    CHECK(outcome.err.find("\nslot=4/\n       ^") != std::string::npos);
+  }
+
+  TEST_CASE("jobspec validate: the documents of the RFCs") {
+    for (const auto& entry : std::filesystem::directory_iterator(vectors / "spec_25")) {
+      if (entry.path().extension() != ".yaml") continue;
+      CAPTURE(entry.path().filename().string());
+      CHECK(output({"jobspec", "validate", entry.path().string()}, "") == "valid\n");
+      CHECK(output({"jobspec", "validate"}, read(entry.path())) == "valid\n");
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(vectors / "spec_14")) {
+      if (entry.path().extension() != ".yaml") continue;
+      CAPTURE(entry.path().filename().string());
+      CHECK(output({"jobspec", "validate", "--canonical", entry.path().string()}, "") == "valid\n");
+    }
+    const auto outcome = run({"jobspec", "validate", "-"}, "version: 1\n");
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("resourcectl: "));
+    CHECK(run({"jobspec", "validate", "--strict", "--canonical"}, "").status == 2);
+    CHECK(run({"jobspec", "validate", "/nonexistent"}).err ==
+          "resourcectl: /nonexistent: No such file or directory\n");
+  }
+
+  TEST_CASE("jobspec from-shape makes a jobspec that is valid") {
+    const auto text = output(
+        {"jobspec", "from-shape", "slot=4/core=2", "--duration", "1.5m", "--", "app", "-x", "[a,b]"}, "");
+    const auto jobspec = json::parse(text);
+    CHECK(jobspec["version"] == 1);
+    CHECK(jobspec["tasks"][0]["command"] == json{"app", "-x", "[a,b]"});
+    CHECK(jobspec["attributes"]["system"]["duration"] == 90);
+    CHECK(output({"jobspec", "validate"}, text) == "valid\n");
+    CHECK(run({"jobspec", "from-shape", "slot=4/core=2"}).status == 2);
+  }
+
+  TEST_CASE("constraint reads a query, and finds the ranks that match") {
+    CHECK(
+        json::parse(output({"constraint", "a|b&c"}, "")) ==
+        json::parse(R"({"or":[{"properties":["a"]},{"and":[{"properties":["b"]},{"properties":["c"]}]}]})"));
+    CHECK(run({"constraint", "-(a|b)"}).status != 0);
+    CHECK(run({"constraint"}).status == 2);
+    const auto r = encode({"-r", "0-3", "-H", "n[0-3]", "-p", "fast:2-3"});
+    CHECK(output({"constraint", "--match", R"({"properties":["fast"]})"}, r) == "2-3\n");
+    CHECK(output({"constraint", "--match", R"({"not":[{"hostlist":["n[1-2]"]}]})"}, r) == "0,3\n");
+    CHECK(output({"constraint", "--match", "{}"}, r) == "0-3\n");
+    CHECK(run({"constraint", "--match", R"({"unknown":[]})"}, r).status == 1);
+  }
+
+  TEST_CASE("feasibility against an R in a file") {
+    const test::TemporaryDirectory directory;
+    const auto file = directory.file("R.json");
+    std::ofstream(file) << encode({"-r", "0-9", "-c", "0-7", "-H", "n[0-9]", "-p", "fast:0-1"});
+    CHECK(output({"feasibility", "--R", file, "slot=10/core=5"}, "") == "feasible\n");
+    // One slot fits a node, and there are ten.
+    const auto outcome = run({"feasibility", "--R", file, "slot=20/core=5"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.starts_with("resourcectl: "));
+    CHECK(run({"feasibility", "--R", file, "--constraint", "fast", "node=2"}).status == 0);
+    CHECK(run({"feasibility", "--R", file, "--constraint", "fast", "node=3"}).status == 1);
+    const auto jobspec = run({"jobspec", "from-shape", "slot=4/core=2", "--", "app"}).out;
+    CHECK(run({"feasibility", "--R", file, "--jobspec", "-", "--constraint", "fast"}, jobspec).status == 0);
+    CHECK(run({"feasibility", "--R", file, "--jobspec", "-", "--constraint", "-fast&fast"}, jobspec).status ==
+          1);
+    CHECK(run({"feasibility", "--R", file}).status == 2);
+    CHECK(run({"feasibility", "--R", file, "--jobspec", "-", "node"}).status == 2);
+  }
+}

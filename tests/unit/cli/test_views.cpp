@@ -1,0 +1,203 @@
+// What status, drain, list and info show for payloads of the daemon.
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/context.hpp"
+#include "cli/event_view.hpp"
+#include "cli/expiration.hpp"
+#include "cli/views.hpp"
+#include "core/error.hpp"
+
+using namespace resourced;
+using namespace resourced::cli;
+using nlohmann::json;
+
+namespace {
+
+json make_r(const std::string& ranks, const std::string& hosts) {
+  return {{"version", 1},
+          {"execution",
+           {{"R_lite", {{{"rank", ranks}, {"children", {{"core", "0-3"}, {"gpu", "0"}}}}}},
+            {"nodelist", {hosts}},
+            {"starttime", 0.0},
+            {"expiration", 0.0}}}};
+}
+
+const json no_r =
+    json::parse(R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})");
+
+/// Eight nodes: 0 excluded and down, 1-2 drained (2 is down), 3 torpid, 4 offline, 5-7 available.
+json status() {
+  return {{"R", make_r("0-7", "node[0-7]")},
+          {"drain",
+           {{"1", {{"timestamp", 1700000000.0}, {"reason", "disk"}}},
+            {"2", {{"timestamp", 1600000000.0}, {"reason", ""}}}}},
+          {"online", "1,3,5-7"},
+          {"offline", "0,2,4"},
+          {"exclude", "0"},
+          {"torpid", "3"}};
+}
+
+std::string lines(const Listing& listing, const std::string& format) {
+  OutputOptions options;
+  options.format = format;
+  options.no_header = true;
+  return render(listing, options);
+}
+
+std::string status_lines(const std::string& states, const std::string& targets = {},
+                         const json& payload = status()) {
+  ViewFilter filter;
+  if (!states.empty()) filter.states = parse_status_states(states);
+  filter.targets = targets;
+  return lines(status_view(payload, filter), "{state} {up} {nnodes} {ranks} {nodelist}");
+}
+
+json sched_status() {
+  return {{"all", make_r("0-7", "node[0-7]")},
+          {"allocated", make_r("1-2", "node[1-2]")},
+          {"down", make_r("2-3", "node[2-3]")}};
+}
+
+std::string sched_lines(const std::string& states, const std::string& targets = {}) {
+  ViewFilter filter;
+  if (!states.empty()) filter.states = parse_sched_states(states);
+  filter.targets = targets;
+  return lines(sched_view(sched_status(), filter), "{state} {nnodes} {ncores} {ngpus} {nodelist}");
+}
+
+}  // namespace
+
+TEST_SUITE("views") {
+  TEST_CASE("status: each target in one state, online and not in rows of their own") {
+    CHECK(status_lines("") ==
+          "avail yes 3 5-7 node[5-7]\n"
+          "drained yes 1 1 node1\n"
+          "drained no 1 2 node2\n"
+          "exclude no 1 0 node0\n"
+          "torpid yes 1 3 node3\n"
+          "offline no 1 4 node4\n");
+  }
+
+  TEST_CASE("status: the standard table") {
+    CHECK(render(status_view(status()), {}) ==
+          "  STATE UP  NNODES NODELIST\n"
+          "  avail yes      3 node[5-7]\n"
+          "drained yes      1 node1\n"
+          "drained no       1 node2\n"
+          "exclude no       1 node0\n"
+          " torpid yes      1 node3\n"
+          "offline no       1 node4\n");
+  }
+
+  TEST_CASE("status: only some states; offline is all that are not online") {
+    CHECK(status_lines("avail") == "avail yes 3 5-7 node[5-7]\n");
+    CHECK(status_lines("drain") == "drained yes 1 1 node1\ndrained no 1 2 node2\n");
+    CHECK(status_lines("offline") == "drained no 1 2 node2\nexclude no 1 0 node0\noffline no 1 4 node4\n");
+    CHECK(status_lines("all") == status_lines(""));
+    CHECK_THROWS_AS(status_lines("broken"), UsageError);
+    CHECK_THROWS_AS(status_lines("avail,"), UsageError);
+  }
+
+  TEST_CASE("status: a state asked for by name has a row even when it is empty") {
+    auto payload = status();
+    payload["drain"] = json::object();
+    payload["online"] = "0-7";
+    payload["offline"] = "";
+    payload["torpid"] = "";
+    payload["exclude"] = "";
+    CHECK(status_lines("", "", payload) == "avail yes 8 0-7 node[0-7]\n");
+    CHECK(status_lines("drained,offline", "", payload) == "drained yes 0\noffline no 0\n");
+  }
+
+  TEST_CASE("status: only some targets, by rank or by host") {
+    CHECK(status_lines("", "4-5") == "avail yes 1 5 node5\noffline no 1 4 node4\n");
+    CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained yes 1 1 node1\n");
+    CHECK_THROWS_AS(status_lines("", "8"), Error);
+    CHECK_THROWS_AS(status_lines("", "other"), Error);
+  }
+
+  TEST_CASE("drain: oldest first, with local time and reason") {
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(render(drain_view(status()), {}) ==
+          "TIMESTAMP           STATE   RANK REASON NODELIST\n"
+          "2020-09-13T12:26:40 drained 2           node2\n"
+          "2023-11-14T22:13:20 drained 1    disk   node1\n");
+    ViewFilter filter;
+    filter.targets = "1";
+    OutputOptions as_json;
+    as_json.json = true;
+    CHECK(json::parse(render(drain_view(status(), filter), as_json)) == json{{"timestamp", 1700000000.0},
+                                                                             {"state", "drained"},
+                                                                             {"ranks", "1"},
+                                                                             {"nnodes", 1},
+                                                                             {"reason", "disk"},
+                                                                             {"nodelist", "node1"}});
+  }
+
+  TEST_CASE("list: free, allocated, down") {
+    CHECK(sched_lines("") ==
+          "free 5 20 5 node[0,4-7]\n"
+          "allocated 2 8 2 node[1-2]\n"
+          "down 2 8 2 node[2-3]\n");
+    CHECK(sched_lines("down,free") == "free 5 20 5 node[0,4-7]\ndown 2 8 2 node[2-3]\n");
+    CHECK(sched_lines("", "0-1") == "free 1 4 1 node0\nallocated 1 4 1 node1\ndown 0 0 0\n");
+    CHECK_THROWS_AS(sched_lines("up"), UsageError);
+  }
+
+  TEST_CASE("info and R show: what is allocated and down counts once") {
+    const auto count = [](const std::string& states, const std::string& targets = {}) {
+      ViewFilter filter;
+      if (!states.empty()) filter.states = parse_sched_states(states);
+      filter.targets = targets;
+      return info_line(sched_resources(sched_status(), filter).counts());
+    };
+    CHECK(count("") == "8 Nodes, 32 Cores, 8 GPUs");
+    CHECK(count("all") == "8 Nodes, 32 Cores, 8 GPUs");
+    CHECK(count("allocated,down") == "3 Nodes, 12 Cores, 3 GPUs");
+    CHECK(count("free", "0-4") == "2 Nodes, 8 Cores, 2 GPUs");
+    const json empty = {{"all", no_r}, {"allocated", no_r}, {"down", no_r}};
+    CHECK(info_line(sched_resources(empty).counts()) == "0 Nodes, 0 Cores, 0 GPUs");
+  }
+
+  TEST_CASE("answers that are not what they should be are errors") {
+    for (const auto* key : {"R", "drain", "online", "exclude", "torpid"}) {
+      CAPTURE(key);
+      auto payload = status();
+      payload.erase(key);
+      CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
+    }
+    auto payload = status();
+    payload["drain"]["1"].erase("timestamp");
+    CHECK_THROWS_AS(static_cast<void>(drain_view(payload)), Error);
+    CHECK_THROWS_AS(static_cast<void>(sched_view(json::object())), Error);
+    CHECK_THROWS_AS(static_cast<void>(sched_view(json::array())), Error);
+  }
+
+  TEST_CASE("expiration: epoch seconds, from now on, or never") {
+    CHECK(parse_expiration("0", 1000) == 0);
+    CHECK(parse_expiration("1893456000.5", 1000) == 1893456000.5);
+    CHECK(parse_expiration("+1.5h", 1000) == 6400);
+    for (const auto* text : {"", "+", "soon", "-1", "+inf", "inf", "nan", "1 ", "+1x"}) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(static_cast<void>(parse_expiration(text, 1000)), UsageError);
+    }
+  }
+
+  TEST_CASE("events: one line each") {
+    const auto drain = json::parse(
+        R"({"timestamp":1700000000.25,"name":"drain","context":{"idset":"1-2","nodelist":"node[1-2]","overwrite":0}})");
+    CHECK(format_event(drain) == "1700000000.250000 drain idset=\"1-2\" nodelist=\"node[1-2]\" overwrite=0");
+    CHECK(format_event({{"timestamp", 1}, {"name", "truncate"}}) == "1.000000 truncate");
+    for (const auto* text :
+         {"1", "{}", R"({"timestamp":"1","name":"x"})", R"({"timestamp":1,"name":"x","context":1})"}) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(static_cast<void>(format_event(json::parse(text))), Error);
+    }
+  }
+}
