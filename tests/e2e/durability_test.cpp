@@ -30,16 +30,6 @@ struct Drainer {
 
 std::string reason_of(unsigned rank) { return "reason of " + std::to_string(rank); }
 
-/// Takes what has come for a client, without waiting for more.
-template <typename Take>
-void take_arrived(RawClient& client, const Take& take) {
-  try {
-    while (true) take(client.receive(Deadline(std::chrono::milliseconds(0))));
-  } catch (const Timeout&) {
-    return;
-  }
-}
-
 TEST_SUITE_BEGIN("durability");
 
 TEST_CASE("every answered drain and everything told to a scheduler survives kill -9") {

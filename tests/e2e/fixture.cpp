@@ -45,6 +45,27 @@ std::set<unsigned> ids(std::string_view idset) {
   return result;
 }
 
+std::vector<nlohmann::json> history(RawClient& client, const nlohmann::json& payload) {
+  const std::uint32_t stream = client.send("resource.journal", payload, wire::flag_streaming);
+  std::vector<nlohmann::json> events;
+  while (true) {
+    const nlohmann::json response = client.receive(stream).json();
+    const nlohmann::json& batch = response.at("events");
+    if (batch.empty()) break;
+    events.insert(events.end(), batch.begin(), batch.end());
+  }
+  client.send("resource.journal-cancel", {{"matchtag", stream}}, wire::flag_noresponse);
+  while (client.receive(stream).errnum == 0) {
+  }
+  return events;
+}
+
+std::set<unsigned> drained_ranks(const nlohmann::json& status) {
+  std::set<unsigned> drained;
+  for (const auto& [targets, why] : status.at("drain").items()) drained.merge(ids(targets));
+  return drained;
+}
+
 void SchedulerView::apply(const nlohmann::json& response) {
   CAPTURE(response.dump());
   if (first_) {

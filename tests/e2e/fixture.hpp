@@ -1,9 +1,11 @@
 // What most end-to-end tests start with: a daemon in a directory of its own, and ways to talk to it.
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/ctl.hpp"
 #include "harness/daemon.hpp"
@@ -42,6 +44,23 @@ struct Cluster {
 
 /// The ids of an idset in canonical form, by the letter of RFC 22 and without regard to speed.
 [[nodiscard]] std::set<unsigned> ids(std::string_view idset);
+
+/// Takes what has come for a client, without waiting for more.
+template <typename Take>
+void take_arrived(RawClient& client, const Take& take) {
+  try {
+    while (true) take(client.receive(Deadline(std::chrono::milliseconds(0))));
+  } catch (const Timeout&) {
+    return;
+  }
+}
+
+/// The history that the journal has for a request such as {"since": T}, up to the sentinel.
+[[nodiscard]] std::vector<nlohmann::json> history(RawClient& client,
+                                                  const nlohmann::json& payload = nlohmann::json::object());
+
+/// The ranks that a status answer calls drained.
+[[nodiscard]] std::set<unsigned> drained_ranks(const nlohmann::json& status);
 
 /// What a scheduler knows by replaying the responses of one acquire (rule 3 of acquisition), each of which is
 /// held to rules 1 and 2 on the way. Violations are test failures.

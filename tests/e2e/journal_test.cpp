@@ -1,0 +1,348 @@
+// The journal (RFC 44) as operators and monitoring tools use it: over restarts, over years, by consumers that
+// do not read, and through export and import.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t overflow = 75;
+/// 2001: long before anything that a test records.
+constexpr double long_ago = 1000000000;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::string> names_of(const std::vector<json>& events) {
+  std::vector<std::string> names;
+  for (const json& event : events) names.push_back(event.at("name"));
+  return names;
+}
+
+/// A line of a log as RFC 44 has it, of one host that is drained, or undrained where `number` is odd.
+std::string old_event(unsigned number, unsigned rank, double timestamp) {
+  return number % 2 == 0
+             ? fmt::format(
+                   R"({{"timestamp":{:.3f},"name":"drain","context":{{"idset":"{}","nodelist":"host{}","reason":"r{}","overwrite":0}}}})",
+                   timestamp, rank, rank, number)
+             : fmt::format(
+                   R"({{"timestamp":{:.3f},"name":"undrain","context":{{"idset":"{}","nodelist":"host{}"}}}})",
+                   timestamp, rank, rank);
+}
+
+/// A log of `count` events over `hosts` hosts host0, host1..., each of which is drained and undrained in
+/// turns.
+void write_log(const std::filesystem::path& file, unsigned count, unsigned hosts) {
+  std::ofstream out(file);
+  for (unsigned i = 0; i < count; ++i) {
+    out << old_event(i, i / 2 % hosts, long_ago + i * 0.1) << '\n';
+  }
+}
+
+std::string hosts_config(unsigned hosts) {
+  return fmt::format("[[resource.config]]\nhosts = \"host[0-{}]\"\ncores = \"0-3\"\n", hosts - 1);
+}
+
+/// Takes a log into the state directory that a Daemon in `dir` will use.
+Outcome import_log(const TempDir& dir, const std::string& config, const std::filesystem::path& log) {
+  return Process(resourced_command({"--config", dir.write("resourced.toml", config), "--state", dir / "state",
+                                    "--import", log}))
+      .finish(Deadline(std::chrono::minutes(2)));
+}
+
+/// The median of some starts, from nothing to READY=1.
+Clock::duration start_time(Daemon& daemon) {
+  std::array<Clock::duration, 5> times{};
+  for (auto& time : times) {
+    CHECK(daemon.terminate() == 0);
+    const auto begun = Clock::now();
+    daemon.start();
+    time = Clock::now() - begun;
+  }
+  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+  return times[times.size() / 2];
+}
+
+double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+TEST_SUITE_BEGIN("journal");
+
+TEST_CASE("resourcectl eventlog shows what was, a line an event") {
+  Cluster cluster;
+  cluster.drain("1-2", "disk");
+  cluster.ctl.done({"property", "add", "fast", "1"});
+  cluster.undrain("1");
+
+  const auto lines = lines_of(cluster.ctl.output({"eventlog"}));
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].find(R"( restart nodelist="test[0-7]" online="0-7" ranks="0-7")") != std::string::npos);
+  CHECK(lines[1].find(R"( resource-define method="configuration")") != std::string::npos);
+  CHECK(lines[2].find(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="disk")") !=
+        std::string::npos);
+  CHECK(lines[3].find(R"( resource-update property-add={"fast":"1"})") != std::string::npos);
+  CHECK(lines[4].find(R"( undrain idset="1" nodelist="test1")") != std::string::npos);
+
+  const auto objects = lines_of(cluster.ctl.output({"eventlog", "--json"}));
+  REQUIRE(objects.size() == lines.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const json event = json::parse(objects[i]);
+    CHECK(lines[i].starts_with(
+        fmt::format("{:.6f} {}", event["timestamp"].get<double>(), event["name"].get<std::string>())));
+  }
+
+  // -i: what concerns these targets; the whole cluster is concerned by its restart.
+  for (const char* targets : {"2", "test2"}) {
+    CAPTURE(targets);
+    const auto of_two = lines_of(cluster.ctl.output({"eventlog", "-i", targets}));
+    REQUIRE(of_two.size() == 2);
+    CHECK(of_two[1] == lines[2]);
+  }
+  CHECK(cluster.ctl.run({"eventlog", "-i", "nosuch"}).status == 1);
+}
+
+TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
+  Cluster cluster;
+  cluster.drain("1", "disk");
+
+  const auto follower = cluster.ctl.start({"eventlog", "-F", "--json"});
+  const auto next = [&] { return json::parse(follower->expect_line()); };
+  CHECK(next()["name"] == "restart");
+  CHECK(next()["name"] == "resource-define");
+  CHECK(next()["context"]["idset"] == "1");
+  cluster.drain("5", "fan");
+  const json live = next();
+  CHECK(live["name"] == "drain");
+  CHECK(live["context"]["idset"] == "5");
+  CHECK(live["context"]["reason"] == "fan");
+
+  // -w: an event of the past ends it at once, one to come when it comes.
+  CHECK(lines_of(cluster.ctl.output({"eventlog", "-w", "drain"})).size() == 3);
+  const auto waiter = cluster.ctl.start({"eventlog", "-w", "undrain", "--json"});
+  for (const char* name : {"restart", "resource-define", "drain", "drain"}) {
+    CHECK(json::parse(waiter->expect_line())["name"] == name);
+  }
+  cluster.undrain("5");
+  CHECK(json::parse(waiter->expect_line())["name"] == "undrain");
+  CHECK(waiter->finish().status == 0);
+
+  // -t: a failure for who waits, the end for who follows.
+  const Outcome late = cluster.ctl.run({"eventlog", "-w", "nosuch", "-t", "50ms"});
+  CHECK(late.status == 1);
+  CHECK(late.err == "resourcectl: no event nosuch within 50ms\n");
+  const Outcome enough = cluster.ctl.run({"eventlog", "-F", "-t", "300ms"});
+  CHECK(enough.status == 0);
+  CHECK(lines_of(enough.out).size() == 5);
+}
+
+TEST_CASE("history comes from the store after a restart, and since goes beyond what memory holds") {
+  constexpr std::size_t in_memory = 10;
+  Cluster cluster("[resource]\njournal-max = 10\n" + std::string(eight_nodes));
+  for (int i = 0; i < 10; ++i) {
+    cluster.drain("4", "again");
+    cluster.undrain("4");
+  }
+  std::vector<json> all = history(cluster.operator_client, {{"since", 0}});
+  CHECK(all.size() == 22);
+  for (const bool restarted : {false, true}) {
+    CAPTURE(restarted);
+    if (restarted) {
+      cluster.daemon.kill();
+      cluster.daemon.start();
+    }
+    RawClient client(cluster.daemon.uri());
+    const std::vector<json> now = history(client, {{"since", 0}});
+    REQUIRE(now.size() >= all.size());
+    CHECK(std::equal(all.begin(), all.end(), now.begin()));
+    all = now;
+
+    const std::vector<json> recent = history(client);
+    REQUIRE(recent.size() == in_memory + 1);
+    CHECK(recent[0] ==
+          json{{"timestamp", all[all.size() - in_memory - 1]["timestamp"]}, {"name", "truncate"}});
+    CHECK(std::equal(recent.begin() + 1, recent.end(), all.end() - in_memory));
+
+    const double since = all[12]["timestamp"];
+    const std::vector<json> later = history(client, {{"since", since}});
+    REQUIRE_FALSE(later.empty());
+    for (const json& event : later) CHECK(event["timestamp"] >= since);
+    CHECK(later.size() >= all.size() - 12);
+
+    // Of a host there is everything, whatever memory holds.
+    const std::vector<json> of_host = history(client, {{"targets", "test4"}});
+    CHECK(std::count_if(of_host.begin(), of_host.end(),
+                        [](const json& event) { return event["name"] == "drain"; }) == 10);
+  }
+  CHECK(history(cluster.operator_client, {{"since", 4102444800.0}}).empty());
+}
+
+TEST_CASE("a consumer that does not read is cut off with an error that it can understand") {
+  constexpr int in_memory = 20;
+  Cluster cluster(fmt::format("[resource]\njournal-max = {}\n[bus]\nsend-hwm = 2\n", in_memory) +
+                  std::string(eight_nodes));
+  RawClient slow(cluster.daemon.uri(), 1);
+  const std::uint32_t stream = slow.send("resource.journal", json::object(), wire::flag_streaming);
+  while (!slow.receive(stream).json()["events"].empty()) {
+  }
+  RawClient quick(cluster.daemon.uri());
+  const std::uint32_t quick_stream = quick.send("resource.journal", json::object(), wire::flag_streaming);
+  while (!quick.receive(quick_stream).json()["events"].empty()) {
+  }
+
+  const auto consumers = [&] {
+    return cluster.operator_client.call("resource.stats-get").json()["journal-consumers"].get<int>();
+  };
+  // Longer than what sockets take in unread.
+  const std::string reason(20000, 'x');
+  int changes = 0;
+  for (; consumers() == 2; ++changes) {
+    REQUIRE(changes < 10000);
+    const json payload{{"targets", "4"}, {"reason", reason}, {"mode", "overwrite"}};
+    REQUIRE(cluster.operator_client.call("resource.drain", payload).errnum == 0);
+    CHECK(quick.receive(quick_stream).json()["events"].size() == 1);
+  }
+  CHECK(changes > in_memory);
+
+  double last = 0;
+  RawResponse response = slow.receive(stream);
+  for (; response.errnum == 0; response = slow.receive(stream)) {
+    last = response.json()["events"].back()["timestamp"];
+  }
+  CHECK(response.errnum == overflow);
+  CHECK(response.text().find("journal-max") != std::string::npos);
+
+  // It can take up where it was, and misses nothing.
+  const auto missed = history(slow, {{"since", last}});
+  const auto all = history(cluster.operator_client, {{"since", 0}});
+  REQUIRE(missed.size() < all.size());
+  CHECK(missed.size() > in_memory);
+  CHECK(missed.front()["timestamp"] == last);
+  CHECK(std::equal(missed.rbegin(), missed.rend(), all.rbegin()));
+}
+
+TEST_CASE("history drops what is old and leaves the present as it is") {
+  TempDir dir;
+  const auto log = dir.write("log", old_event(0, 1, long_ago) + '\n' + old_event(2, 2, long_ago + 1) + '\n' +
+                                        old_event(3, 2, long_ago + 2) + '\n');
+  const std::string keep_all = hosts_config(8);
+  REQUIRE(import_log(dir, keep_all, log).status == 0);
+  Daemon daemon(dir, {.config = keep_all});
+  const Ctl ctl(daemon.uri());
+  RawClient client(daemon.uri());
+  CHECK(history(client).size() == 5);
+  const json drained = client.call("resource.status").json()["drain"];
+  CHECK(drained["1"] == json{{"timestamp", long_ago}, {"reason", "r0"}});
+
+  daemon.configure("[store]\nhistory = \"5d\"\n" + keep_all);
+  ctl.done({"reload"});
+  // Trimming goes on behind the reload. All of the past was of 2001; the restart was today.
+  std::vector<json> rest = history(client);
+  for (const Deadline deadline; rest.front()["name"] != "truncate"; rest = history(client, {{"since", 0}})) {
+    REQUIRE_FALSE(deadline.passed());
+  }
+  rest = history(client, {{"since", 0}});
+  CHECK(rest[0] == json{{"timestamp", long_ago + 2}, {"name", "truncate"}});
+  CHECK(names_of(rest) == std::vector<std::string>{"truncate", "restart", "resource-define"});
+
+  for (int restart = 0; restart < 2; ++restart) {
+    daemon.kill();
+    daemon.start();
+    RawClient again(daemon.uri());
+    CHECK(again.call("resource.status").json()["drain"] == drained);
+    CHECK(names_of(history(again, {{"since", 0}})).front() == "truncate");
+  }
+}
+
+TEST_CASE("what eventlog writes can be taken into a new store") {
+  Cluster cluster;
+  cluster.drain("1-3", "disk");
+  cluster.undrain("2");
+  cluster.drain("5", "fan \"two\"");
+  cluster.drain("6", "first");
+  cluster.operator_client.call("resource.drain",
+                               {{"targets", "6"}, {"reason", "second"}, {"mode", "overwrite"}});
+  const json drained = cluster.status()["drain"];
+  const std::string log = cluster.ctl.output({"eventlog", "--json", "--since", "0"});
+
+  TempDir dir;
+  const std::string config(eight_nodes);
+  const Outcome imported = import_log(dir, config, dir.write("log", log));
+  CHECK(imported.status == 0);
+  CHECK(imported.out == fmt::format("imported {} events; 4 hosts are drained\n", lines_of(log).size()));
+  const Daemon second(dir, {.config = config});
+  RawClient client(second.uri());
+  CHECK(client.call("resource.status").json()["drain"] == drained);
+  const std::string log_there = Ctl(second.uri()).output({"eventlog", "--json", "--since", "0"});
+  CHECK(log_there.starts_with(log));
+  CHECK(lines_of(log_there).size() == lines_of(log).size() + 2);
+
+  // A store that is in use or has a past is left alone.
+  const Outcome again = import_log(dir, config, dir / "log");
+  CHECK(again.status == 1);
+  CHECK(again.err.starts_with("resourced: "));
+  TempDir other;
+  const Outcome bad = import_log(other, config, other.write("log", log + "{\"name\":5}\n"));
+  CHECK(bad.status == 1);
+  CHECK(bad.err.find(fmt::format("log:{}: ", lines_of(log).size() + 1)) != std::string::npos);
+}
+
+// The bars are a ratio of 1.5 and milliseconds; the factors here leave room for a busy machine.
+TEST_CASE("a long past costs neither the start nor who asks for one host") {
+  constexpr unsigned hosts = 16384;
+  constexpr unsigned events = 200000;
+  TempDir fresh;
+  Daemon young(fresh, {.config = hosts_config(hosts)});
+  const auto young_start = start_time(young);
+
+  TempDir dir;
+  write_log(dir / "log", events, hosts);
+  const auto begun = Clock::now();
+  REQUIRE(import_log(dir, hosts_config(hosts), dir / "log").status == 0);
+  const auto import_time = Clock::now() - begun;
+  Daemon old(dir, {.config = hosts_config(hosts)});
+  const auto old_start = start_time(old);
+
+  RawClient client(old.uri());
+  client.call("resource.ping", json::object());
+  const auto asked = Clock::now();
+  const auto of_host = history(client, {{"targets", "host7"}});
+  const auto answer_time = Clock::now() - asked;
+  CHECK(std::count_if(of_host.begin(), of_host.end(), [](const json& event) {
+          return event["name"] == "drain" || event["name"] == "undrain";
+        }) == 2 * ((events / 2 - 7 + hosts - 1) / hosts));
+  for (const json& event : of_host) {
+    if (event["name"] == "drain") CHECK(event["context"]["nodelist"] == "host7");
+  }
+  CHECK(old_start < 3 * young_start);
+  CHECK(answer_time < std::chrono::seconds(1));
+  MESSAGE(fmt::format(
+      "start {:.1f} ms with {} events, {:.1f} ms with none, ratio {:.2f}; events of one host in {:.2f} ms; "
+      "import in {:.0f} ms",
+      milliseconds(old_start), events, milliseconds(young_start),
+      milliseconds(old_start) / milliseconds(young_start), milliseconds(answer_time),
+      milliseconds(import_time)));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,189 @@
+// Several schedulers at once, each with a part of the inventory: they see nothing of one another, whatever
+// happens to the others and to the properties that divide them.
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+// Parts by name, by a constraint on a property, and what is left: 0-2, 3-5 and 6-7.
+constexpr std::string_view three_parts = R"([[resource.config]]
+hosts = "test[0-7]"
+cores = "0-3"
+[[resource.config]]
+hosts = "test[3-5]"
+properties = ["debug"]
+[[acquire.partition]]
+name = "batch"
+targets = "test[0-2]"
+[[acquire.partition]]
+name = "debug"
+constraint = "debug"
+)";
+
+/// `resourcectl acquire` of a part, in a process of its own.
+class SchedulerProcess {
+ public:
+  SchedulerProcess(const Cluster& cluster, const std::string& partition)
+      : process_(cluster.ctl.start(partition.empty()
+                                       ? std::vector<std::string>{"acquire"}
+                                       : std::vector<std::string>{"acquire", "--partition", partition})) {}
+
+  json next() { return json::parse(process_->expect_line()); }
+  void kill() { process_->kill(); }
+
+ private:
+  std::unique_ptr<Process> process_;
+};
+
+std::uint32_t ask(RawClient& client, const std::string& partition) {
+  return client.send("resource.acquire", {{"partition", partition}}, wire::flag_streaming);
+}
+
+TEST_SUITE_BEGIN("partition");
+
+TEST_CASE("three schedulers hold their parts; one that is killed comes back and the others notice nothing") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  SchedulerProcess batch(cluster, "batch");
+  auto debug = std::make_unique<SchedulerProcess>(cluster, "debug");
+  SchedulerProcess rest(cluster, "");
+  CHECK(batch.next()["up"] == "0-2");
+  const json of_debug = debug->next();
+  CHECK(of_debug["up"] == "3-5");
+  CHECK(of_debug["resources"]["execution"]["nodelist"] == json::parse(R"(["test[3-5]"])"));
+  CHECK(of_debug["resources"]["execution"]["properties"] == json::parse(R"({"debug": "3-5"})"));
+  CHECK(rest.next()["up"] == "6-7");
+
+  // A drain across two parts reaches both, each with its own targets, and not the third.
+  cluster.drain("2-4", "rack");
+  CHECK(batch.next() == json{{"down", "2"}});
+  CHECK(debug->next() == json{{"down", "3-4"}});
+
+  debug->kill();
+  RawClient client(cluster.daemon.uri());
+  const Deadline deadline;
+  while (client.call("resource.status").json()["partitions"]["debug"]["held"] == true) {
+    REQUIRE_FALSE(deadline.passed());
+  }
+  cluster.undrain("3");
+  debug = std::make_unique<SchedulerProcess>(cluster, "debug");
+  CHECK(debug->next()["up"] == "3,5");
+
+  // The next thing that the others hear is their own.
+  cluster.drain("0,5,7", "end");
+  CHECK(batch.next() == json{{"down", "0"}});
+  CHECK(debug->next() == json{{"down", "5"}});
+  CHECK(rest.next() == json{{"down", "7"}});
+}
+
+TEST_CASE("a part that is held is refused by its name, and so is one that there is not") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  RawClient holder(cluster.daemon.uri());
+  CHECK(holder.receive(ask(holder, "debug")).errnum == 0);
+
+  RawClient late(cluster.daemon.uri());
+  const RawResponse busy = late.receive(ask(late, "debug"));
+  CHECK(busy.errnum == wire_errno::busy);
+  CHECK(busy.text().find("debug") != std::string::npos);
+  const RawResponse unknown = late.receive(ask(late, "nosuch"));
+  CHECK(unknown.errnum == wire_errno::noent);
+  CHECK(unknown.text().find("nosuch") != std::string::npos);
+  CHECK(late.receive(ask(late, "batch")).errnum == 0);
+
+  const Outcome outcome = cluster.ctl.run({"acquire", "--partition", "debug", "--count", "1"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("debug") != std::string::npos);
+}
+
+TEST_CASE("a property that divides the parts moves no target until the holders let go") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  const auto partition = [&] { return cluster.status()["partitions"]["debug"]; };
+  CHECK(partition() == json{{"targets", "3-5"}, {"held", false}, {"waiting", ""}});
+
+  auto debug = std::make_unique<RawClient>(cluster.daemon.uri());
+  auto rest = std::make_unique<RawClient>(cluster.daemon.uri());
+  const std::uint32_t debug_stream = ask(*debug, "debug");
+  const std::uint32_t rest_stream = rest->acquire();
+  CHECK(debug->receive(debug_stream).json()["up"] == "3-5");
+  CHECK(rest->receive(rest_stream).json()["up"] == "6-7");
+  CHECK(partition() == json{{"targets", "3-5"}, {"held", true}, {"waiting", ""}});
+
+  // 6 comes to the part and 3 leaves it; both holders keep what they have and hear of the property alone.
+  cluster.ctl.done({"property", "add", "debug", "6"});
+  cluster.ctl.done({"property", "remove", "debug", "3"});
+  CHECK(rest->receive(rest_stream).json() == json::parse(R"({"property-add": {"debug": "6"}})"));
+  CHECK(debug->receive(debug_stream).json() == json::parse(R"({"property-remove": {"debug": "3"}})"));
+  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}});
+  cluster.drain("3,6");
+  CHECK(debug->receive(debug_stream).json() == json{{"down", "3"}});
+  CHECK(rest->receive(rest_stream).json() == json{{"down", "6"}});
+  cluster.undrain("3,6");
+  CHECK(debug->receive(debug_stream).json() == json{{"up", "3"}});
+  CHECK(rest->receive(rest_stream).json() == json{{"up", "6"}});
+
+  // One lets go: it gets what is its own now, less what the other still holds.
+  debug->send("resource.acquire-cancel", {{"matchtag", debug_stream}}, wire::flag_noresponse);
+  CHECK(debug->receive(debug_stream).errnum == wire_errno::canceled);
+  const std::uint32_t debug_again = ask(*debug, "debug");
+  CHECK(debug->receive(debug_again).json()["up"] == "4-5");
+  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}});
+
+  // The other lets go too, and 3 is its own now.
+  rest->send("resource.acquire-cancel", {{"matchtag", rest_stream}}, wire::flag_noresponse);
+  CHECK(rest->receive(rest_stream).errnum == wire_errno::canceled);
+  CHECK(partition()["waiting"] == "");
+  CHECK(rest->receive(rest->acquire()).json()["up"] == "3,7");
+  debug->send("resource.acquire-cancel", {{"matchtag", debug_again}}, wire::flag_noresponse);
+  CHECK(debug->receive(debug_again).errnum == wire_errno::canceled);
+  CHECK(debug->receive(ask(*debug, "debug")).json()["up"] == "4-6");
+}
+
+TEST_CASE("parts that overlap are refused at the start and when a property would make them") {
+  const std::string overlapping =
+      std::string(three_parts) + "[[acquire.partition]]\nname = \"wide\"\n" + "targets = \"5-6\"\n";
+  TempDir dir;
+  const Outcome outcome =
+      Process(resourced_command({"--config", dir.write("bad.toml", overlapping), "--state", dir / "state",
+                                 "--listen", "ipc://" + (dir / "bus").string()}))
+          .finish();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out.empty());
+  for (const char* named : {"debug", "wide", "5"}) CHECK(outcome.err.find(named) != std::string::npos);
+
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  RawClient batch(cluster.daemon.uri());
+  const std::uint32_t stream = ask(batch, "batch");
+  batch.receive(stream);
+  const json before = cluster.status();
+  const RawResponse refused = cluster.operator_client.call(
+      "resource.property", {{"op", "add"}, {"name", "debug"}, {"targets", "1-2,6"}});
+  CHECK(refused.errnum == wire_errno::inval);
+  for (const char* named : {"batch", "debug", "1-2"}) CHECK(refused.text().find(named) != std::string::npos);
+  CHECK(cluster.status() == before);
+
+  // A reload that would do so is refused as well.
+  cluster.daemon.configure(std::string(three_parts).replace(three_parts.find("test[3-5]"), 9, "test[2-5]"));
+  const Outcome reload = cluster.ctl.run({"reload"});
+  CHECK(reload.status == 1);
+  CHECK(reload.err.find("debug") != std::string::npos);
+  CHECK(cluster.status() == before);
+  CHECK(batch.settle().empty());
+
+  // What is refused is not on record either.
+  cluster.daemon.configure(three_parts);
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(cluster.status()["R"] == before["R"]);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,209 @@
+// Changing the configuration of a running daemon: what takes effect on the spot and who is told, and that
+// everything else is refused as a whole.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+/// The tables before the inventory, and the properties of test0 to test3 and of test4 to test7.
+std::string configuration(const std::string& tables, const std::string& first = "",
+                          const std::string& second = "") {
+  const auto entry = [](const char* hosts, const std::string& properties) {
+    return fmt::format("[[resource.config]]\nhosts = \"{}\"\ncores = \"0-3\"\nproperties = [{}]\n", hosts,
+                       properties);
+  };
+  return tables + entry("test[0-3]", first) + entry("test[4-7]", second);
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+struct Scheduler {
+  explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
+  json next() { return client.receive(stream).json(); }
+
+  RawClient client;
+  std::uint32_t stream;
+  json first;
+};
+
+/// A cluster whose configuration file is changed and then read again, in both ways by turns.
+struct Reloaded : Cluster {
+  using Cluster::Cluster;
+
+  void reload(const std::string& config) {
+    daemon.configure(config);
+    by_signal = !by_signal;
+    if (by_signal) {
+      daemon.process().signal(SIGHUP);
+    } else {
+      ctl.done({"reload"});
+    }
+  }
+
+  bool by_signal = false;
+};
+
+TEST_SUITE_BEGIN("reload");
+
+TEST_CASE("exclude takes effect for the present scheduler and for the next") {
+  Reloaded cluster(configuration(""));
+  {
+    Scheduler scheduler(cluster.daemon.uri());
+    cluster.drain("5", "disk");
+    CHECK(scheduler.next() == json{{"down", "5"}});
+
+    cluster.reload(configuration("[resource]\nexclude = \"2,5\"\n"));
+    CHECK(scheduler.next() == json{{"down", "2"}});
+    // What is excluded is drained no longer, so that it does not come back drained.
+    CHECK(cluster.status()["drain"] == json::object());
+    CHECK(cluster.status()["exclude"] == "2,5");
+    const RawResponse refused = cluster.operator_client.call("resource.drain", {{"targets", "2"}});
+    CHECK(refused.errnum == wire_errno::inval);
+    CHECK(refused.text() == "rank 2 excluded");
+
+    cluster.reload(configuration("[resource]\nexclude = \"test[6-7]\"\n"));
+    CHECK(scheduler.next() == json{{"up", "2,5"}, {"down", "6-7"}});
+    CHECK(scheduler.client.settle().empty());
+  }
+  Scheduler next(cluster.daemon.uri());
+  CHECK(next.first["up"] == "0-5");
+  CHECK(next.first["resources"]["execution"]["nodelist"] == json::parse(R"(["test[0-5]"])"));
+}
+
+TEST_CASE("properties take effect as property-add and property-remove") {
+  Reloaded cluster(configuration("", R"("old", "both")", R"("both")"));
+  Scheduler scheduler(cluster.daemon.uri());
+  CHECK(scheduler.first["resources"]["execution"]["properties"] ==
+        json::parse(R"({"old": "0-3", "both": "0-7"})"));
+
+  cluster.reload(configuration("", R"("both")", R"("new")"));
+  CHECK(scheduler.next() == json::parse(R"({"property-add": {"new": "4-7"},
+                                            "property-remove": {"old": "0-3", "both": "4-7"}})"));
+
+  // What an operator added stays beside what the configuration says.
+  cluster.ctl.done({"property", "add", "mark", "1"});
+  CHECK(scheduler.next() == json::parse(R"({"property-add": {"mark": "1"}})"));
+  cluster.reload(configuration("", R"("both")", ""));
+  CHECK(scheduler.next() == json::parse(R"({"property-remove": {"new": "4-7"}})"));
+  CHECK(scheduler.client.settle().empty());
+  const json expected = json::parse(R"({"both": "0-3", "mark": "1"})");
+  CHECK(cluster.status()["R"]["execution"]["properties"] == expected);
+
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(Scheduler(cluster.daemon.uri()).first["resources"]["execution"]["properties"] == expected);
+}
+
+TEST_CASE("journal-max takes effect: the next reader gets that much history") {
+  Reloaded cluster(configuration(""));
+  for (int i = 0; i < 10; ++i) {
+    cluster.drain("4");
+    cluster.undrain("4");
+  }
+  CHECK(history(cluster.operator_client).size() == 22);
+  cluster.daemon.configure(configuration("[resource]\njournal-max = 5\n"));
+  cluster.ctl.done({"reload"});
+  const auto recent = history(cluster.operator_client);
+  REQUIRE_FALSE(recent.empty());
+  CHECK(recent.front()["name"] == "truncate");
+  CHECK(recent.size() == 6);
+}
+
+TEST_CASE("the log level takes effect") {
+  constexpr const char* reloaded = "configuration reloaded";
+  Reloaded cluster(configuration("[log]\nlevel = \"warning\"\n"));
+  CHECK(cluster.daemon.log().find("serving") == std::string::npos);
+  cluster.daemon.configure(configuration("[log]\nlevel = \"info\"\n"));
+  cluster.ctl.done({"reload"});
+  CHECK(count(cluster.daemon.log(), reloaded) == 1);
+  cluster.daemon.configure(configuration("[log]\nlevel = \"error\"\n"));
+  cluster.ctl.done({"reload"});
+  CHECK(count(cluster.daemon.log(), reloaded) == 1);
+  CHECK(cluster.operator_client.call("config.get").json()["log"]["level"] == "error");
+}
+
+TEST_CASE("everything else is refused as a whole, with file, line and key") {
+  const std::string good = configuration("[resource]\nexclude = \"7\"\n", R"("fast")");
+  // Each would exclude rank 1 too and drop a property, which must not happen.
+  const std::string also = "[resource]\nexclude = \"1\"\n";
+  struct Case {
+    std::string config;
+    int line;
+    const char* key;
+  };
+  const std::vector<Case> cases{
+      {also + "[[resource.config]]\nhosts = \"test[0-8]\"\ncores = \"0-3\"\n", 3, "resource.config"},
+      {also + "[[resource.config]]\nhosts = \"test[0-7]\"\ncores = \"0-7\"\n", 3, "resource.config"},
+      {also + "[[resource.config]]\nhosts = \"test[0-7]\"\ncores = \"0-3\"\ngpus = \"0\"\n", 3,
+       "resource.config"},
+      {configuration(also + "norestrict = true\n"), 3, "resource.norestrict"},
+      {configuration(also + "[bus]\nlisten = [\"tcp://127.0.0.1:*\"]\n"), 4, "bus.listen"},
+      {configuration(also + "[bus]\nsend-hwm = 5\n"), 4, "bus.send-hwm"},
+      {configuration(also + "[bus]\nheartbeat-interval = \"1s\"\n"), 4, "bus.heartbeat-interval"},
+      {configuration(also + "[store]\ndirectory = \"elsewhere\"\n"), 4, "store.directory"},
+      {configuration(also + "[[acquire.partition]]\nname = \"a\"\ntargets = \"0\"\n"), 3,
+       "acquire.partition"},
+      // Files that are bad in themselves.
+      {configuration(also + "[store]\nhistory = \"long\"\n"), 4, "store.history"},
+      {configuration("[resource]\nexclude = \"nosuch1\"\n"), 2, "resource.exclude"},
+      {configuration(also + "colour = \"red\"\n"), 3, "colour"},
+      {configuration(also + "exclude = \n"), 3, ""},
+  };
+  Reloaded cluster(good);
+  Scheduler scheduler(cluster.daemon.uri());
+  const json config = cluster.operator_client.call("config.get").json();
+  const json status = cluster.status();
+  const std::string file = cluster.daemon.config_file();
+  for (const Case& bad : cases) {
+    CAPTURE(bad.config);
+    cluster.daemon.configure(bad.config);
+    const Outcome refused = cluster.ctl.run({"reload"});
+    CAPTURE(refused.err);
+    CHECK(refused.status == 1);
+    CHECK(refused.err.starts_with("resourcectl: "));
+    CHECK(count(refused.err, "\n") == 1);
+    CHECK(refused.err.find(fmt::format("{}:{}: {}", file, bad.line, bad.key)) != std::string::npos);
+    CHECK(cluster.operator_client.call("config.get").json() == config);
+    CHECK(cluster.status() == status);
+
+    // The signal has nobody to answer; the log has the same reason.
+    const std::size_t logged = count(cluster.daemon.log(), "reload refused");
+    cluster.daemon.process().signal(SIGHUP);
+    for (const Deadline deadline; count(cluster.daemon.log(), "reload refused") == logged;) {
+      REQUIRE_FALSE(deadline.passed());
+      CHECK(cluster.status() == status);
+    }
+    const std::string log = cluster.daemon.log();
+    CHECK(log.substr(log.rfind("reload refused")).find(fmt::format("{}:{}: {}", file, bad.line, bad.key)) !=
+          std::string::npos);
+    CHECK(cluster.operator_client.call("config.get").json() == config);
+  }
+  cluster.daemon.configure("");
+  CHECK(cluster.ctl.run({"reload"}).status == 1);
+  CHECK(cluster.status() == status);
+  CHECK(scheduler.client.settle().empty());
+
+  // And the good one is still good.
+  cluster.daemon.configure(configuration("[resource]\nexclude = \"6-7\"\n", R"("fast")"));
+  cluster.ctl.done({"reload"});
+  CHECK(scheduler.next() == json{{"down", "6"}});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
