@@ -3,7 +3,7 @@
 // round trip between two processes, and a bare append with fdatasync on the disk that holds the daemon's
 // state.
 //
-// The bar: drain to down takes at most three times (round trip + commit), and no longer on a large cluster
+// The bar: drain to down takes at most three times (round trip + append), and no longer on a large cluster
 // than on a small one. Rounds of all measurements take turns, so that a disturbance of the machine meets them
 // all.
 #include <algorithm>
@@ -42,8 +42,8 @@ constexpr const char* usage =
     "  --directory DIR  where state and sockets go (default: the working directory)\n";
 
 struct Plan {
-  int turns = 10;
-  int rounds_a_turn = 50;
+  int turns = 100;
+  int rounds_a_turn = 5;
   /// The largest cluster may take this much longer than the smallest: room for noise, far below any linear
   /// cost.
   double growth_bar = 1.5;
@@ -68,6 +68,8 @@ class Samples {
     return *place;
   }
   [[nodiscard]] double median() const { return percentile(50); }
+  /// What is left when the disk answers at once: a cost that grows with the cluster shows here first.
+  [[nodiscard]] double undisturbed() const { return percentile(10); }
 
  private:
   std::vector<double> times_;
@@ -127,26 +129,30 @@ class RoundTrip {
   void* dealer_;
 };
 
-/// The bare commit: a block appended and on the disk.
+/// The bare commit: a block written and on the disk. Appended blocks make the file longer, so that the file
+/// system has something to record as well; a store that uses its log's space again is spared that.
 class Commit {
  public:
-  explicit Commit(const TempDir& dir)
-      : fd_(::open((dir / "appended").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), (dir / "appended").string());
+  Commit(const TempDir& dir, bool append)
+      : append_(append), fd_(::open((dir / "block").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), (dir / "block").string());
   }
   ~Commit() { ::close(fd_); }
   Commit(const Commit&) = delete;
   Commit& operator=(const Commit&) = delete;
 
-  void once() const {
+  void once() {
     static const std::string block(4096, 'x');
-    if (::write(fd_, block.data(), block.size()) < 0 || ::fdatasync(fd_) != 0) {
-      throw std::system_error(errno, std::generic_category(), "append");
+    if (::pwrite(fd_, block.data(), block.size(), place_) < 0 || ::fdatasync(fd_) != 0) {
+      throw std::system_error(errno, std::generic_category(), "commit");
     }
+    if (append_) place_ += static_cast<off_t>(block.size());
   }
 
  private:
+  bool append_;
   int fd_;
+  off_t place_ = 0;
 };
 
 /// A daemon with a scheduler that holds its resources and an operator.
@@ -202,30 +208,36 @@ class Cluster {
 
 int run(const Plan& plan, const std::string& self) {
   const TempDir dir(plan.directory);
+  const TempDir other_dir(plan.directory);
   RoundTrip round_trip(dir, self);
-  const Commit commit(dir);
+  Commit append(dir, true);
+  Commit overwrite(other_dir, false);
   Samples round_trips;
-  Samples commits;
+  Samples appends;
+  Samples overwrites;
   std::vector<std::unique_ptr<Cluster>> clusters;
   for (const unsigned size : cluster_sizes)
     clusters.push_back(std::make_unique<Cluster>(size, plan.directory));
 
   for (int turn = 0; turn < plan.turns; ++turn) {
     for (int i = 0; i < plan.rounds_a_turn; ++i) round_trips.measure([&] { round_trip.once(); });
-    for (int i = 0; i < plan.rounds_a_turn; ++i) commits.measure([&] { commit.once(); });
+    for (int i = 0; i < plan.rounds_a_turn; ++i) appends.measure([&] { append.once(); });
+    for (int i = 0; i < plan.rounds_a_turn; ++i) overwrites.measure([&] { overwrite.once(); });
     for (const auto& cluster : clusters) {
       for (int i = 0; i < plan.rounds_a_turn; ++i) cluster->once();
     }
   }
 
   fmt::print("{} rounds each, times in microseconds\n\n", plan.turns * plan.rounds_a_turn);
-  fmt::print("{:<34}{:>10}{:>10}{:>10}\n", "", "median", "90%", "ratio");
+  fmt::print("{:<34}{:>10}{:>10}{:>10}{:>10}\n", "", "10%", "median", "90%", "ratio");
   const auto row = [](const std::string& name, const Samples& samples, const std::string& ratio) {
-    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10}\n", name, samples.median(), samples.percentile(90), ratio);
+    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10.0f}{:>10}\n", name, samples.undisturbed(), samples.median(),
+               samples.percentile(90), ratio);
   };
   row("raw round trip, ROUTER/DEALER", round_trips, "");
-  row("raw append + fdatasync", commits, "");
-  const double best = round_trips.median() + commits.median();
+  row("raw append + fdatasync", appends, "");
+  row("raw overwrite + fdatasync", overwrites, "");
+  const double best = round_trips.median() + appends.median();
   double worst_ratio = 0;
   for (const auto& cluster : clusters) {
     const double ratio = cluster->samples().median() / best;
@@ -233,9 +245,9 @@ int run(const Plan& plan, const std::string& self) {
     row(fmt::format("drain to down, {} targets", cluster->size()), cluster->samples(),
         fmt::format("{:.2f}", ratio));
   }
-  const double growth = clusters.back()->samples().median() / clusters.front()->samples().median();
-  fmt::print("\nratio to (round trip + commit): at most {:.2f}, bar {:.1f}\n", worst_ratio, ratio_bar);
-  fmt::print("growth from {} to {} targets: {:.2f}, bar {:.1f}\n", cluster_sizes.front(),
+  const double growth = clusters.back()->samples().undisturbed() / clusters.front()->samples().undisturbed();
+  fmt::print("\nratio to (round trip + append): at most {:.2f}, bar {:.1f}\n", worst_ratio, ratio_bar);
+  fmt::print("growth from {} to {} targets, at 10%: {:.2f}, bar {:.1f}\n", cluster_sizes.front(),
              cluster_sizes.back(), growth, plan.growth_bar);
 
   const bool slow = plan.hold_ratio && worst_ratio > ratio_bar;
@@ -256,8 +268,7 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const bool more = i + 1 < arguments.size();
       if (arguments[i] == "--quick") {
-        plan.turns = 4;
-        plan.rounds_a_turn = 25;
+        plan.turns = 20;
         plan.growth_bar = 2.5;
         plan.hold_ratio = false;
       } else if (arguments[i] == "--directory" && more) {
