@@ -22,12 +22,8 @@ std::size_t leading_digits(std::string_view text) noexcept {
 
 }  // namespace
 
-std::string_view host_name_defect(std::string_view name) noexcept {
-  if (name.empty()) return "it is empty";
-  if (name.size() > max_host_name) return "it is too long";
-  if (!std::all_of(name.begin(), name.end(), is_host_char))
-    return "a character is not printable ASCII, or blank, a bracket or a comma";
-  return "";
+bool is_host_name(std::string_view name) noexcept {
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_host_char);
 }
 
 HostNameParts split_host_name(std::string_view name) noexcept {

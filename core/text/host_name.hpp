@@ -37,8 +37,8 @@ struct HostNumber {
   return table[static_cast<unsigned char>(c)];
 }
 
-/// What keeps a text from being a host name, or "".
-[[nodiscard]] std::string_view host_name_defect(std::string_view name) noexcept;
+/// Whether a text consists of the characters of a host name, one or more.
+[[nodiscard]] bool is_host_name(std::string_view name) noexcept;
 
 struct HostNameParts {
   std::string_view prefix;

@@ -81,8 +81,9 @@ void Hostlist::check_room(std::size_t more) const {
 }
 
 void Hostlist::append(std::string_view host) {
-  if (const std::string_view defect = host_name_defect(host); !defect.empty())
-    throw Error(EINVAL, fmt::format("{} is not a host name: {}", quoted(host), defect));
+  if (!is_host_name(host)) throw Error(EINVAL, fmt::format("{} is not a host name", quoted(host)));
+  if (host.size() > max_host_name)
+    throw Error(EINVAL, fmt::format("{} has more than {} characters", quoted(host), max_host_name));
   check_room(1);
   add_name(host);
 }
