@@ -8,8 +8,10 @@
 
 #include "core/error.hpp"
 #include "core/rset/group_table.hpp"
+#include "core/rset/host_repeats.hpp"
 #include "core/rset/id_collector.hpp"
 #include "core/rset/property_name.hpp"
+#include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {
@@ -19,62 +21,77 @@ namespace {
 /// Numbers hosts in the order in which they are first named.
 class RankNumbers {
  public:
-  /// The ranks of an entry's hosts. Entries that name the very same hosts share one numbering, and as long as
-  /// no other host is named twice, which repeats() decides, single hosts need not be looked at.
   explicit RankNumbers(const std::vector<const Hostlist*>& lists) {
-    for (const Hostlist* list : lists) {
-      std::string text = list->encode();
-      if (blocks_.contains(text)) {
-        keys_.push_back(std::move(text));
-        continue;
-      }
-      const std::size_t first = hosts_.size();
-      hosts_.append(*list);
-      if (hosts_.size() > IdSet::max_id) throw Error(EINVAL, "the inventory has too many hosts");
-      blocks_.emplace(text,
-                      IdSet::range(static_cast<IdSet::Id>(first), static_cast<IdSet::Id>(hosts_.size() - 1)));
-      keys_.push_back(std::move(text));
-    }
-    Hostlist distinct = hosts_;
-    distinct.unique();
-    if (distinct.size() != hosts_.size()) number_one_by_one(lists);
+    for (const Hostlist* list : lists) add(*list);
+    if (hosts_.size() > ResourceSet::max_targets)
+      throw Error(EINVAL, fmt::format("the inventory has more than {} hosts", ResourceSet::max_targets));
+    if (has_repeats(hosts_)) number_one_by_one();
   }
 
-  [[nodiscard]] const IdSet& ranks(std::size_t entry) const { return blocks_.at(keys_[entry]); }
+  /// The ranks of an entry's hosts.
+  [[nodiscard]] const IdSet& ranks(std::size_t entry) const { return blocks_[block_of_[entry]].ranks; }
   [[nodiscard]] Hostlist take_hosts() { return std::move(hosts_); }
 
  private:
-  void number_one_by_one(const std::vector<const Hostlist*>& lists) {
-    hosts_ = Hostlist();
-    std::unordered_map<std::string, IdSet::Id> numbers;
-    for (std::size_t entry = 0; entry < lists.size(); ++entry) {
-      IdCollector ranks;
-      lists[entry]->for_each([&](std::string_view host) {
-        const auto [at, is_new] =
-            numbers.try_emplace(std::string(host), static_cast<IdSet::Id>(numbers.size()));
-        if (is_new) hosts_.append(host);
-        ranks.add(at->second);
-      });
-      blocks_.at(keys_[entry]) = ranks.take();
+  struct Block {
+    /// Where the hosts of the block stand in hosts_.
+    IdSet::Range positions;
+    IdSet ranks;
+  };
+
+  /// Entries that name the very same hosts share a block. As long as no host is in two blocks, ranks are
+  /// positions.
+  void add(const Hostlist& list) {
+    const auto [known, is_new] = numbers_.try_emplace(list.encode(), blocks_.size());
+    block_of_.push_back(known->second);
+    if (!is_new) return;
+    const auto first = static_cast<IdSet::Id>(hosts_.size());
+    hosts_.append(list);
+    const IdSet::Range positions{first, static_cast<IdSet::Id>(hosts_.size() - 1)};
+    blocks_.push_back({positions, IdSet::range(positions.first, positions.last)});
+  }
+
+  void number_one_by_one() {
+    const HostIndex index(hosts_);
+    std::vector<IdSet::Id> ranks;
+    ranks.reserve(hosts_.size());
+    IdSetBuilder first_mentions;
+    IdSet::Id next = 0;
+    hosts_.for_each([&](std::string_view host) {
+      const std::size_t position = ranks.size();
+      const std::size_t first = index.find(host).value_or(position);
+      if (first == position) {
+        first_mentions.append(static_cast<IdSet::Id>(position), static_cast<IdSet::Id>(position));
+        ranks.push_back(next++);
+      } else {
+        ranks.push_back(ranks[first]);
+      }
+    });
+    hosts_ = hosts_.select(first_mentions.take());
+    for (Block& block : blocks_) {
+      IdCollector collected;
+      for (std::size_t position = block.positions.first; position <= block.positions.last; ++position)
+        collected.add(ranks[position]);
+      block.ranks = collected.take();
     }
   }
 
   Hostlist hosts_;
-  std::vector<std::string> keys_;
-  std::unordered_map<std::string, IdSet> blocks_;
+  std::unordered_map<std::string, std::size_t> numbers_;
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> block_of_;
 };
 
 }  // namespace
 
-void InventoryBuilder::add(const Hostlist& hosts, const IdSet& cores, const IdSet& gpus,
-                           const std::vector<std::string>& properties) {
+void InventoryBuilder::add(Hostlist hosts, IdSet cores, IdSet gpus, std::vector<std::string> properties) {
   if (hosts.empty()) throw Error(EINVAL, "hosts is empty");
   for (const std::string& name : properties) {
     const std::string defect = property_name_defect(name);
     if (!defect.empty())
       throw Error(EINVAL, fmt::format("property {}: {}", quoted(std::string_view(name)), defect));
   }
-  entries_.push_back({hosts, cores, gpus, properties});
+  entries_.push_back({std::move(hosts), std::move(cores), std::move(gpus), std::move(properties)});
 }
 
 ResourceSet InventoryBuilder::finish() const {

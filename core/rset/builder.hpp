@@ -12,8 +12,7 @@ namespace resourced {
 class InventoryBuilder {
  public:
   /// One entry. Throws Error EINVAL for no hosts at all or a property name that RFC 20 does not allow.
-  void add(const Hostlist& hosts, const IdSet& cores, const IdSet& gpus,
-           const std::vector<std::string>& properties);
+  void add(Hostlist hosts, IdSet cores, IdSet gpus, std::vector<std::string> properties);
 
   /// Ranks are numbered from 0 in the order in which hosts were first named. Throws Error EINVAL that names
   /// the first host with neither cores nor gpus.

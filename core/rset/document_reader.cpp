@@ -156,6 +156,8 @@ void DocumentReader::execution(const json& execution) {
   for (const ResourceGroup& group : groups) ranks += group.ranks.count();
   if (hosts.size() != ranks)
     fail_at("execution.nodelist", fmt::format("has {} hosts for {} ranks", hosts.size(), ranks));
+  if (ranks > ResourceSet::max_targets)
+    fail_at("execution.R_lite", fmt::format("has more than {} ranks", ResourceSet::max_targets));
   if (ranks > 0) set_.table_ = std::make_shared<const TargetTable>(std::move(groups), std::move(hosts));
 
   if (const json* value = member(execution, "properties")) properties(*value);

@@ -1,5 +1,7 @@
 #include "core/rset/property_name.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,8 @@ namespace resourced {
 namespace {
 
 bool is_utf8(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+    return true;
   try {
     static_cast<void>(nlohmann::json(text).dump());
     return true;

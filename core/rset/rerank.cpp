@@ -16,9 +16,6 @@ namespace resourced {
 
 namespace {
 
-// Every host is looked at on its own here, so text that stands for billions of them is not worked on.
-constexpr std::size_t max_hosts = std::size_t{1} << 24;
-
 /// New rank by position in the set's nodelist.
 class NewRanks {
  public:
@@ -65,7 +62,6 @@ class NewRanks {
 
 ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts) {
   if (hosts == set.nodelist()) return remap(set);
-  if (set.nodelist().size() > max_hosts) throw Error(EINVAL, "the resource set has too many hosts to rerank");
   const NewRanks numbers(set, hosts);
   std::vector<ResourceGroup> groups = set.groups();
   for (ResourceGroup& group : groups) group.ranks = numbers.ranks(set.positions_of(group.ranks));

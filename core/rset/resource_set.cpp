@@ -53,6 +53,7 @@ ResourceSet::ResourceSet(std::vector<ResourceGroup> groups, Hostlist hosts) {
   std::size_t ranks = 0;
   for (const ResourceGroup& group : groups) ranks += group.ranks.count();
   if (hosts.size() != ranks) throw Error(EINVAL, fmt::format("{} hosts for {} ranks", hosts.size(), ranks));
+  if (ranks > max_targets) throw Error(EINVAL, fmt::format("more than {} ranks", max_targets));
   if (ranks > 0) table_ = std::make_shared<const TargetTable>(std::move(groups), std::move(hosts));
 }
 

@@ -48,6 +48,8 @@ class ResourceSet {
   /// The most characters that parse() reads, and the deepest nesting of objects and arrays in a document.
   static constexpr std::size_t max_text = std::size_t{1} << 28;
   static constexpr std::size_t max_depth = 128;
+  /// The most ranks of a set, which bounds all that has to look at every host.
+  static constexpr std::size_t max_targets = std::size_t{1} << 24;
 
   ResourceSet() = default;
   /// The given resources in canonical form: groups with equal resources are merged, and the resources of a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/rset/host_repeats.hpp"
 #include "core/rset/id_collector.hpp"
 #include "core/text/idset_builder.hpp"
 
@@ -45,9 +46,7 @@ IdSet TargetTable::positions(const IdSet& ranks) const {
 void TargetTable::build_index() const {
   std::call_once(index_built_, [this] {
     index_ = HostIndex(hosts_);
-    Hostlist distinct = hosts_;
-    distinct.unique();
-    hosts_repeat_ = distinct.size() != hosts_.size();
+    hosts_repeat_ = has_repeats(hosts_);
   });
 }
 

@@ -41,7 +41,11 @@ IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknow
   // A short text can name the same host a million times.
   if (hosts.size() > set.nodelist().size()) {
     Hostlist distinct = hosts;
-    distinct.unique();
+    try {
+      distinct.unique();
+    } catch (const Error& error) {
+      throw Error(EINVAL, error.what());
+    }
     if (distinct.size() < hosts.size()) return ranks_of(distinct, set, refuse_unknown);
   }
   IdCollector ranks;

@@ -90,8 +90,18 @@ TEST_CASE("a graph beside an execution section is opaque") {
   CHECK(*ResourceSet::from_json(given).scheduling() == given["scheduling"]);
 }
 
+std::string error_of(const json& document) {
+  try {
+    static_cast<void>(ResourceSet::from_json(document));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 struct Broken {
   std::function<void(json& graph)> change;
+  /// The beginning of the error text.
   std::string error;
 };
 
@@ -164,8 +174,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
     CAPTURE(row.error);
     json broken = graph(EdgeForm::flat);
     row.change(broken);
-    CHECK_THROWS_WITH_AS(static_cast<void>(ResourceSet::from_json(document(broken))), row.error.c_str(),
-                         Error);
+    CHECK(error_of(document(broken)).substr(0, row.error.size()) == row.error);
   }
 }
 

@@ -203,6 +203,13 @@ TEST_CASE("ranks without hosts are refused at once, however many they are") {
   const std::string all = R"([{"rank":"0-4294967294","children":{"core":"0-4294967294"}}])";
   CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(with("R_lite", all))); }) ==
         "execution.nodelist: has 2 hosts for 4294967295 ranks");
+
+  json hosts = json::array();
+  for (int i = 0; i < 17; ++i) hosts.push_back("n[0-1048575]");
+  json document = json::parse(with("R_lite", R"([{"rank":"0-17825791","children":{"core":"0"}}])"));
+  document["execution"]["nodelist"] = hosts;
+  CHECK(error_of([&] { static_cast<void>(ResourceSet::from_json(document)); }) ==
+        "execution.R_lite: has more than 16777216 ranks");
 }
 
 TEST_CASE("text that is not JSON is refused with the place") {
