@@ -104,7 +104,7 @@ void refuse_control_characters(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const bool blank = byte == '\t' || byte == '\n' || byte == '\r';
-    if ((byte < 0x20 && !blank) || byte == 0x7F) {
+    if (byte < 0x20 && !blank) {
       throw Error(EINVAL, fmt::format("the document has a control character at byte {}", at + 1));
     }
   }

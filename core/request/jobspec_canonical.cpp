@@ -34,7 +34,9 @@ void check_count(const json& count, const JsonPath& path) {
   require_object(count, path);
   refuse_other_keys(count, {"per_slot", "per_resource", "total"}, "a task count", path);
   if (count.size() != 1) path.fail("must have one of per_slot, per_resource and total");
-  const auto& [key, value] = *count.items().begin();
+  const auto kind = count.begin();
+  const std::string& key = kind.key();
+  const json& value = kind.value();
   const JsonPath place = path / key;
   if (key == "per_resource") {
     require_object(value, place);

@@ -118,7 +118,9 @@ void check_task_count(const json& count, const JsonPath& path, const Request& re
   require_object(count, path);
   refuse_other_keys(count, {"per_slot", "total"}, "a task count", path);
   if (count.size() != 1) path.fail("must have either per_slot or total");
-  const auto& [key, value] = *count.items().begin();
+  const auto kind = count.begin();
+  const std::string& key = kind.key();
+  const json& value = kind.value();
   const JsonPath place = path / key;
   const std::uint64_t number = require_positive(value, place);
   if (edition == V1Edition::lenient) return;

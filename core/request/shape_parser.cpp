@@ -300,10 +300,10 @@ class ShapeParser {
     if (at_ == text_.size()) fail(at_, fmt::format("the shape ends where it needs {}", wanted));
     const char c = text_[at_];
     if (is_shape_blank(c)) fail(at_, "white space and control characters need quotes around them");
-    const std::size_t next = at_ + 1 + text_.substr(at_ + 1).find_first_of("[]{};,:=/'\" ");
-    const std::size_t end = is_shape_word(c) ? std::min(next, text_.size()) : at_ + 1;
-    fail(at_,
-         fmt::format("found {} where it needs {}", resourced::quoted(text_.substr(at_, end - at_)), wanted));
+    std::size_t end = at_ + 1;
+    while (is_shape_word(c) && end < text_.size() && is_shape_word(text_[end])) ++end;
+    const std::string found = resourced::quoted(text_.substr(at_, end - at_));
+    fail(at_, fmt::format("found {} where it needs {}", found, wanted));
   }
 
   [[noreturn]] static void fail(std::size_t at, const std::string& reason) {

@@ -1,0 +1,190 @@
+// Canonical jobspec (RFC 14): the examples of the RFC, and what its schema refuses.
+#include "core/request/jobspec_canonical.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/request/document.hpp"
+#include "core/request/resource_graph.hpp"
+#include "jobspec_tools.hpp"
+#include "vector_files.hpp"
+
+using namespace resourced;
+using nlohmann::json;
+using test::Edit;
+
+namespace {
+
+std::string check(const json& jobspec) {
+  return test::verdict([&] { check_canonical_jobspec(jobspec); });
+}
+
+json base() {
+  return json::parse(R"({
+    "version": 999,
+    "resources": [
+      {"type": "switch", "count": {"min": 2}, "with": [
+        {"type": "slot", "count": "4,9", "label": "a", "with": [
+          {"type": "node", "count": 1, "exclusive": false, "id": "n", "unit": "u", "label": "l"}]}]},
+      {"type": "slot", "count": 1, "label": "b"}],
+    "tasks": [
+      {"command": ["app"], "slot": "a", "count": {"per_slot": 1}, "distribution": "block",
+       "attributes": {"environment": {"A": null}, "other": "x"}},
+      {"command": ["app"], "slot": "b", "count": {"per_resource": {"type": "node", "count": 1}}}],
+    "attributes": {"system": {"dependencies": [{"scheme": "string", "value": "foo", "type": "in"}]}, "user": {}}})");
+}
+
+}  // namespace
+
+TEST_CASE("every example of RFC 14 and RFC 25 is valid") {
+  for (const std::string directory : {"spec_14", "spec_25"}) {
+    for (const std::string& name : test::list_vectors(directory, ".yaml")) {
+      CAPTURE(name);
+      CHECK(check(read_document(test::read_vector(name))) == "valid");
+    }
+  }
+}
+
+TEST_CASE("what is allowed") {
+  const std::vector<Edit> edits = {
+      {"/version", "1"},
+      {"/attributes", "null"},
+      {"/attributes/system", nullptr},
+      {"/attributes/system/duration", "0.5"},
+      {"/attributes/system/constraints", R"({"properties":["a"]})"},
+      {"/resources/0/count", "1"},
+      {"/resources/0/count", R"("2+")"},
+      {"/resources/0/count", R"("[3-30]")"},
+      {"/resources/0/count", R"("1-16:2:*")"},
+      {"/resources/0/count", R"("7")"},
+      {"/resources/0/count", R"({"min":1,"max":8,"operator":"*","operand":2})"},
+      {"/resources/0/count", R"({"min":2,"operator":"+","operand":3})"},
+      {"/resources/0/with", "[]"},
+      {"/tasks/0/count", R"({"total":5})"},
+  };
+  CHECK(check(base()) == "valid");
+  for (const Edit& edit : edits) {
+    const json jobspec = test::edited(base(), {edit});
+    CAPTURE(std::string(edit.pointer));
+    CAPTURE(jobspec.dump());
+    // Without its switch the first slot is gone.
+    const bool no_slot = std::string(edit.pointer) == "/resources/0/with";
+    CHECK(check(jobspec) == (no_slot ? "tasks[0].slot: \"a\" is not the label of a slot" : "valid"));
+  }
+}
+
+TEST_CASE("what is refused, with its path and the reason") {
+  struct Row {
+    Edit edit;
+    const char* error;
+  };
+  const std::vector<Row> rows = {
+      {{"", "1"}, "jobspec: must be an object"},
+      {{"/version", nullptr}, "version: is missing"},
+      {{"/version", "\"999\""}, "version: must be an integer"},
+      {{"/version", "true"}, "version: must be an integer"},
+      {{"/resources", nullptr}, "resources: is missing"},
+      {{"/resources", "{}"}, "resources: must be an array"},
+      {{"/resources", "[]"}, "resources: must have at least one vertex"},
+      {{"/resources/1", "\"slot\""}, "resources[1]: must be an object"},
+      {{"/resources/0/type", nullptr}, "resources[0].type: is missing"},
+      {{"/resources/0/type", "null"}, "resources[0].type: must be a string"},
+      {{"/resources/0/count", nullptr}, "resources[0].count: is missing"},
+      {{"/resources/0/count", "0"}, "resources[0].count: must be at least 1"},
+      {{"/resources/0/count", "-3"}, "resources[0].count: must be at least 1"},
+      {{"/resources/0/count", "1.5"}, "resources[0].count: must be an integer, a range or an idset"},
+      {{"/resources/0/count", "true"}, "resources[0].count: must be an integer, a range or an idset"},
+      {{"/resources/0/count", "null"}, "resources[0].count: must be an integer, a range or an idset"},
+      {{"/resources/0/count", "\"\""}, "resources[0].count: \"\" is not a count"},
+      {{"/resources/0/count", "\"0\""}, "resources[0].count: \"0\" is not a count"},
+      {{"/resources/0/count", "\"5-2\""}, "resources[0].count: \"5-2\" is not a count"},
+      {{"/resources/0/count", "\"2 +\""}, "resources[0].count: \"2 +\" is not a count"},
+      {{"/resources/0/count", "{}"}, "resources[0].count.min: is missing"},
+      {{"/resources/0/count", "{\"max\":2}"}, "resources[0].count.min: is missing"},
+      {{"/resources/0/count/min", "0"}, "resources[0].count.min: must be at least 1"},
+      {{"/resources/0/count/min", "\"1\""}, "resources[0].count.min: must be an integer"},
+      {{"/resources/0/count/max", "4"}, "resources[0].count: max needs operator and operand"},
+      {{"/resources/0/count/operator", "\"+\""},
+       "resources[0].count: operator and operand must come together"},
+      {{"/resources/0/count/operand", "1"}, "resources[0].count: operator and operand must come together"},
+      {{"/resources/0/count/step", "1"}, "resources[0].count.step: is not a key of a range"},
+      {{"/resources/0/count", R"({"min":3,"max":2,"operator":"+","operand":1})"}, "resources[0].count: "},
+      {{"/resources/0/count", R"({"min":1,"max":2,"operator":"-","operand":1})"},
+       "resources[0].count.operator: must be one of +, * and ^"},
+      {{"/resources/0/count", R"({"min":1,"max":2,"operator":1,"operand":1})"},
+       "resources[0].count.operator: must be a string"},
+      {{"/resources/0/count", R"({"min":1,"max":2,"operator":"*","operand":1})"}, "resources[0].count: "},
+      {{"/resources/0/count", R"({"min":1,"max":2,"operator":"+","operand":0})"},
+       "resources[0].count.operand: must be at least 1"},
+      {{"/resources/0/extra", "1"}, "resources[0].extra: is not a key of a resource vertex"},
+      {{"/resources/0/with", "null"}, "resources[0].with: must be an array"},
+      {{"/resources/0/with/0/label", nullptr}, "resources[0].with[0].label: is missing: a slot needs one"},
+      {{"/resources/1/label", "\"a\""}, "resources[1].label: \"a\" is the label of another slot"},
+      {{"/resources/0/with/0/with/0/exclusive", "null"},
+       "resources[0].with[0].with[0].exclusive: must be true or false"},
+      {{"/resources/0/with/0/with/0/unit", "1"}, "resources[0].with[0].with[0].unit: must be a string"},
+      {{"/resources/0/with/0/with/0/id", "1"}, "resources[0].with[0].with[0].id: must be a string"},
+      {{"/resources/0/with/0/with/0/label", "1"}, "resources[0].with[0].with[0].label: must be a string"},
+      {{"/tasks", nullptr}, "tasks: is missing"},
+      {{"/tasks", "{}"}, "tasks: must be an array"},
+      {{"/tasks", "[]"}, "tasks: must have at least one task"},
+      {{"/tasks/1", "1"}, "tasks[1]: must be an object"},
+      {{"/tasks/1/command", nullptr}, "tasks[1].command: is missing"},
+      {{"/tasks/1/command", "\"app\""}, "tasks[1].command: must be an array of strings"},
+      {{"/tasks/1/command", "[]"}, "tasks[1].command: must have at least one string"},
+      {{"/tasks/1/command", "[null]"}, "tasks[1].command[0]: must be a string"},
+      {{"/tasks/1/slot", nullptr}, "tasks[1].slot: is missing"},
+      {{"/tasks/1/slot", "\"l\""}, "tasks[1].slot: \"l\" is not the label of a slot"},
+      {{"/tasks/1/count", nullptr}, "tasks[1].count: is missing"},
+      {{"/tasks/1/count", "[]"}, "tasks[1].count: must be an object"},
+      {{"/tasks/1/count", "{}"}, "tasks[1].count: must have one of per_slot, per_resource and total"},
+      {{"/tasks/1/count/total", "1"}, "tasks[1].count: must have one of per_slot, per_resource and total"},
+      {{"/tasks/1/count", "{\"each\":1}"}, "tasks[1].count.each: is not a key of a task count"},
+      {{"/tasks/1/count", "{\"total\":0}"}, "tasks[1].count.total: must be at least 1"},
+      {{"/tasks/1/count/per_resource", "1"}, "tasks[1].count.per_resource: must be an object"},
+      {{"/tasks/1/count/per_resource/type", nullptr}, "tasks[1].count.per_resource.type: is missing"},
+      {{"/tasks/1/count/per_resource/count", "0"}, "tasks[1].count.per_resource.count: must be at least 1"},
+      {{"/tasks/0/distribution", "1"}, "tasks[0].distribution: must be a string"},
+      {{"/tasks/0/attributes", "[]"}, "tasks[0].attributes: must be an object"},
+      {{"/tasks/0/attributes/environment", "\"A=1\""}, "tasks[0].attributes.environment: must be an object"},
+      {{"/tasks/0/attributes/other", "1"}, "tasks[0].attributes.other: must be a string"},
+      {{"/tasks/0/note", "1"}, "tasks[0].note: is not a key of a task"},
+      {{"/attributes", nullptr}, "attributes: is missing"},
+      {{"/attributes", "1"}, "attributes: must be an object"},
+      {{"/attributes/extra", "{}"}, "attributes.extra: is not a key of attributes"},
+      {{"/attributes/system/duration", "-1"}, "attributes.system.duration: must not be negative"},
+      {{"/attributes/system/dependencies", "{}"}, "attributes.system.dependencies: must be an array"},
+      {{"/attributes/system/dependencies/0", "1"}, "attributes.system.dependencies[0]: must be an object"},
+      {{"/attributes/system/dependencies/0/scheme", nullptr},
+       "attributes.system.dependencies[0].scheme: is missing"},
+      {{"/attributes/system/dependencies/0/value", "1"},
+       "attributes.system.dependencies[0].value: must be a string"},
+  };
+  CHECK(rows.size() > 60);
+  for (const Row& row : rows) {
+    const json jobspec = test::edited(base(), {row.edit});
+    CAPTURE(std::string(row.edit.pointer));
+    CAPTURE(jobspec.dump());
+    const std::string error = check(jobspec);
+    CHECK_MESSAGE(error.starts_with(row.error), error);
+    CHECK(error.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a graph has a bounded number of levels") {
+  const auto levels = [](std::size_t depth) {
+    json list = json::array({{{"type", "slot"}, {"count", 1}, {"label", "a"}}});
+    for (std::size_t i = 1; i < depth; ++i)
+      list = json::array({{{"type", "a"}, {"count", 1}, {"with", list}}});
+    return list;
+  };
+  json jobspec = base();
+  jobspec["tasks"].erase(1);
+  jobspec["resources"] = levels(max_graph_depth);
+  CHECK(check(jobspec) == "valid");
+  jobspec["resources"] = levels(max_graph_depth + 1);
+  CHECK(check(jobspec).find("is more than 64 levels deep") != std::string::npos);
+}
