@@ -72,7 +72,7 @@ Outcome import_log(const TempDir& dir, const std::string& config, const std::fil
 
 /// The median of some starts, from nothing to READY=1.
 Clock::duration start_time(Daemon& daemon) {
-  std::array<Clock::duration, 5> times{};
+  std::array<Clock::duration, 9> times{};
   for (auto& time : times) {
     CHECK(daemon.terminate() == 0);
     const auto begun = Clock::now();

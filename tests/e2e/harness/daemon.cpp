@@ -48,4 +48,10 @@ int Daemon::terminate() {
   return process_->wait();
 }
 
+void Daemon::hang_up() {
+  process_->signal(SIGHUP);
+  notify_.expect("RELOADING=1");
+  notify_.expect("READY=1");
+}
+
 }  // namespace resourced::e2e

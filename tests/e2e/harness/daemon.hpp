@@ -47,7 +47,9 @@ class Daemon {
   int terminate();
   /// On the same configuration file, state and endpoints; after kill() or terminate().
   void start();
-  /// Puts another text in the place of the configuration file. SIGHUP is the caller's.
+  /// SIGHUP, and waits until it says that it has read its configuration again, with whatever success.
+  void hang_up();
+  /// Puts another text in the place of the configuration file. hang_up() is the caller's.
   void configure(std::string_view text) const { dir_.write("resourced.toml", text); }
 
  private:
