@@ -1,0 +1,11 @@
+#include <nlohmann/json.hpp>
+
+#include "core/request/query.hpp"
+#include "fuzz.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz_text(data, size, [](std::string_view text) {
+    (void)resourced::query_to_json(text);
+    (void)resourced::parse_query(text);
+  });
+}

@@ -1,0 +1,10 @@
+#include "core/request/resource_graph.hpp"
+#include "core/request/shape.hpp"
+#include "fuzz.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz_text(data, size, [](std::string_view text) {
+    const auto graph = resourced::parse_shape(text);
+    FUZZ_CHECK(resourced::parse_shape(resourced::print_shape(graph)) == graph);
+  });
+}
