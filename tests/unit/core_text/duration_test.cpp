@@ -44,6 +44,7 @@ TEST_CASE("RFC 23: accepted durations in seconds") {
       {"007", 7},
       {"+5m", 300},
       {"100ms", 0.1},
+      {"9ms", 0.009},
       {"1.1ms", 0.0011},
       {"1000000d", 86.4e9},
       {"inf", forever},

@@ -299,6 +299,9 @@ TEST_CASE("sort orders by prefix, then number, then suffix; unique drops repeats
       {"foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo2-eth2"},
       {"b,a,b,a", "a,a,b,b", "a,b"},
       {"b[1-5],a[1-5]", "a[1-5],b[1-5]", "a[1-5],b[1-5]"},
+      // More digits than one number holds are still one number to the order.
+      {"x11100000000000000000[1-2],x1115", "x1115,x111[000000000000000001-000000000000000002]",
+       "x1115,x111[000000000000000001-000000000000000002]"},
       {"x2y10,x2y9,x1y11", "x1y11,x2y[9-10]", "x1y11,x2y[9-10]"},
   };
   for (const Row& row : rows) {

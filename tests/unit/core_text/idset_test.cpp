@@ -266,6 +266,22 @@ TEST_CASE("equality does not depend on how a set came to be") {
   CHECK(filled == IdSet::range(0, 131071));
 }
 
+TEST_CASE("ranges that touch become one in any order") {
+  // Pieces of one solid range that meet inside a block and at the edges of blocks, and a set with gaps beside
+  // it.
+  std::vector<IdSet::Range> pieces = {
+      {0, 65535}, {65536, 65540}, {65541, 131071}, {131072, 131072}, {131073, 400000}};
+  const auto by_first = [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; };
+  do {
+    IdSet ids{500000};
+    for (const IdSet::Range piece : pieces) ids.insert(piece.first, piece.last);
+    CHECK(ids == (IdSet::range(0, 400000) | IdSet{500000}));
+    IdSet left = IdSet::range(0, 400000);
+    for (const IdSet::Range piece : pieces) left.erase(piece.first, piece.last);
+    CHECK(left.empty());
+  } while (std::next_permutation(pieces.begin(), pieces.end(), by_first));
+}
+
 TEST_CASE("random operations agree with std::set") {
   struct Universe {
     const char* name;
