@@ -24,10 +24,15 @@ bool concerns(const std::string& text, const std::unordered_set<std::string_view
   const auto& context = event["context"];
   const auto nodelist = context.find("nodelist");
   if (nodelist == context.end() || !nodelist->is_string()) return false;
+  const Hostlist concerned = Hostlist::parse(nodelist->get_ref<const std::string&>());
+  // Looking for a host costs what the runs of the list do, and going through them all what the hosts do.
+  constexpr std::size_t few = 16;
+  if (hosts.size() <= few) {
+    return std::ranges::any_of(hosts,
+                               [&](std::string_view host) { return concerned.find(host).has_value(); });
+  }
   bool found = false;
-  Hostlist::parse(nodelist->get_ref<const std::string&>()).for_each([&](std::string_view host) {
-    found = found || hosts.contains(host);
-  });
+  concerned.for_each([&](std::string_view host) { found = found || hosts.contains(host); });
   return found;
 }
 
@@ -43,7 +48,7 @@ StoreReader::StoreReader(Database& database)
           "WHERE h.host = ? AND h.sequence BETWEEN ? AND ? ORDER BY h.sequence LIMIT ?"),
       wide_(database,
             "SELECT sequence, timestamp, text, name FROM event WHERE wide = 1 AND sequence BETWEEN ? AND ? "
-            "ORDER BY sequence"),
+            "ORDER BY sequence LIMIT ?"),
       first_since_(database,
                    "SELECT sequence FROM event WHERE timestamp >= ? ORDER BY timestamp, sequence LIMIT 1"),
       newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
@@ -120,11 +125,19 @@ HistoryPage StoreReader::page_of_hosts(const EventFilter& filter, Sequence from,
     if (count == limit) complete = std::min(complete, last);
   }
   const std::unordered_set<std::string_view> hosts(filter.hosts->begin(), filter.hosts->end());
-  wide_.bind(1, static_cast<std::int64_t>(from)).bind(2, static_cast<std::int64_t>(complete));
+  // Looked at one by one, so a page ends where enough of them were, whether they concern the hosts or not.
+  std::size_t looked_at = 0;
+  Sequence last_wide = complete;
+  wide_.bind(1, static_cast<std::int64_t>(from))
+      .bind(2, static_cast<std::int64_t>(complete))
+      .bind(3, static_cast<std::int64_t>(limit));
   while (wide_.step()) {
     LoggedEvent event = read_event(wide_);
+    last_wide = event.sequence;
+    ++looked_at;
     if (concerns(event.text, hosts)) found.emplace(event.sequence, std::move(event));
   }
+  if (looked_at == limit) complete = std::min(complete, last_wide);
   HistoryPage page;
   page.next = complete + 1;
   for (auto& [sequence, event] : found) {

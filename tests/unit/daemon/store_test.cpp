@@ -141,6 +141,37 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
   CHECK(found[30] == 3001);
 }
 
+TEST_CASE("a page of a host's events looks at so many wide ones and no more") {
+  constexpr Sequence events = 100;
+  constexpr std::size_t limit = 8;
+  const test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  std::vector<Record> records;
+  for (Sequence i = 1; i <= events; ++i) {
+    records.push_back(drain_record(i, 0, i % 10 == 0 ? "host[0-99]" : "other[0-99]", "rack"));
+    records.back().drained.clear();
+  }
+  writer.commit(records);
+  StoreReader reader(writer.database());
+  // A few hosts and many: each event is looked at in another way.
+  for (const std::size_t count : {1U, 40U}) {
+    CAPTURE(count);
+    EventFilter filter;
+    filter.hosts.emplace();
+    for (std::size_t host = 0; host < count; ++host)
+      filter.hosts->push_back(fmt::format("host{}", 99 - host));
+    std::vector<Sequence> found;
+    for (Sequence from = 1; from <= events;) {
+      const HistoryPage page = reader.page(filter, from, events, limit);
+      REQUIRE(page.next > from);
+      CHECK(page.next - from <= limit);
+      for (const LoggedEvent& event : page.events) found.push_back(event.sequence);
+      from = page.next;
+    }
+    CHECK(found == std::vector<Sequence>{10, 20, 30, 40, 50, 60, 70, 80, 90, 100});
+  }
+}
+
 TEST_CASE("an event log of Flux becomes a store") {
   const test::TempDir dir;
   const auto import = [&](const std::string& log) {
