@@ -29,6 +29,14 @@ struct Multipart {
   bool too_many = false;
 };
 
+// Reads without waiting; false if there is nothing. A signal (SIGHUP reloads) may interrupt ZeroMQ even then.
+bool receive_now(zmq::socket_t& socket, zmq::message_t& part) {
+  while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
 // The uid behind an ipc connection, straight from the kernel.
 std::uint32_t peer_userid(int descriptor) {
   ucred credentials{};
@@ -162,7 +170,7 @@ class ZmqTransport final : public Transport {
   // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
   void read_monitor() {
     zmq::message_t event;
-    while (monitor_.recv(event, zmq::recv_flags::dontwait)) {
+    while (receive_now(monitor_, event)) {
       std::uint16_t number = 0;
       std::uint32_t descriptor = 0;
       if (event.size() >= sizeof number + sizeof descriptor) {
@@ -170,7 +178,7 @@ class ZmqTransport final : public Transport {
         std::memcpy(&descriptor, event.data<char>() + sizeof number, sizeof descriptor);
       }
       zmq::message_t address;
-      if (event.more()) (void)monitor_.recv(address, zmq::recv_flags::dontwait);
+      if (event.more()) (void)receive_now(monitor_, address);
       if (number == ZMQ_EVENT_ACCEPTED) {
         peers_.accepted(static_cast<int>(descriptor));
       } else if (number == ZMQ_EVENT_DISCONNECTED) {
@@ -184,7 +192,7 @@ class ZmqTransport final : public Transport {
     message.too_many = false;
     for (;;) {
       zmq::message_t part;
-      if (!router_.recv(part, zmq::recv_flags::dontwait)) return false;
+      if (!receive_now(router_, part)) return false;
       const bool more = part.more();
       if (message.parts.size() <= proto::max_parts) {
         message.parts.push_back(std::move(part));
@@ -234,8 +242,10 @@ class ZmqTransport final : public Transport {
   // Returns the errno of a refusal.
   std::optional<int> send_part(std::string_view part, bool more) {
     const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
-    if (zmq_send(router_.handle(), part.data(), part.size(), flags) >= 0) return std::nullopt;
-    return errno;
+    while (zmq_send(router_.handle(), part.data(), part.size(), flags) < 0) {
+      if (errno != EINTR) return errno;
+    }
+    return std::nullopt;
   }
 
   // Large payloads go to many clients: their bytes are shared, not copied.
@@ -248,8 +258,9 @@ class ZmqTransport final : public Transport {
     auto* keep = new proto::Payload(payload);
     const auto release = [](void* /*data*/, void* hint) { delete static_cast<proto::Payload*>(hint); };
     zmq::message_t message(const_cast<char*>(payload->data()), payload->size(), release, keep);
-    (void)router_.send(std::move(message), more ? zmq::send_flags::sndmore | zmq::send_flags::dontwait
-                                                : zmq::send_flags::dontwait);
+    const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+    while (zmq_msg_send(message.handle(), router_.handle(), flags) < 0 && errno == EINTR) {
+    }
   }
 
   asio::io_context& loop_;
