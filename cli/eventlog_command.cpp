@@ -29,6 +29,7 @@ struct Options {
   std::string targets;
   std::optional<double> since;
   bool json = false;
+  bool whole = false;
 };
 
 /// Prints what comes until it has seen enough.
@@ -127,8 +128,16 @@ void register_eventlog(CLI::App& app, Context& context) {
   command->add_option("--since", options->since,
                       "Only events later than this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
+  command->add_flag("--export", options->whole,
+                    "Print all that the store has as an event log (RFC 18), which resourced --import reads");
   add_targets_option(*command, options->targets);
-  command->callback([options, &context] { read_journal(context, *options); });
+  command->callback([options, &context] {
+    if (options->whole) {
+      options->json = true;
+      options->since = 0;
+    }
+    read_journal(context, *options);
+  });
 }
 
 }  // namespace resourced::cli

@@ -33,7 +33,9 @@ void register_status(CLI::App& app, Context& context) {
     options->output.terminal = context.terminal();
     // An unknown field is told before the daemon is asked.
     (void)render(status_columns(), options->output);
-    context.out() << render(status_view(context.call("resource.status"), options->filter), options->output);
+    const nlohmann::json status = context.call("resource.status");
+    context.out() << render(status_view(status, options->filter), options->output);
+    if (!options->output.json) context.out() << describe_waiting(status);
   });
 }
 

@@ -247,4 +247,16 @@ std::string format_time(double seconds) {
   return {text.data(), length};
 }
 
+std::string describe_waiting(const Json& status) {
+  std::string lines;
+  const auto partitions = status.find("partitions");
+  if (partitions == status.end() || !partitions->is_object()) return lines;
+  for (const auto& [name, partition] : partitions->items()) {
+    const std::string waiting = partition.value("waiting", "");
+    if (waiting.empty()) continue;
+    lines += fmt::format("partition {} waits for {} until its present holder lets go\n", name, waiting);
+  }
+  return lines;
+}
+
 }  // namespace resourced::cli

@@ -50,4 +50,7 @@ struct ViewFilter {
 /// `2024-02-29T12:00:00` in local time.
 [[nodiscard]] std::string format_time(double seconds);
 
+/// A line for each partition that waits for targets which another one's holder has still (resource.status).
+[[nodiscard]] std::string describe_waiting(const nlohmann::json& status);
+
 }  // namespace resourced::cli

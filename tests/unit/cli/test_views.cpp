@@ -201,3 +201,15 @@ TEST_SUITE("views") {
     }
   }
 }
+
+namespace resourced::cli {
+
+TEST_CASE("a partition that waits for targets is told, others are not") {
+  const auto status = nlohmann::json::parse(
+      R"({"partitions":{"batch":{"targets":"0-2","held":true,"waiting":""},
+                        "debug":{"targets":"4-6","held":true,"waiting":"6"}}})");
+  CHECK(describe_waiting(status) == "partition debug waits for 6 until its present holder lets go\n");
+  CHECK(describe_waiting(nlohmann::json::object()).empty());
+}
+
+}  // namespace resourced::cli
