@@ -281,7 +281,7 @@ TEST_CASE("what eventlog writes can be taken into a new store") {
   cluster.operator_client.call("resource.drain",
                                {{"targets", "6"}, {"reason", "second"}, {"mode", "overwrite"}});
   const json drained = cluster.status()["drain"];
-  const std::string log = cluster.ctl.output({"eventlog", "--json", "--since", "0"});
+  const std::string log = cluster.ctl.output({"eventlog", "--export"});
 
   TempDir dir;
   const std::string config(eight_nodes);
