@@ -33,7 +33,14 @@ struct Fixture {
   template <class F, class G>
   void with_daemon(F&& f, G&& daemon) {
     std::thread thread(f);
-    daemon();
+    try {
+      daemon();
+    } catch (...) {
+      // Without a daemon the client ends.
+      bus.close();
+      thread.join();
+      throw;
+    }
     thread.join();
   }
 
