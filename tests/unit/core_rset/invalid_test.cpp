@@ -251,6 +251,31 @@ TEST_CASE("entries that overlap in every possible way are refused before they ta
         }).find("is one of too many that stand in several entries") != std::string::npos);
 }
 
+TEST_CASE("one wrong byte anywhere gives an R or an error, the same from text and from JSON") {
+  const std::string good =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3","gpu":"1","x":[{}]},"y":{"z":1}},)"
+      R"({"children":{"core":"0"},"rank":"2"}],"nodelist":["n[0-1]","m"],"nslots":3,"properties":{"p":"0,2"},)"
+      R"("starttime":1.5,"expiration":20},"scheduling":{"writer":"a:b","graph":{"nodes":[],"edges":[]}}})";
+  REQUIRE_NOTHROW(static_cast<void>(ResourceSet::parse(good)));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const char byte : std::string("0\"{}[],:-x\x80\0", 12)) {
+      std::string text = good;
+      text[at] = byte;
+      CAPTURE(text);
+      std::optional<ResourceSet> read;
+      const std::string error = error_of([&] { read = ResourceSet::parse(text); });
+      const json document = json::parse(text, nullptr, false);
+      if (document.is_discarded()) {
+        CHECK(error != "no error");
+        continue;
+      }
+      std::optional<ResourceSet> from_json;
+      CHECK(error_of([&] { from_json = ResourceSet::from_json(document); }) == error);
+      CHECK(read == from_json);
+    }
+  }
+}
+
 TEST_CASE("a key that stands twice counts once") {
   const ResourceSet set =
       ResourceSet::parse(R"({"version":1,"execution":{"R_lite":[{"rank":"5","children":{"core":"5"}}],)"
