@@ -16,10 +16,12 @@ constexpr std::size_t widest_indexed = 64;
 }  // namespace
 
 // The exclusive locking mode keeps a second daemon out for as long as the file is open, and spares the shared
-// memory of the write-ahead log. FULL: a commit that returned is on disk (one fdatasync of the log).
+// memory of the write-ahead log; one that was killed a moment ago is waited for. FULL: a commit that returned
+// is on disk (one fdatasync of the log).
 StoreWriter::Opened::Opened(const std::string& path) : Database(path) {
   try {
     execute(
+        "PRAGMA busy_timeout=2000;"
         "PRAGMA locking_mode=EXCLUSIVE;"
         "PRAGMA journal_mode=WAL;"
         "PRAGMA synchronous=FULL;"
