@@ -5,6 +5,9 @@
 #include "core/error.hpp"
 #include "core/request/jobspec_canonical.hpp"
 #include "core/request/jobspec_v1.hpp"
+#include "core/request/json_path.hpp"
+#include "core/request/utf8.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced {
 
@@ -22,6 +25,22 @@ void add_tasks(const ResourceGraph& resources, const std::vector<std::string>& c
   }
 }
 
+// What comes from a command line and its environment need not be text that JSON can hold.
+void require_utf8(const JobspecProgram& program) {
+  const auto check = [](std::string_view text, const JsonPath& path) {
+    if (find_invalid_utf8(text)) path.fail(resourced::quoted(text) + " is not UTF-8");
+  };
+  const JsonPath command("command");
+  for (std::size_t i = 0; i < program.command.size(); ++i) check(program.command[i], command[i]);
+  if (program.cwd) check(*program.cwd, JsonPath("cwd"));
+  if (!program.environment) return;
+  const JsonPath environment("environment");
+  for (const auto& [name, value] : *program.environment) {
+    check(name, environment);
+    check(value, environment / name);
+  }
+}
+
 ordered_json system_attributes(const JobspecProgram& program) {
   ordered_json system = {{"duration", program.duration}};
   if (program.cwd) system["cwd"] = *program.cwd;
@@ -32,6 +51,7 @@ ordered_json system_attributes(const JobspecProgram& program) {
 }  // namespace
 
 ordered_json make_jobspec(const ResourceGraph& resources, const JobspecProgram& program) {
+  require_utf8(program);
   const bool v1 = is_v1_graph(resources);
   ordered_json tasks = ordered_json::array();
   add_tasks(resources, program.command, tasks);

@@ -27,7 +27,8 @@ struct JobspecProgram {
 inline constexpr int canonical_jobspec_version = 999;
 
 /// A jobspec that runs the command once in each slot: of version 1 if the graph is one of RFC 25, canonical
-/// otherwise. Throws Error EINVAL `path: reason` if it would not be valid, for instance if there is no slot.
+/// otherwise. Throws Error EINVAL `path: reason` if it would not be valid, for instance if there is no slot,
+/// or an argument that is not UTF-8.
 [[nodiscard]] nlohmann::ordered_json make_jobspec(const ResourceGraph& resources,
                                                   const JobspecProgram& program);
 

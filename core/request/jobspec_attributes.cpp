@@ -1,5 +1,7 @@
 #include "core/request/jobspec_attributes.hpp"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "core/request/constraint.hpp"
@@ -14,6 +16,7 @@ using nlohmann::json;
 void check_duration(const json& duration, const JsonPath& path) {
   if (!duration.is_number()) path.fail("must be a number of seconds");
   if (duration.get<double>() < 0) path.fail("must not be negative");
+  if (!std::isfinite(duration.get<double>())) path.fail("must be finite: 0 is without limit");
 }
 
 void check_system(const json& system, const JsonPath& path) {

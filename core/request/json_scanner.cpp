@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<bool, 256> make_stops() {
   std::array<bool, 256> stops{};
   for (std::size_t byte = 0; byte < 0x20; ++byte) stops[byte] = true;
-  for (const unsigned char byte : {'"', '\'', '\\'}) stops[byte] = true;
+  for (const char c : {'"', '\'', '\\'}) stops[static_cast<unsigned char>(c)] = true;
   return stops;
 }
 constexpr std::array<bool, 256> stops = make_stops();

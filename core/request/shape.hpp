@@ -15,9 +15,10 @@
 
 namespace resourced {
 
-/// The longest shape, in bytes, that is looked at. Its graph has at most max_graph_depth levels, and values
-/// in braces are nested max_shape_value_depth deep at most.
-inline constexpr std::size_t max_shape_bytes = std::size_t{1} << 20;
+/// The longest shape, in bytes, that is looked at: as long as one argument of a command line may be. Its
+/// graph has at most max_graph_depth levels, and values in braces are nested max_shape_value_depth deep at
+/// most.
+inline constexpr std::size_t max_shape_bytes = std::size_t{1} << 17;
 inline constexpr std::size_t max_shape_value_depth = 256;
 
 /// Text that is not a shape: EINVAL, `column N: reason`.
@@ -41,10 +42,12 @@ struct ShapeOptions {
   std::string default_label = "default";
 };
 
-/// Reads a shape. The labels of several slots differ. Throws ShapeError.
+/// Reads a shape. The labels of several slots differ.
+/// Throws ShapeError, or Error EINVAL for options that are not UTF-8.
 [[nodiscard]] ResourceGraph parse_shape(std::string_view text, const ShapeOptions& options = {});
 
-/// The shortest shape that parses to these resources with the same options.
+/// The shortest shape that parses to these resources with the same options; for a long list it may be longer
+/// than max_shape_bytes.
 /// Throws Error EINVAL for what no shape can say: a slot without children, an empty list.
 [[nodiscard]] std::string print_shape(const ResourceGraph& resources, const ShapeOptions& options = {});
 

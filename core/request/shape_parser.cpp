@@ -328,6 +328,7 @@ ResourceGraph parse_shape(std::string_view text, const ShapeOptions& options) {
     throw ShapeError(max_shape_bytes + 1, fmt::format("the shape is longer than {} bytes", max_shape_bytes));
   }
   if (const auto offset = find_invalid_utf8(text)) throw ShapeError(*offset + 1, "the shape is not UTF-8");
+  if (find_invalid_utf8(options.default_label)) throw Error(EINVAL, "the label of the slot is not UTF-8");
   return ShapeParser(text, options).resources();
 }
 

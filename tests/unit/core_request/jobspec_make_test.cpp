@@ -1,4 +1,5 @@
 // Jobspecs made from shapes: of version 1 where the graph allows, canonical otherwise, and valid in any case.
+#include <limits>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -65,5 +66,14 @@ TEST_CASE("what cannot be a jobspec is refused") {
   CHECK(error_of("slot{a,k:1}/core") == "resources[0].k: is not a key of a resource vertex");
   CHECK(error_of("slot/core", none) == "tasks[0].command: must have at least one string");
   CHECK(error_of("slot/node", none) == "tasks[0].command: must have at least one string");
+  JobspecProgram endless = program;
+  endless.duration = std::numeric_limits<double>::infinity();
+  JobspecProgram bytes = program;
+  bytes.command[1] = "\xff";
+  JobspecProgram variable = program;
+  variable.environment.emplace().emplace("A", "\xff");
+  CHECK(error_of("slot/core", endless) == "attributes.system.duration: must be finite: 0 is without limit");
+  CHECK(error_of("slot/core", bytes) == "command[1]: \"\\xff\" is not UTF-8");
+  CHECK(error_of("slot/core", variable) == "environment.A: \"\\xff\" is not UTF-8");
   CHECK(error_of("slot/core", negative) == "attributes.system.duration: must not be negative");
 }
