@@ -14,8 +14,7 @@ using View = IdBlock::View;
 
 // Words take 8 KiB, spans 4 bytes each. The gap between the two limits keeps a block that gains and loses an
 // id again and again from being rewritten each time.
-constexpr std::size_t most_spans = 1024;
-constexpr std::size_t few_spans = 512;
+constexpr std::size_t few_spans = IdBlock::most_spans / 2;
 
 constexpr std::uint64_t bit(std::uint32_t offset) { return std::uint64_t{1} << (offset % 64); }
 
@@ -35,10 +34,6 @@ bool all_words(Span span, F&& f) {
     if (!f(i, bits)) return false;
   }
   return f(end, bits & end_bits);
-}
-
-void set_bits(std::uint64_t* words, Span span) {
-  all_words(span, [words](std::uint32_t i, std::uint64_t bits) { return words[i] |= bits, true; });
 }
 
 void clear_bits(std::uint64_t* words, Span span) {
@@ -102,6 +97,16 @@ std::vector<Span> combine(SetOp op, std::span<const Span> a, std::span<const Spa
 IdBlock::IdBlock(std::vector<Span> spans) : spans_(std::move(spans)) {
   recount();
   choose_form();
+}
+
+IdBlock::IdBlock(std::vector<std::uint64_t> words) : words_(std::move(words)) {
+  assert(words_.size() == word_count);
+  recount();
+  choose_form();
+}
+
+void IdBlock::set_bits(std::uint64_t* words, Span span) {
+  all_words(span, [words](std::uint32_t i, std::uint64_t bits) { return words[i] |= bits, true; });
 }
 
 IdBlock::View IdBlock::view() const noexcept { return {spans_, words_.empty() ? nullptr : words_.data()}; }
@@ -241,13 +246,7 @@ void IdBlock::apply_to_words(SetOp op, View other) {
 
 void IdBlock::to_words() {
   words_.assign(word_count, 0);
-  for (const Span span : spans_) {
-    if (span.first == span.last) {
-      words_[span.first / 64U] |= bit(span.first);
-    } else {
-      set_bits(words_.data(), span);
-    }
-  }
+  for (const Span span : spans_) set_bits(words_.data(), span);
   spans_ = {};
 }
 
@@ -309,7 +308,7 @@ bool IdBlock::includes(View a, View b) noexcept {
   std::array<std::uint64_t, word_count> spread;
   if (a.words == nullptr) {
     spread.fill(0);
-    for (const Span span : a.spans) set_bits(spread.data(), span);
+    for (const Span span : a.spans) IdBlock::set_bits(spread.data(), span);
     a.words = spread.data();
   }
   for (std::size_t i = 0; i < word_count; ++i) {

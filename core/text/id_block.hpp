@@ -25,6 +25,8 @@ class IdBlock {
  public:
   static constexpr std::uint32_t size = 65536;
   static constexpr std::size_t word_count = size / 64;
+  /// The most runs that a block keeps as spans.
+  static constexpr std::size_t most_spans = 1024;
 
   /// Consecutive offsets, both ends included.
   struct Span {
@@ -41,6 +43,11 @@ class IdBlock {
 
   /// Spans ascend and do not touch.
   explicit IdBlock(std::vector<Span> spans);
+  /// A bit for each offset, word_count words.
+  explicit IdBlock(std::vector<std::uint64_t> words);
+
+  /// Sets the bits of a span in word_count words.
+  static void set_bits(std::uint64_t* words, Span span);
 
   [[nodiscard]] View view() const noexcept;
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }

@@ -33,8 +33,17 @@ void IdSetBuilder::append_solid(Id first, Id last) {
   }
 }
 
+/// Goes on with a bit for each id.
+void IdSetBuilder::spread() {
+  words_.assign(IdBlock::word_count, 0);
+  for (const IdBlock::Span span : spans_) IdBlock::set_bits(words_.data(), span);
+  spans_.clear();
+}
+
 void IdSetBuilder::finish_block() {
-  if (spans_.size() == 1) {
+  if (!words_.empty()) {
+    parts_.emplace_back(base_, std::make_unique<IdBlock>(std::exchange(words_, {})));
+  } else if (spans_.size() == 1) {
     append_solid(base_ + spans_.front().first, base_ + spans_.front().last);
   } else if (spans_.size() > 1) {
     parts_.emplace_back(base_, std::make_unique<IdBlock>(spans_));

@@ -33,21 +33,30 @@ class IdSetBuilder {
     const Id base = first / IdBlock::size * IdBlock::size;
     if (base != base_) finish_block();
     base_ = base;
-    const auto from = static_cast<std::uint16_t>(first - base);
-    const auto to = static_cast<std::uint16_t>(last - base);
-    if (!spans_.empty() && spans_.back().last + 1U == from) {
-      spans_.back().last = to;
+    const IdBlock::Span span{static_cast<std::uint16_t>(first - base),
+                             static_cast<std::uint16_t>(last - base)};
+    if (!words_.empty()) {
+      if (span.first == span.last) {
+        words_[span.first / 64U] |= std::uint64_t{1} << (span.first % 64U);
+      } else {
+        IdBlock::set_bits(words_.data(), span);
+      }
+    } else if (!spans_.empty() && spans_.back().last + 1U == span.first) {
+      spans_.back().last = span.last;
     } else {
-      spans_.push_back({from, to});
+      spans_.push_back(span);
+      if (spans_.size() > IdBlock::most_spans) spread();
     }
   }
+  void spread();
   void append_in_blocks(Id first, Id last);
   void append_solid(Id first, Id last);
   void finish_block();
 
   IdSet::Parts parts_;
-  // The runs in the block that is being added to, and its base.
+  // What is in the block that is being added to, as IdBlock would keep it, and its base.
   std::vector<IdBlock::Span> spans_;
+  std::vector<std::uint64_t> words_;
   Id base_ = 0;
 };
 
