@@ -11,7 +11,13 @@
 
 // Deep enough for any configuration; with max_key_dots it bounds the recursion over a tree.
 #define TOML_MAX_NESTED_VALUES 16
+// toml++ asserts what it goes on to report as an error of the text, so its assertions must not end the
+// program; and where NDEBUG is defined, some compilers are told to assume them.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_assert(true)
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace resourced::config {
 

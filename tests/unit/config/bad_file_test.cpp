@@ -40,6 +40,9 @@ TEST_CASE("a bad value is named by file, line and key") {
     std::string beginning;  // of the message
   } cases[] = {
       // unknown keys, at every level
+      // text that is not TOML
+      {"a table header without a key", "[=]\n", "c.toml:1:2: "},
+
       {"unknown table", "\n[acess]\n",
        "c.toml:2: acess: unknown key, not one of resource, bus, store, log, acquire"},
       {"unknown scalar at the top", "x = 1\n", "c.toml:1: x: unknown key"},
