@@ -94,10 +94,10 @@ class Explanation {
   }
 
  private:
-  /// Names no more of the demand than it takes to be short.
+  /// Names no more of the demand than it takes to be short, gpus first: they are what is rare.
   std::string of_nodes(const NodeDemand& node) const {
     NodeDemand named{node.count, 0, 0, false};
-    for (const auto& [cores, gpus] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+    for (const auto& [cores, gpus] : {std::pair(false, true), {true, false}, {true, true}}) {
       named.cores = cores ? node.cores : 0;
       named.gpus = gpus ? node.gpus : 0;
       if (nodes_for(kinds_, named) < named.count) break;

@@ -96,6 +96,8 @@ TEST_CASE("unequal nodes") {
       {
           {"node=8/slot=2/gpu", ""},
           {"node=9/slot=2/gpu", "needs 9 nodes with 2 gpus, the inventory has 8"},
+          {"node=13/slot=2/gpu", "needs 13 nodes with 2 gpus, the inventory has 8"},
+          {"node=13/slot/core", "needs 13 nodes, the inventory has 12"},
           {"node=5/slot/core=8", "needs 5 nodes with 8 cores, the inventory has 4"},
           {"node=12/slot/core=4", ""},
           {"node/slot/[core=8;gpu]", "needs 1 node with 8 cores and 1 gpu, the inventory has 0"},
@@ -272,9 +274,15 @@ struct Node {
   bool used;
 };
 
+/// A range or an idset asks for its smallest number, which stands first in its text.
+unsigned smallest(const Json& count) {
+  if (count.is_string()) return static_cast<unsigned>(std::stoul(count.get<std::string>()));
+  return count.is_object() ? count.at("min").get<unsigned>() : count.get<unsigned>();
+}
+
 void write_out_inside(const Json& list, Single& into) {
   for (const Json& vertex : list) {
-    for (unsigned i = 0; i < vertex.at("count"); ++i) {
+    for (unsigned i = 0; i < smallest(vertex.at("count")); ++i) {
       if (vertex.at("type") == "core") ++into.cores;
       if (vertex.at("type") == "gpu") ++into.gpus;
       if (vertex.contains("with")) write_out_inside(vertex.at("with"), into);
@@ -284,7 +292,7 @@ void write_out_inside(const Json& list, Single& into) {
 
 void write_out(const Json& list, bool in_slot, std::vector<Single>& singles) {
   for (const Json& vertex : list) {
-    for (unsigned i = 0; i < vertex.at("count"); ++i) {
+    for (unsigned i = 0; i < smallest(vertex.at("count")); ++i) {
       const std::string type = vertex.at("type");
       Single single{type == "node", false, type == "core" ? 1U : 0U, type == "gpu" ? 1U : 0U};
       if (type == "node") {
@@ -332,22 +340,39 @@ class Random {
   std::mt19937 engine_;
 };
 
+/// At least one and at most so many, as an integer, a range or an idset.
+Json count(Random& random, unsigned most) {
+  const unsigned least = random.between(1, most);
+  switch (random.between(0, 11)) {
+    case 0:
+      return {{"min", least}};
+    case 1:
+      return {{"min", least}, {"max", least * 4}, {"operator", "*"}, {"operand", 2}};
+    case 2:
+      return fmt::format("{}-{}:3", least, least + 5);
+    case 3:
+      return fmt::format("{},{},{}-{}", least, least + 1, least + 7, least + 9);
+    default:
+      return least;
+  }
+}
+
 Json cores_and_gpus(Random& random) {
   Json list = Json::array();
-  list.push_back({{"type", "core"}, {"count", random.between(1, 4)}});
-  if (random.chance(35)) list.push_back({{"type", "gpu"}, {"count", random.between(1, 2)}});
+  list.push_back({{"type", "core"}, {"count", count(random, 4)}});
+  if (random.chance(35)) list.push_back({{"type", "gpu"}, {"count", count(random, 2)}});
   return list;
 }
 
 Json slot(Random& random, unsigned& label, Json with, unsigned most) {
   return {{"type", "slot"},
-          {"count", random.between(1, most)},
+          {"count", count(random, most)},
           {"label", fmt::format("s{}", label++)},
           {"with", std::move(with)}};
 }
 
 Json node(Random& random, unsigned& label) {
-  Json vertex{{"type", "node"}, {"count", random.between(1, 3)}};
+  Json vertex{{"type", "node"}, {"count", count(random, 3)}};
   if (random.chance(70)) vertex["with"] = Json::array({slot(random, label, cores_and_gpus(random), 2)});
   if (random.chance(30)) vertex["exclusive"] = random.chance(50);
   return vertex;
@@ -365,7 +390,7 @@ Json random_request(Random& random) {
         list.push_back(slot(random, label, Json::array({node(random, label)}), 2));
         break;
       case 2:
-        list.push_back({{"type", random.chance(70) ? "core" : "gpu"}, {"count", random.between(1, 6)}});
+        list.push_back({{"type", random.chance(70) ? "core" : "gpu"}, {"count", count(random, 6)}});
         break;
       default:
         list.push_back(slot(random, label, cores_and_gpus(random), 4));
@@ -373,6 +398,25 @@ Json random_request(Random& random) {
     }
   }
   return list;
+}
+
+/// A constraint, and whether a node of this rank, with the property or without it, satisfies it.
+struct RandomConstraint {
+  const char* text;
+  bool (*matches)(unsigned rank, bool fast);
+};
+
+const std::vector<RandomConstraint>& constraints() {
+  static const std::vector<RandomConstraint> some{
+      {"{}", [](unsigned, bool) { return true; }},
+      {R"({"properties": ["fast"]})", [](unsigned, bool fast) { return fast; }},
+      {R"({"properties": ["^fast"]})", [](unsigned, bool fast) { return !fast; }},
+      {R"({"hostlist": ["n[1-3]"]})", [](unsigned rank, bool) { return rank < 3; }},
+      {R"({"or": [{"ranks": ["0-1"]}, {"properties": ["fast"]}]})",
+       [](unsigned rank, bool fast) { return rank < 2 || fast; }},
+      {R"({"not": [{"ranks": ["0"]}]})", [](unsigned rank, bool) { return rank != 0; }},
+  };
+  return some;
 }
 
 TEST_CASE("agrees with a naive search on small inventories") {
@@ -385,23 +429,29 @@ TEST_CASE("agrees with a naive search on small inventories") {
     const unsigned size = random.between(1, 5);
     std::vector<ResourceGroup> groups;
     std::vector<Node> nodes;
+    IdSet fast_ranks;
+    const RandomConstraint& constraint = constraints()[random.chance(60) ? 0 : random.between(1, 5)];
     for (unsigned rank = 0; rank < size; ++rank) {
       const unsigned cores = random.between(1, 2) * 4 - random.between(0, 1);
       const unsigned gpus = random.chance(40) ? 2 : 0;
-      nodes.push_back({cores, gpus, false, false, false});
+      const bool fast = random.chance(60);
+      if (fast) fast_ranks.insert(rank);
+      if (constraint.matches(rank, fast)) nodes.push_back({cores, gpus, false, false, false});
       groups.push_back(
           {IdSet{rank}, IdSet::range(0, cores - 1), gpus > 0 ? IdSet::range(0, gpus - 1) : IdSet{}});
     }
-    const ResourceSet inventory(groups, Hostlist::parse(fmt::format("n[1-{}]", size)));
+    ResourceSet inventory(groups, Hostlist::parse(fmt::format("n[1-{}]", size)));
+    inventory.add_property("fast", fast_ranks);
     const Json request = random_request(random);
     std::vector<Single> singles;
     write_out(request, false, singles);
     const bool expected = place(singles, 0, nodes);
     feasible += expected ? 1 : 0;
 
-    INFO(request.dump(), " on ", inventory.encode());
+    INFO(request.dump(), " where ", constraint.text, " on ", inventory.encode());
     const Feasibility answer =
-        check_feasibility(resources_from_json(request, ExtraKeys::refused), {}, inventory);
+        check_feasibility(resources_from_json(request, ExtraKeys::refused),
+                          Constraint::from_json(Json::parse(constraint.text)), inventory);
     REQUIRE(answer.verdict == (expected ? Verdict::feasible : Verdict::infeasible));
     REQUIRE(answer.reason.empty() == expected);
   }
