@@ -45,6 +45,23 @@ TEST_CASE("excluded targets are in no part of the inventory") {
   CHECK(execution["properties"] == json::parse(R"({"fast": "1-7"})"));
 }
 
+TEST_CASE("what RFC 20 leaves to the scheduler rides along to it unchanged") {
+  const json scheduling = json::parse(
+      R"({"writer":"other:x","graph":[1,{"n":12345678901234567890,"f":0.1}],"none":null,"hosts":["a0"]})");
+  const json inventory = {
+      {"version", 1},
+      {"execution",
+       {{"R_lite", {{{"rank", "0-2"}, {"children", {{"core", "0-3"}}}}}}, {"nodelist", {"a[0-2]"}}}},
+      {"scheduling", scheduling}};
+  const TempDir dir;
+  dir.write("R.json", inventory.dump());
+  Daemon daemon(dir, {.config = "[resource]\npath = \"R.json\"\nexclude = \"0\"\n"});
+  RawClient scheduler(daemon.uri());
+  const json response = scheduler.receive(scheduler.acquire()).json();
+  CHECK(response["up"] == "1-2");
+  CHECK(response["resources"]["scheduling"] == scheduling);
+}
+
 TEST_CASE("later responses are transitions and nothing else") {
   Cluster cluster;
   RawClient scheduler(cluster.daemon.uri());

@@ -125,6 +125,17 @@ TEST_CASE("keys come in the order in which RFC 20 lists them") {
                         R"("starttime":1.0,"expiration":2.5},"scheduling":{"s":1},"attributes":{}})");
 }
 
+TEST_CASE("times keep their microseconds") {
+  const json given = json::parse(document(
+      R"({"R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["a"],
+          "starttime":1676560542.123456,"expiration":1676562342.654321})"));
+  const ResourceSet set = ResourceSet::from_json(given);
+  CHECK(set.starttime() == 1676560542.123456);
+  CHECK(set.to_json() == given);
+  CHECK(json::parse(set.encode()) == given);
+  CHECK(ResourceSet::parse(set.encode()) == set);
+}
+
 TEST_CASE("names that JSON has to escape come back as they were") {
   const json given = json::parse(document(
       R"({"R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["a\"b\\"],
