@@ -42,6 +42,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       // unknown keys, at every level
       // text that is not TOML
       {"a table header without a key", "[=]\n", "c.toml:1:2: "},
+      {"a letter after a key", "'a'\u048a = 1\n", "c.toml:1:4: "},
 
       {"unknown table", "\n[acess]\n",
        "c.toml:2: acess: unknown key, not one of resource, bus, store, log, acquire"},
