@@ -1,0 +1,123 @@
+// fifo_scheduler: acquires resources from resourced (RFC 28) and allocates them to requests that come line by
+// line. This file is the loop around it; what it decides is in scheduler.hpp, what it knows in pool.hpp.
+// docs/schedulers.md goes through it.
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include "client/acquisition.hpp"
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "examples/fifo_scheduler/line_input.hpp"
+#include "examples/fifo_scheduler/scheduler.hpp"
+
+namespace {
+
+using namespace resourced;
+
+struct Options {
+  std::string uri;
+  std::string file;
+  std::string partition;
+  bool exit_at_eof = false;
+};
+
+[[noreturn]] void fail(const char* what) {
+  const int errnum = errno;
+  throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
+}
+
+/// One line of JSON, at once: whoever reads it waits for it. Bytes of the input that are not UTF-8 may be
+/// part of a text.
+void print(const nlohmann::ordered_json& object) {
+  const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
+    fail("standard output");
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// A descriptor that becomes readable when the user wants an end.
+int watch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const int fd = signalfd(-1, &signals, SFD_CLOEXEC);
+  if (fd < 0) fail("signalfd");
+  return fd;
+}
+
+void run(const Options& options) {
+  const int signals = watch_signals();
+  fifo::LineInput input(options.file);
+  fifo::Scheduler scheduler(print, now);
+  client::Connection connection(options.uri);
+  client::AcquisitionOptions acquire;
+  acquire.partition = options.partition;
+  acquire.follow_restart = true;
+  client::Acquisition acquisition(connection, scheduler, acquire);
+
+  while (!scheduler.error()) {
+    // Nothing is read before there is something to allocate.
+    const bool waiting = acquisition.state() == client::Acquisition::State::waiting;
+    std::array<pollfd, 3> ready = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals, POLLIN, 0},
+                                   pollfd{waiting ? -1 : input.fd(), POLLIN, 0}};
+    if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) fail("poll");
+    if (ready[1].revents != 0) break;
+
+    connection.process();
+    scheduler.schedule();
+    if (ready[2].revents != 0)
+      for (const std::string& line : input.read()) scheduler.command(line);
+    if (input.ended() && options.exit_at_eof) break;
+  }
+  acquisition.close();
+  connection.close();
+  if (scheduler.error()) throw Error(*scheduler.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Allocates resources first come, first served.\n\n"
+      "Requests are lines: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it if\n"
+      "the targets matter; a jobspec as JSON; or `free ID`. What happens is printed as JSON Lines.",
+      "fifo_scheduler");
+  app.add_option("--uri", options.uri, "The daemon's bus; default: $RESOURCED_URI, or the default daemon")
+      ->type_name("URI");
+  app.add_option("--file", options.file, "Read requests from here instead of standard input")
+      ->type_name("FILE");
+  app.add_option("--partition", options.partition, "The partition to acquire")->type_name("NAME");
+  app.add_flag("--exit-at-eof", options.exit_at_eof,
+               "End when the input ends; what waits then is given up. Otherwise it goes on until SIGTERM");
+  app.set_version_flag("--version", "fifo_scheduler " RESOURCED_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    run(options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fifo_scheduler: %s\n", error.what());
+    return 1;
+  }
+}

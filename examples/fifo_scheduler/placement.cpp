@@ -1,0 +1,80 @@
+#include "examples/fifo_scheduler/placement.hpp"
+
+#include <map>
+#include <utility>
+
+#include "core/request/node_filling.hpp"
+
+namespace resourced::fifo {
+
+namespace {
+
+/// Nodes, with equal ones counted together, as the cost of packing follows the kinds.
+class Pile {
+ public:
+  void add(const NodeKind& node) { ++count_[{node.cores, node.gpus}]; }
+  void remove(const NodeKind& node) {
+    const auto kind = count_.find({node.cores, node.gpus});
+    if (--kind->second == 0) count_.erase(kind);
+  }
+  [[nodiscard]] bool holds(const Demand& wanted) const {
+    std::vector<NodeKind> kinds;
+    for (const auto& [each, count] : count_) kinds.push_back({count, each.first, each.second});
+    return pack(kinds, wanted).answer == Packing::Answer::fits;
+  }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> count_;
+};
+
+bool is_empty(const Demand& wanted) { return wanted.nodes.empty() && wanted.pieces.empty(); }
+
+Demand without(Demand wanted, const Filling& served) {
+  std::size_t part = 0;
+  for (NodeDemand& node : wanted.nodes) node.count -= served[part++];
+  for (PieceDemand& piece : wanted.pieces) piece.count -= served[part++];
+  const auto is_served = [](const auto& demand) { return demand.count == 0; };
+  std::erase_if(wanted.nodes, is_served);
+  std::erase_if(wanted.pieces, is_served);
+  return wanted;
+}
+
+Share share_of(std::size_t node, const Demand& wanted, const Filling& served) {
+  Share share{node};
+  std::size_t part = 0;
+  const auto add = [&](const auto& demand) {
+    share.cores += served[part] * demand.cores;
+    share.gpus += served[part] * demand.gpus;
+    return served[part++] > 0;
+  };
+  for (const NodeDemand& demand : wanted.nodes) share.whole |= add(demand) && demand.whole;
+  for (const PieceDemand& demand : wanted.pieces) add(demand);
+  return share;
+}
+
+}  // namespace
+
+// If all of it fits, then it fits with this node filled in one of the ways to which nothing can be added:
+// whatever could be added can move here from another node.
+std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Demand wanted) {
+  Pile rest;
+  for (const NodeKind& node : nodes) rest.add(node);
+  if (!rest.holds(wanted)) return std::nullopt;
+
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < nodes.size() && !is_empty(wanted); ++i) {
+    rest.remove(nodes[i]);
+    const auto fillings = list_fillings({nodes[i]}, wanted);
+    if (!fillings) return std::nullopt;
+    for (const Filling& filling : fillings->front()) {
+      const Demand left = without(wanted, filling);
+      if (!is_empty(left) && !rest.holds(left)) continue;
+      shares.push_back(share_of(i, wanted, filling));
+      wanted = left;
+      break;
+    }
+  }
+  return is_empty(wanted) ? std::optional(std::move(shares)) : std::nullopt;
+}
+
+}  // namespace resourced::fifo

@@ -1,0 +1,160 @@
+#include "examples/fifo_scheduler/pool.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "core/request/feasibility.hpp"
+#include "core/rset/operations.hpp"
+#include "examples/fifo_scheduler/placement.hpp"
+
+namespace resourced::fifo {
+
+namespace {
+
+IdSet first_ids(const IdSet& ids, std::uint64_t count) {
+  IdSet first;
+  ids.for_each_range([&](IdSet::Range range) {
+    if (count == 0) return;
+    const std::uint64_t taken = std::min<std::uint64_t>(count, range.last - range.first + std::uint64_t{1});
+    first.insert(range.first, static_cast<IdSet::Id>(range.first + taken - 1));
+    count -= taken;
+  });
+  return first;
+}
+
+}  // namespace
+
+void Pool::acquire(const ResourceSet& inventory, const IdSet& up) {
+  std::vector<Rank> ranks;
+  inventory.ranks().for_each([&](Rank rank) { ranks.push_back(rank); });
+  const auto for_each_host = [&](const auto& f) {
+    std::size_t i = 0;
+    inventory.nodelist().for_each([&](std::string_view host) { f(ranks[i++], std::string(host)); });
+  };
+
+  // Several ranks may share a host: those that were here before stay who they are.
+  std::map<Rank, Target> targets;
+  std::set<Target> used;
+  for_each_host([&](Rank rank, const std::string& host) {
+    const auto before = targets_.find(rank);
+    if (before == targets_.end() || before->second.first != host) return;
+    targets.insert(*before);
+    used.insert(before->second);
+  });
+  std::map<std::string, unsigned> next;
+  for_each_host([&](Rank rank, const std::string& host) {
+    if (targets.contains(rank)) return;
+    Target target{host, next[host]++};
+    while (used.contains(target)) target.second = next[host]++;
+    targets.emplace(rank, std::move(target));
+  });
+
+  targets_ = std::move(targets);
+  inventory_ = inventory;
+  up_ = up;
+}
+
+void Pool::shrink(const IdSet& ranks) {
+  set_down(ranks);
+  inventory_.remove_ranks(ranks);
+  std::erase_if(targets_, [&](const auto& target) { return ranks.contains(target.first); });
+}
+
+std::vector<Pool::Node> Pool::all_nodes(const IdSet& ranks) const {
+  std::vector<Node> nodes;
+  for (const ResourceGroup& group : inventory_.groups())
+    (group.ranks & ranks).for_each([&](Rank rank) { nodes.push_back({rank, {group.cores, group.gpus}}); });
+  std::ranges::sort(nodes, {}, &Node::rank);
+  return nodes;
+}
+
+std::vector<Pool::Node> Pool::free_nodes(const Request& request) const {
+  const bool whole = std::ranges::any_of(request.demand.nodes, &NodeDemand::whole);
+  std::vector<Node> nodes;
+  for (Node& node : all_nodes(request.constraint.match(inventory_) & up_)) {
+    if (const auto taken = taken_.find(targets_.at(node.rank)); taken != taken_.end()) {
+      if (whole) continue;
+      node.has.cores -= taken->second.cores;
+      node.has.gpus -= taken->second.gpus;
+    }
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+namespace {
+
+template <class Nodes>
+std::vector<NodeKind> sizes_of(const Nodes& nodes) {
+  std::vector<NodeKind> sizes;
+  for (const auto& node : nodes) sizes.push_back({1, node.has.cores.count(), node.has.gpus.count()});
+  return sizes;
+}
+
+}  // namespace
+
+std::string Pool::denial(const Request& request) const {
+  const Feasibility answer = check_feasibility(request.resources, request.constraint, inventory_);
+  if (!answer.feasible()) return answer.reason;
+  // What cannot be placed when all is free would block the queue for ever.
+  if (place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand)) return {};
+  return "there are too many ways to place it";
+}
+
+bool Pool::expired(double now) const {
+  return inventory_.expiration() != 0 && inventory_.expiration() <= now;
+}
+
+std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, double now) {
+  if (expired(now)) return std::nullopt;
+  const std::vector<Node> nodes = free_nodes(request);
+  const std::optional<std::vector<Share>> shares = place(sizes_of(nodes), request.demand);
+  if (!shares) return std::nullopt;
+
+  std::vector<ResourceGroup> groups;
+  IdSet ranks;
+  for (const Share& share : *shares) {
+    const auto& [rank, has] = nodes[share.node];
+    groups.push_back({{rank},
+                      share.whole ? has.cores : first_ids(has.cores, share.cores),
+                      share.whole ? has.gpus : first_ids(has.gpus, share.gpus)});
+    ranks.insert(rank);
+  }
+  // The intersection has what else the inventory says of these targets, as properties and expiration.
+  const ResourceSet chosen(std::move(groups), inventory_.hosts(ranks));
+  ResourceSet allocation = intersect(inventory_, chosen).without_local_properties();
+  allocation.set_nslots(request.slots);
+  allocation.set_starttime(now);
+  const double end = now + request.duration;
+  if (request.duration > 0 && (inventory_.expiration() == 0 || end < inventory_.expiration()))
+    allocation.set_expiration(end);
+  hold(id, allocation);
+  return allocation;
+}
+
+void Pool::hold(JobId id, const ResourceSet& allocation) {
+  for (const ResourceGroup& group : allocation.groups()) {
+    group.ranks.for_each([&](Rank rank) {
+      const Target& target = targets_.at(rank);
+      held_[id].push_back({target, {group.cores, group.gpus}});
+      taken_[target].cores |= group.cores;
+      taken_[target].gpus |= group.gpus;
+    });
+  }
+}
+
+bool Pool::release(JobId id) {
+  const auto job = held_.find(id);
+  if (job == held_.end()) return false;
+  for (const auto& [target, part] : job->second) {
+    const auto taken = taken_.find(target);
+    taken->second.cores -= part.cores;
+    taken->second.gpus -= part.gpus;
+    if (taken->second.cores.empty() && taken->second.gpus.empty()) taken_.erase(taken);
+  }
+  held_.erase(job);
+  return true;
+}
+
+}  // namespace resourced::fifo

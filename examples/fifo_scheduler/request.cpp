@@ -1,0 +1,75 @@
+#include "examples/fifo_scheduler/request.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/request/amount.hpp"
+#include "core/request/document.hpp"
+#include "core/request/json_path.hpp"
+#include "core/request/query.hpp"
+#include "core/request/shape.hpp"
+
+namespace resourced::fifo {
+
+namespace {
+
+constexpr std::string_view where = " where ";
+
+Request read_shape(std::string_view line) {
+  Request request;
+  const std::size_t end = line.find(where);
+  request.resources = parse_shape(line.substr(0, end));
+  if (end != std::string_view::npos) request.constraint = parse_query(line.substr(end + where.size()));
+  return request;
+}
+
+Request read_jobspec(std::string_view line) {
+  using Pointer = nlohmann::json::json_pointer;
+  const Pointer constraints("/attributes/system/constraints");
+  const Pointer duration("/attributes/system/duration");
+  const nlohmann::json jobspec = read_document(line);
+
+  if (!jobspec.contains("resources")) throw Error(EINVAL, "resources: is missing");
+  Request request;
+  request.resources = resources_from_json(jobspec["resources"], ExtraKeys::allowed);
+  if (jobspec.contains(constraints))
+    request.constraint =
+        Constraint::from_json(jobspec[constraints], JsonPath("attributes.system.constraints"));
+  if (jobspec.contains(duration)) {
+    const nlohmann::json& value = jobspec[duration];
+    if (!value.is_number() || value < 0)
+      throw Error(EINVAL, "attributes.system.duration: must be a number of seconds, 0 or more");
+    request.duration = value.get<double>();
+  }
+  return request;
+}
+
+/// Who asks for a node and for nothing in it wants the node.
+void take_bare_nodes_whole(ResourceGraph& resources) {
+  for (Vertex& vertex : resources) {
+    if (vertex.type == "node" && vertex.with.empty()) vertex.exclusive = true;
+    take_bare_nodes_whole(vertex.with);
+  }
+}
+
+std::uint64_t count_slots(const ResourceGraph& resources) {
+  std::uint64_t slots = 0;
+  for (const Vertex& vertex : resources)
+    slots = plus(slots, times(vertex.count.min(), vertex.is_slot() ? 1 : count_slots(vertex.with)));
+  return slots;
+}
+
+}  // namespace
+
+Request read_request(std::string_view line) {
+  Request request = line.starts_with('{') ? read_jobspec(line) : read_shape(line);
+  take_bare_nodes_whole(request.resources);
+  request.demand = demand_of(request.resources).demand;
+  request.slots = std::max<std::uint64_t>(1, count_slots(request.resources));
+  return request;
+}
+
+}  // namespace resourced::fifo

@@ -1,0 +1,30 @@
+// One request of a user: a shape (RFC 46), with a query (RFC 35) where it matters which targets serve it, or
+// a jobspec (RFC 14, RFC 25).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/request/constraint.hpp"
+#include "core/request/request_demand.hpp"
+#include "core/request/resource_graph.hpp"
+
+namespace resourced::fifo {
+
+struct Request {
+  ResourceGraph resources;
+  Constraint constraint;
+  /// The resources once more, as what has to be packed. A count that is a range stands for its smallest
+  /// value.
+  Demand demand;
+  /// What becomes nslots of the allocation; a request without slots counts as one.
+  std::uint64_t slots = 1;
+  /// In seconds; 0 is as long as the resources last.
+  double duration = 0;
+};
+
+/// Reads `SHAPE`, `SHAPE where QUERY`, or a jobspec as JSON, of which only `resources` and in
+/// `attributes.system` `constraints` and `duration` are looked at. Throws Error that says what is wrong.
+[[nodiscard]] Request read_request(std::string_view line);
+
+}  // namespace resourced::fifo

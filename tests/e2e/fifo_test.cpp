@@ -1,0 +1,273 @@
+// The example scheduler on the real daemon, as its users drive it: lines in, JSON Lines out. The test keeps a
+// book of its own on who holds which core of which host, and no allocation may contradict it.
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixture.hpp"
+#include "harness/process.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+const std::string program = RESOURCED_BIN "/fifo_scheduler";
+
+/// fifo_scheduler with a pipe to its standard input.
+class Fifo {
+ public:
+  Fifo(const Cluster& cluster, const std::string& name, const std::string& more = "") {
+    const std::string path = cluster.dir / name;
+    if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("mkfifo " + path);
+    // For reading, too, so that neither side waits for the other to open it.
+    input_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (input_ < 0) throw std::runtime_error("open " + path);
+    const std::string command = "exec \"$0\" --uri \"$1\" " + more + " < \"$2\"";
+    process_ = std::make_unique<Process>(
+        std::vector<std::string>{"/bin/sh", "-c", command, program, cluster.daemon.uri(), path});
+  }
+  ~Fifo() { close_input(); }
+  Fifo(const Fifo&) = delete;
+  Fifo& operator=(const Fifo&) = delete;
+
+  void send(const std::string& line) const {
+    const std::string text = line + '\n';
+    if (::write(input_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      throw std::runtime_error("a pipe took less than a line");
+    }
+  }
+  void close_input() {
+    if (input_ >= 0) ::close(std::exchange(input_, -1));
+  }
+  json next() { return json::parse(process_->expect_line()); }
+  /// What it says to this line first.
+  json ask(const std::string& line) {
+    send(line);
+    return next();
+  }
+  Process& process() { return *process_; }
+
+ private:
+  int input_ = -1;
+  std::unique_ptr<Process> process_;
+};
+
+/// Whoever is killed loses its connection, which the daemon must notice before it lets the next one acquire.
+std::unique_ptr<Fifo> start_next(const Cluster& cluster, const std::string& name, json& first) {
+  const Deadline deadline;
+  for (int attempt = 0; !deadline.passed(); ++attempt) {
+    auto fifo = std::make_unique<Fifo>(cluster, name + std::to_string(attempt));
+    if (const auto line = fifo->process().read_line()) {
+      first = json::parse(*line);
+      return fifo;
+    }
+  }
+  throw Timeout("the resources were not freed");
+}
+
+class Book {
+ public:
+  /// Enters the allocation of a message, and gives its hosts.
+  std::set<std::string> enter(const json& message) {
+    CAPTURE(message.dump());
+    REQUIRE(message.contains("R"));
+    const unsigned id = message["id"];
+    const json& execution = message["R"]["execution"];
+    std::set<std::string> hosts;
+    std::set<unsigned> ranks;
+    for (const json& entry : execution["R_lite"]) ranks.merge(ids(entry["rank"].get<std::string>()));
+    for (const json& entry : execution["R_lite"]) {
+      for (const unsigned rank : ids(entry["rank"].get<std::string>())) {
+        const std::string host = rank_names.at(rank);
+        hosts.insert(host);
+        for (const unsigned core : ids(entry["children"]["core"].get<std::string>())) {
+          CHECK(core < 4);
+          CHECK(holders_.emplace(std::pair(host, core), id).second);
+        }
+      }
+    }
+    CHECK(execution["nslots"] >= 1);
+    return hosts;
+  }
+  void release(const json& message) {
+    REQUIRE(message.contains("free"));
+    std::erase_if(holders_, [&](const auto& held) { return held.second == message["free"]; });
+  }
+  [[nodiscard]] std::size_t held() const { return holders_.size(); }
+
+  /// The host of each rank, as the daemon numbers them now.
+  std::map<unsigned, std::string> rank_names;
+
+ private:
+  std::map<std::pair<std::string, unsigned>, unsigned> holders_;
+};
+
+using Hosts = std::set<std::string>;
+
+std::map<unsigned, std::string> in_order() {
+  std::map<unsigned, std::string> names;
+  for (unsigned rank = 0; rank < 8; ++rank) names[rank] = "test" + std::to_string(rank);
+  return names;
+}
+
+TEST_SUITE_BEGIN("fifo");
+
+TEST_CASE("a day in the life of a scheduler") {
+  Cluster cluster(std::string(eight_nodes) + "properties = [\"+inner\", \"batch\"]\n");
+  Book book;
+  book.rank_names = in_order();
+  auto fifo = std::make_unique<Fifo>(cluster, "morning");
+  CHECK(fifo->next() == json::parse(R"({"acquired": {"nodes": 8, "cores": 32, "gpus": 0}, "up": "0-7"})"));
+
+  // Morning: jobs arrive until the cluster is nearly full.
+  const json first = fifo->ask("slot=2/node");
+  CHECK(book.enter(first) == Hosts{"test0", "test1"});
+  CHECK(first["R"]["execution"]["nslots"] == 2);
+  CHECK(first["R"]["execution"]["properties"] == json::parse(R"({"batch": "0-1"})"));
+  CHECK(book.enter(fifo->ask("slot=3/core=3 where hosts:test[2-6]")) == Hosts{"test2", "test3", "test4"});
+  CHECK(book.enter(fifo->ask("core=3 where +inner")) == Hosts{"test2", "test3", "test4"});
+  CHECK(book.held() == 20);
+  CHECK(fifo->ask("slot=9/node")["denied"] == "needs 9 nodes, the inventory has 8");
+
+  // The operator drains a node under load and two free ones. What runs on it goes on.
+  cluster.drain("1,5-6");
+  CHECK(fifo->next() == json{{"down", "1,5-6"}});
+  CHECK(fifo->ask("slot=2/node")["wait"] == "too little is up and free");
+  CHECK(fifo->ask("core=1")["wait"] == "5 is first");
+  book.release(fifo->ask("free 3"));
+  book.release(fifo->ask("free 1"));
+  // Node 1 is free now and down still: with 0 and 7 there are two.
+  CHECK(book.enter(fifo->next()) == Hosts{"test0", "test7"});
+  CHECK(book.enter(fifo->next()) == Hosts{"test2"});
+  CHECK(fifo->ask("slot=1/node")["wait"] == "too little is up and free");
+  cluster.undrain("1");
+  CHECK(fifo->next() == json{{"up", "1"}});
+  CHECK(book.enter(fifo->next()) == Hosts{"test1"});
+
+  // Noon: the inventory itself changes.
+  cluster.ctl.done({"property", "add", "fast", "test5"});
+  CHECK(fifo->next() == json::parse(R"({"property-add": {"fast": "5"}})"));
+  CHECK(fifo->ask("slot=1/node where fast")["wait"] == "too little is up and free");
+  cluster.ctl.done({"expiration", "set", "4102444800"});
+  CHECK(fifo->next() == json{{"expiration", 4102444800.0}});
+  cluster.undrain("5-6");
+  CHECK(fifo->next() == json{{"up", "5-6"}});
+  const json fast = fifo->next();
+  CHECK(book.enter(fast) == Hosts{"test5"});
+  CHECK(fast["R"]["execution"]["expiration"] == 4102444800.0);
+  CHECK(fast["R"]["execution"]["properties"] == json::parse(R"({"batch": "5", "fast": "5"})"));
+
+  // The daemon is killed, and its hosts are numbered the other way round when it comes back. Nothing that is
+  // held is given out again: all that is left are test6 and single cores on test3 and test4.
+  cluster.daemon.kill();
+  CHECK(fifo->next().contains("lost"));
+  book.release(fifo->ask("free 8"));
+  CHECK(fifo->ask("slot=2/node")["wait"] == "the daemon is away");
+  cluster.daemon.configure(R"([[resource.config]]
+hosts = "test7,test6,test5,test4,test3,test2,test1,test0"
+cores = "0-3"
+)");
+  cluster.daemon.start();
+  for (unsigned rank = 0; rank < 8; ++rank) book.rank_names[rank] = "test" + std::to_string(7 - rank);
+  CHECK(fifo->next()["up"] == "0-7");
+  CHECK(book.enter(fifo->next()) == Hosts{"test5", "test6"});
+  CHECK(book.enter(fifo->ask("slot=2/core")) == Hosts{"test3", "test4"});
+  CHECK(book.held() == 32);
+  CHECK(fifo->ask("core=1")["wait"] == "too little is up and free");
+  book.release(fifo->ask("free 2"));
+  CHECK(book.enter(fifo->next()) == Hosts{"test4"});
+
+  // A daemon that ends in good order is waited for, too.
+  CHECK(cluster.daemon.terminate() == 0);
+  CHECK(fifo->next()["lost"] == "the resource module was unloaded");
+  cluster.daemon.start();
+  CHECK(fifo->next()["up"] == "0-7");
+  book.release(fifo->ask("free 5"));
+  CHECK(book.enter(fifo->ask("slot=2/node")) == Hosts{"test0", "test7"});
+
+  // Evening: the scheduler is killed. The next one starts with all that is up, and knows of no allocation.
+  CHECK(fifo->ask("slot=8/node").contains("wait"));
+  fifo->process().kill();
+  cluster.ctl.done({"drain", "test0"});
+  json hello;
+  fifo = start_next(cluster, "evening", hello);
+  CHECK(hello["up"] == "0-6");
+  Book evening;
+  evening.rank_names = book.rank_names;
+  CHECK(evening.enter(fifo->ask("slot=7/node")).size() == 7);
+  CHECK(fifo->ask("core=4").contains("wait"));
+  cluster.ctl.done({"undrain", "test0"});
+  CHECK(fifo->next() == json{{"up", "7"}});
+  CHECK(evening.enter(fifo->next()) == Hosts{"test0"});
+
+  fifo->process().signal(SIGTERM);
+  CHECK(fifo->process().wait() == 0);
+}
+
+TEST_CASE("hosts that leave for good take their part of the queue with them") {
+  Cluster cluster;
+  Fifo fifo(cluster, "input");
+  fifo.next();
+  fifo.ask("slot=7/node");
+  CHECK(fifo.ask("slot=8/node").contains("wait"));
+  cluster.ctl.done({"shrink", "test7"});
+  CHECK(fifo.next() == json{{"shrink", "7"}});
+  CHECK(fifo.next()["denied"] == "needs 8 nodes, the inventory has 7");
+  CHECK(fifo.ask("free 1") == json{{"free", 1}});
+  CHECK(fifo.ask("slot=7/node").contains("R"));
+}
+
+TEST_CASE("a second scheduler is refused, and so are a wrong command line and a missing file") {
+  Cluster cluster;
+  Fifo fifo(cluster, "input");
+  fifo.next();
+  const auto outcome_of = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {program, "--uri", cluster.daemon.uri()});
+    return Process(arguments).finish();
+  };
+  const Outcome refused = outcome_of({});
+  CHECK(refused.status == 1);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.starts_with("fifo_scheduler: "));
+  CHECK(outcome_of({"--no-such-option"}).status == 2);
+  CHECK(outcome_of({"--help"}).status == 0);
+  const Outcome missing = outcome_of({"--file", cluster.dir / "nothing"});
+  CHECK(missing.status == 1);
+  CHECK(missing.err.find("No such file") != std::string::npos);
+}
+
+TEST_CASE("requests come from a file, too, and the end of the input is the end only if asked") {
+  Cluster cluster;
+  const std::string file = cluster.dir.write("requests", "slot=8/node\n# the last line has no end\ncore=1");
+  const Outcome outcome =
+      Process({program, "--uri", cluster.daemon.uri(), "--file", file, "--exit-at-eof"}).finish();
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err.empty());
+  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 3);
+  CHECK(outcome.out.find(R"({"id":2,"wait":"too little is up and free"})") != std::string::npos);
+
+  // It has given the resources back before it ended.
+  Fifo fifo(cluster, "input");
+  fifo.next();
+  CHECK(fifo.ask("slot=8/node").contains("R"));
+  fifo.close_input();
+  cluster.drain("3");
+  CHECK(fifo.next() == json{{"down", "3"}});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
