@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/rset/operations.hpp"
 
 namespace resourced {
 namespace {
@@ -225,6 +226,23 @@ bool satisfies(const Json& object, const ResourceSet& set, IdSet::Id rank) {
   };
   return std::ranges::all_of(object.items(),
                              [&](const auto& item) { return holds(item.key(), item.value()); });
+}
+
+TEST_CASE("a copy by constraint has what matches and nothing of the rest") {
+  ResourceSet set = inventory();
+  set.set_scheduling({{"graph", "opaque"}});
+  const auto copy = [&](const char* text) {
+    return set.copy_ranks(Constraint::from_json(Json::parse(text)).match(set));
+  };
+  const ResourceSet gpu = copy(R"({"properties": ["gpu"]})");
+  CHECK(gpu.ranks().encode() == "2-5");
+  CHECK(gpu.nodelist().encode() == "node[2-5]");
+  CHECK(gpu.properties() ==
+        ResourceSet::Properties{{"gpu", IdSet::parse("2-5")}, {"ssd", IdSet::parse("2-3")}});
+  CHECK(*gpu.scheduling() == *set.scheduling());
+  CHECK(append(gpu, copy(R"({"not": [{"properties": ["gpu"]}]})")) == set);
+  CHECK(copy(R"({"not": []})").empty());
+  CHECK(copy("{}") == set);
 }
 
 TEST_CASE("matching agrees with a look at each rank by itself") {
