@@ -73,6 +73,9 @@ class Link::Impl {
   }
 
   ~Impl() {
+    // While someone is at the other end: with the monitor gone, the next event would block the thread of
+    // libzmq for ever, and with it every later link.
+    zmq_socket_monitor(socket_.handle(), nullptr, 0);
     wakeup_.remove(monitor_.get(zmq::sockopt::fd));
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
   }
