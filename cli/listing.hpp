@@ -28,9 +28,10 @@ struct Cell {
   nlohmann::json value;
   std::optional<std::string> text;
 
+  // The check does not see what is required.
   template <class T>
-  requires(!std::same_as<std::remove_cvref_t<T>, Cell>) Cell(T&& v)
-      : value(std::forward<T>(v)) {}  // NOLINT(bugprone-forwarding-reference-overload)
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+  requires(!std::same_as<std::remove_cvref_t<T>, Cell>) Cell(T&& v) : value(std::forward<T>(v)) {}
   Cell(nlohmann::json v, std::string t) : value(std::move(v)), text(std::move(t)) {}
 };
 

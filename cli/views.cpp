@@ -80,7 +80,7 @@ std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const Json& s
   for (const auto& [ranks, entry] : member(status, "drain").items()) drained |= IdSet::parse(ranks);
   IdSet left = targets;
   const auto take = [&](const IdSet& ranks) {
-    const IdSet taken = left & ranks;
+    IdSet taken = left & ranks;
     left -= taken;
     return taken;
   };

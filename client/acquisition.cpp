@@ -107,7 +107,7 @@ class Acquisition::Impl {
   }
 
   void fail(const Response& response) {
-    const Error error = response.error();
+    const Error& error = response.error();
     const bool shut_down = error.errnum() == ECANCELED && error.what() == unloaded;
     if (response.local() ? error.errnum() == ECONNRESET : (shut_down && options_.follow_restart)) {
       const bool told = state_ == State::lost;

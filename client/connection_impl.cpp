@@ -149,7 +149,7 @@ void Connection::Impl::wait(Milliseconds longest) {
   refuse_inside_handler("wait()");
   if (closed_) throw Error(ENOTCONN, fmt::format("the connection to {} is closed", uri_));
   pollfd waiting{fd(), POLLIN, 0};
-  constexpr Milliseconds::rep most = 3600 * 1000;
+  constexpr Milliseconds::rep most = 3'600'000;
   const auto time = longest < Milliseconds(0) ? -1 : static_cast<int>(std::min(longest.count(), most));
   if (poll(&waiting, 1, time) < 0 && errno != EINTR) {
     const int errnum = errno;

@@ -144,15 +144,13 @@ class Link::Impl {
   /// Fills parts_ with one message, keeping no more parts than show that there are too many.
   bool receive_parts() {
     parts_.clear();
-    zmq::message_t part;
-    if (!socket_.recv(part, zmq::recv_flags::dontwait)) return false;
-    for (;;) {
-      const bool more = part.more();
+    for (bool more = true; more;) {
+      zmq::message_t part;
+      if (!socket_.recv(part, zmq::recv_flags::dontwait)) return false;
+      more = part.more();
       if (parts_.size() <= max_parts) parts_.push_back(std::move(part));
-      if (!more) return true;
-      part.rebuild();
-      (void)socket_.recv(part, zmq::recv_flags::dontwait);
     }
+    return true;
   }
 
   Wakeup& wakeup_;
