@@ -33,6 +33,7 @@ std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks)
     if (count > 0) nodes[{group.cores.count(), group.gpus.count()}] += count;
   }
   std::vector<NodeKind> kinds;
+  kinds.reserve(nodes.size());
   for (const auto& [each, count] : nodes) kinds.push_back({count, each.first, each.second});
   return kinds;
 }
