@@ -26,9 +26,10 @@ constexpr std::size_t max_line = max_document_bytes + 1;
 
 }  // namespace
 
+// A named pipe is opened before anybody writes to it.
 LineInput::LineInput(const std::string& path)
     : name_(path.empty() ? "standard input" : path),
-      fd_(path.empty() ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      fd_(path.empty() ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   if (fd_ < 0) fail(name_);
 }
 

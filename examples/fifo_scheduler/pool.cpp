@@ -88,6 +88,7 @@ namespace {
 template <class Nodes>
 std::vector<NodeKind> sizes_of(const Nodes& nodes) {
   std::vector<NodeKind> sizes;
+  sizes.reserve(nodes.size());
   for (const auto& node : nodes) sizes.push_back({1, node.has.cores.count(), node.has.gpus.count()});
   return sizes;
 }
