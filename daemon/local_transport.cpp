@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "daemon/local_connection.hpp"
+#include "daemon/socket_file.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -30,7 +31,7 @@ class LocalTransport final : public Transport {
                  Listener& listener)
       : path_(std::move(path)), options_(options), ids_(ids), listener_(listener), acceptor_(loop) {
     const Protocol::endpoint endpoint(path_);
-    remove_stale(loop, endpoint);
+    remove_stale();
     boost::system::error_code error;
     acceptor_.open(endpoint.protocol());
     acceptor_.bind(endpoint, error);
@@ -71,13 +72,11 @@ class LocalTransport final : public Transport {
   }
 
  private:
-  // A daemon that was killed leaves its socket behind; one that answers is in use.
-  void remove_stale(asio::io_context& loop, const Protocol::endpoint& endpoint) {
-    Protocol::socket probe(loop);
-    boost::system::error_code error;
-    probe.connect(endpoint, error);
-    if (!error) throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", this->endpoint()));
-    if (error == asio::error::connection_refused) unlink(path_.c_str());
+  void remove_stale() {
+    const SocketFile file = look_at_socket(path_);
+    if (file == SocketFile::in_use)
+      throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", endpoint()));
+    if (file == SocketFile::stale) unlink(path_.c_str());
   }
 
   void accept() {

@@ -123,7 +123,6 @@ class Server {
     wait_for_signal();
     wait_for_reload();
     trim_history();
-    announce();
     loop_.run();
     return exit_status_;
   }
@@ -141,7 +140,10 @@ class Server {
                       service_.on_answered();
                     });
                   },
-                  [this](Sequence last) { service_.on_committed(last); },
+                  [this](Sequence last) {
+                    service_.on_committed(last);
+                    if (!std::exchange(announced_, true)) announce();
+                  },
                   [this](const Error& error) { store_failed(error); }});
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
   }
@@ -161,6 +163,7 @@ class Server {
     }
   }
 
+  // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
   void announce() {
     spdlog::info("{}", status());
     for (const auto& transport : transports_) fmt::print("listening on {}\n", transport->endpoint());
@@ -255,6 +258,7 @@ class Server {
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
   Watchdog watchdog_;
+  bool announced_ = false;
   int exit_status_ = 0;
 };
 

@@ -62,16 +62,8 @@ bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FRO
 
 }  // namespace
 
-void prepare_schema(Database& database) {
-  if (is_empty(database)) {
-    database.execute("BEGIN IMMEDIATE");
-    database.execute(version_1);
-    database.execute(
-        fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
-            .c_str());
-    database.execute("COMMIT");
-    return;
-  }
+void check_schema(Database& database) {
+  if (is_empty(database)) return;
   if (pragma(database, "PRAGMA application_id") != application_id) {
     throw Error(EINVAL, fmt::format("{}: not a store of resourced; name another directory with --state",
                                     database.path()));
@@ -82,6 +74,16 @@ void prepare_schema(Database& database) {
                                     "start the version that wrote it",
                                     database.path(), version, schema_version));
   }
+}
+
+void prepare_schema(Database& database) {
+  if (!is_empty(database)) return;
+  database.execute("BEGIN IMMEDIATE");
+  database.execute(version_1);
+  database.execute(
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
+          .c_str());
+  database.execute("COMMIT");
 }
 
 }  // namespace resourced::daemon

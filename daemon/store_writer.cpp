@@ -22,7 +22,10 @@ StoreWriter::Opened::Opened(const std::string& path) : Database(path) {
   try {
     execute(
         "PRAGMA busy_timeout=2000;"
-        "PRAGMA locking_mode=EXCLUSIVE;"
+        "PRAGMA locking_mode=EXCLUSIVE;");
+    // Before anything is changed: even the mode of the log is kept in the file.
+    check_schema(*this);
+    execute(
         "PRAGMA journal_mode=WAL;"
         "PRAGMA synchronous=FULL;"
         "BEGIN IMMEDIATE; COMMIT;");

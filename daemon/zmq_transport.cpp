@@ -13,6 +13,7 @@
 #include <zmq.hpp>
 
 #include "core/error.hpp"
+#include "daemon/socket_file.hpp"
 #include "daemon/zmq_peers.hpp"
 
 namespace resourced::daemon {
@@ -61,6 +62,9 @@ class ZmqTransport final : public Transport {
     // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
     if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
+    // ZeroMQ takes the place of a socket file whether anybody serves on it or not.
+    if (is_ipc_ && look_at_socket(uri.substr(std::string_view("ipc://").size())) == SocketFile::in_use)
+      throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", uri));
     try {
       router_.bind(uri);
     } catch (const zmq::error_t& error) {

@@ -393,7 +393,8 @@ TEST_CASE("a damaged store is refused with its name and what to do, and is not t
     std::size_t size;
   };
   for (const Case& damage : {Case{"the header", 0, 100}, Case{"the schema", 100, page - 100},
-                             Case{"all but the first page", page, 0}, Case{"all of it", 0, 0}}) {
+                             Case{"all but the first page", page, 0},
+                             Case{"what is written to at a start", 2 * page, 0}, Case{"all of it", 0, 0}}) {
     CAPTURE(damage.what);
     Cluster cluster;
     cluster.drain("1-3", "kept");

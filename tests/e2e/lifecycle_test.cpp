@@ -74,6 +74,18 @@ TEST_CASE("a second daemon on the same state is refused") {
   CHECK(cluster.status()["online"] == "0-7");
 }
 
+TEST_CASE("a second daemon does not take the endpoint of one that serves on it") {
+  Cluster cluster;
+  for (const std::string& endpoint : cluster.daemon.endpoints()) {
+    CAPTURE(endpoint);
+    const Outcome second = resourced(
+        {"--config", cluster.daemon.config_file(), "--state", cluster.dir / "another", "--listen", endpoint});
+    CHECK(second.status == 1);
+    CHECK(second.err.find("cannot listen on " + endpoint + ": ") != std::string::npos);
+    CHECK(RawClient(cluster.daemon.uri()).call("resource.ping", {{"seq", 1}}).errnum == 0);
+  }
+}
+
 TEST_CASE("it starts on what a killed daemon left behind: sockets, locks and all") {
   Cluster cluster;
   for (int round = 0; round < 3; ++round) {

@@ -59,6 +59,15 @@ TEST_CASE("a store that is in use is refused, and says so") {
   }
 }
 
+namespace {
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
 TEST_CASE("what is not a store is refused and left as it is") {
   const test::TempDir dir;
   SUBCASE("text") {
@@ -67,15 +76,19 @@ TEST_CASE("what is not a store is refused and left as it is") {
     CHECK(std::filesystem::file_size(path) == 5000);
   }
   SUBCASE("another program's database") {
-    Database other(dir.file("resourced.sqlite"));
-    other.execute("CREATE TABLE t (x)");
-    CHECK_THROWS_WITH_AS(StoreWriter{other.path()}, doctest::Contains("not a store of resourced"), Error);
+    const std::string path = dir.file("resourced.sqlite");
+    Database(path).execute("CREATE TABLE t (x)");
+    const std::string before = bytes_of(path);
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("not a store of resourced"), Error);
+    CHECK(bytes_of(path) == before);
   }
   SUBCASE("a newer version") {
     const std::string path = store_path(dir.path());
     { StoreWriter writer(path); }
     Database(path).execute("PRAGMA user_version=99");
+    const std::string before = bytes_of(path);
     CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("schema version 99"), Error);
+    CHECK(bytes_of(path) == before);
   }
 }
 
@@ -88,8 +101,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
       writer.commit({drain_record(i, static_cast<IdSet::Id>(i), fmt::format("host{}", i), "why")});
     }
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string good = bytes_of(path);
   std::mt19937 random(11);
   int refused = 0;
   for (int round = 0; round < 400; ++round) {
