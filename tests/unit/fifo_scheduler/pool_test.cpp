@@ -378,6 +378,23 @@ TEST_CASE("ranks that share a host are told apart, also after the daemon was awa
   CHECK_FALSE(pool.allocate(6, node, now));
 }
 
+TEST_CASE("a rank that comes to a host is not taken for the one that is there") {
+  const auto on_one_host = [](const IdSet& ranks) {
+    Hostlist hosts;
+    for (std::size_t i = 0; i < ranks.count(); ++i) hosts.append("a");
+    return ResourceSet({{ranks, {0, 1}, {}}}, hosts);
+  };
+  Pool pool;
+  const Request node = read_request("slot=1/node");
+  pool.acquire(on_one_host({1}), {1});
+  CHECK(pool.allocate(1, node, now)->ranks() == IdSet{1});
+  pool.acquire(on_one_host({0, 1}), {0, 1});
+  const auto second = pool.allocate(2, node, now);
+  REQUIRE(second);
+  CHECK(second->ranks() == IdSet{0});
+  CHECK_FALSE(pool.allocate(3, node, now));
+}
+
 TEST_CASE("what is held stays held while its target is down, and until it is released") {
   Pool pool;
   pool.acquire(ResourceSet({{{0}, {0, 1}, {}}}, Hostlist::parse("a")), {0});
