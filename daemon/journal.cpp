@@ -55,12 +55,13 @@ void Journal::trim() {
 void Journal::add(proto::RequestKey request, EventFilter filter) {
   const std::uint64_t id = ++last_id_;
   Consumer& consumer = consumers_[request];
-  consumer = Consumer{id, std::move(filter), 0, true, false, nullptr};
+  consumer = Consumer{id, std::move(filter), 0, true, false, nullptr, std::nullopt};
   store_.find_start(consumer.filter, most_, [this, request, id](const HistoryStart& start) {
     Consumer* known = find(request, id);
     if (known == nullptr) return;
     known->next = start.first;
     known->waiting = false;
+    known->unknown_host = start.unknown_host;
     if (start.truncated) known->held = truncate_event(*start.truncated);
   });
 }
@@ -82,7 +83,12 @@ Journal::Casualties Journal::flush() {
         casualties.gone.push_back(key.client);
         break;
       case Progress::overrun:
-        casualties.overrun.push_back(key);
+        casualties.ended.emplace_back(
+            key,
+            Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"));
+        break;
+      case Progress::misled:
+        casualties.ended.emplace_back(key, Error(EINVAL, "unknown host: " + *consumer.unknown_host));
         break;
       case Progress::full:
         blocked_ = true;
@@ -96,6 +102,7 @@ Journal::Casualties Journal::flush() {
 
 Journal::Progress Journal::advance(proto::RequestKey key, Consumer& consumer) {
   while (!consumer.waiting) {
+    if (consumer.unknown_host) return Progress::misled;
     if (consumer.held) {
       const SendResult result = send(key, consumer.held);
       if (result != SendResult::sent) return result == SendResult::full ? Progress::full : Progress::gone;
@@ -105,7 +112,7 @@ Journal::Progress Journal::advance(proto::RequestKey key, Consumer& consumer) {
       if (consumer.live) return Progress::idle;
       consumer.held = sentinel();
       consumer.live = true;
-    } else if (consumer.next >= first_in_memory()) {
+    } else if (consumer.next >= first_in_memory() && (consumer.live || consumer.filter.strangers.empty())) {
       consumer.held = from_memory(consumer);
     } else if (consumer.live) {
       return Progress::overrun;
@@ -118,7 +125,9 @@ Journal::Progress Journal::advance(proto::RequestKey key, Consumer& consumer) {
 
 void Journal::ask_store(proto::RequestKey key, Consumer& consumer) {
   consumer.waiting = true;
-  store_.read_page(consumer.filter, consumer.next, std::min(first_in_memory() - 1, committed_), batch,
+  const Sequence last =
+      consumer.filter.strangers.empty() ? std::min(first_in_memory() - 1, committed_) : committed_;
+  store_.read_page(consumer.filter, consumer.next, last, batch,
                    [this, key, id = consumer.id](const HistoryPage& page) {
                      Consumer* known = find(key, id);
                      if (known == nullptr) return;

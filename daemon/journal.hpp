@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/module/module.hpp"
@@ -46,8 +47,9 @@ class Journal {
   struct Casualties {
     /// Clients that turned out to be gone.
     std::vector<ClientId> gone;
-    /// Consumers that did not read while more happened than is kept in memory: their streams are over.
-    std::vector<proto::RequestKey> overrun;
+    /// Streams that are over: their consumer did not read while more happened than is kept in memory, or
+    /// asked for a host of which nothing is known.
+    std::vector<std::pair<proto::RequestKey, Error>> ended;
   };
   /// Gives consumers what there is and what they can take.
   [[nodiscard]] Casualties flush();
@@ -67,6 +69,7 @@ class Journal {
     bool live = false;
     /// Made from the store, and not sent yet for want of room.
     proto::Payload held;
+    std::optional<std::string> unknown_host;
   };
   /// The stretch that was encoded last, which the next consumer most likely wants too.
   struct Encoded {
@@ -75,7 +78,7 @@ class Journal {
     std::uint64_t inventory_version = 0;
     proto::Payload payload;
   };
-  enum class Progress { idle, full, gone, overrun };
+  enum class Progress { idle, full, gone, overrun, misled };
 
   [[nodiscard]] Sequence first_in_memory() const noexcept;
   void trim();

@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/text/hostlist.hpp"
+#include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/record.hpp"
 
@@ -19,7 +20,14 @@ struct EventFilter {
   /// Those that concern one of these targets, by host on disk and by rank in memory.
   std::optional<std::vector<std::string>> hosts;
   IdSet ranks;
+  /// Those of the hosts that are not in the inventory (any more): only the store knows of their events.
+  std::vector<std::string> strangers;
 };
+
+/// A filter for targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
+/// Throws Error EINVAL as parse_targets() does, and for more than max_strangers hosts that are not there.
+[[nodiscard]] EventFilter filter_targets(std::string_view text, const ResourceSet& inventory);
+inline constexpr std::size_t max_strangers = 1000;
 
 /// One event of the log as it is sent.
 struct LoggedEvent {
@@ -41,6 +49,8 @@ struct HistoryStart {
   Sequence first = 0;
   /// The timestamp of the last event before `first` that was dropped.
   std::optional<double> truncated;
+  /// A stranger of whom there is no event.
+  std::optional<std::string> unknown_host;
 };
 
 }  // namespace resourced::daemon

@@ -149,14 +149,9 @@ void Service::acquire(ClientId client, const Message& request) {
 
 void Service::journal(ClientId client, const Message& request) {
   const auto wanted = proto::parse_journal(proto::parse_optional_object(request));
-  EventFilter filter;
+  EventFilter filter =
+      wanted.targets ? filter_targets(*wanted.targets, engine_.module().inventory()) : EventFilter();
   filter.since = wanted.since;
-  if (wanted.targets) {
-    const ResourceSet& inventory = engine_.module().inventory();
-    filter.ranks = parse_targets(*wanted.targets, inventory);
-    filter.hosts.emplace();
-    inventory.hosts(filter.ranks).for_each([&](std::string_view host) { filter.hosts->emplace_back(host); });
-  }
   journal_.add(requests_.add(client, request), std::move(filter));
   stats_.succeeded(request.topic);
 }
@@ -277,14 +272,11 @@ void Service::forget(ClientId client) {
 }
 
 void Service::flush_journal() {
-  const auto [gone, overrun] = journal_.flush();
+  const auto [gone, ended] = journal_.flush();
   for (const ClientId client : gone) on_gone(client);
-  for (const proto::RequestKey key : overrun) {
+  for (const auto& [key, error] : ended) {
     release(key);
-    if (const auto request = requests_.take(key)) {
-      refuse(key.client, *request,
-             Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"));
-    }
+    if (const auto request = requests_.take(key)) refuse(key.client, *request, error);
   }
 }
 

@@ -55,7 +55,17 @@ StoreReader::StoreReader(Database& database)
       oldest_(database, "SELECT coalesce(min(sequence), 1) FROM event"),
       timestamp_of_(database, "SELECT timestamp FROM event WHERE sequence = ?"),
       trimmed_(database, "SELECT timestamp FROM trimmed"),
-      last_timestamp_(database, "SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1") {}
+      last_timestamp_(database, "SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1"),
+      known_host_(database,
+                  "SELECT EXISTS(SELECT 1 FROM event_host WHERE host = ?1) OR "
+                  "EXISTS(SELECT 1 FROM shrunk WHERE host = ?1)") {}
+
+bool StoreReader::knows(const std::string& host) {
+  known_host_.bind(1, std::string_view(host)).step();
+  const bool known = known_host_.integer(0) != 0;
+  known_host_.reset();
+  return known;
+}
 
 HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most) {
   const auto number = [](Statement& statement) {
@@ -63,9 +73,12 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most) {
     statement.reset();
     return static_cast<Sequence>(value);
   };
+  const auto unknown =
+      std::ranges::find_if_not(filter.strangers, [this](const std::string& host) { return knows(host); });
+  if (unknown != filter.strangers.end()) return {0, std::nullopt, *unknown};
   const Sequence newest = number(newest_);
   const Sequence oldest = number(oldest_);
-  HistoryStart start{oldest, std::nullopt};
+  HistoryStart start{oldest, std::nullopt, std::nullopt};
   if (filter.since) {
     const Sequence first = number(first_since_.bind(1, *filter.since));
     start.first = first == 0 ? newest + 1 : first;

@@ -23,6 +23,7 @@ class StoreReader {
   [[nodiscard]] double last_timestamp();
 
  private:
+  [[nodiscard]] bool knows(const std::string& host);
   HistoryPage page_of_all(Sequence from, Sequence to, std::size_t limit);
   HistoryPage page_of_hosts(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
@@ -35,6 +36,7 @@ class StoreReader {
   Statement timestamp_of_;
   Statement trimmed_;
   Statement last_timestamp_;
+  Statement known_host_;
 };
 
 }  // namespace resourced::daemon

@@ -70,17 +70,18 @@ std::optional<IdSet> as_idset(std::string_view text) {
 
 }  // namespace
 
+std::optional<Hostlist> hosts_of_targets(std::string_view text) {
+  if (as_idset(text)) return std::nullopt;
+  try {
+    return Hostlist::parse(text);
+  } catch (const Error& error) {
+    throw Error(EINVAL, error.what());
+  }
+}
+
 IdSet parse_targets(std::string_view text, const ResourceSet& set) {
   std::optional<IdSet> ranks = as_idset(text);
-  if (!ranks) {
-    Hostlist hosts;
-    try {
-      hosts = Hostlist::parse(text);
-    } catch (const Error& error) {
-      throw Error(EINVAL, error.what());
-    }
-    return ranks_of_hosts(hosts, set);
-  }
+  if (!ranks) return ranks_of_hosts(*hosts_of_targets(text), set);
   if (ranks->empty()) throw Error(EINVAL, "idset is empty");
   if (!set.ranks().includes(*ranks)) throw Error(EINVAL, "idset is out of range");
   return *std::move(ranks);

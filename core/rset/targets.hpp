@@ -1,6 +1,7 @@
 // Targets as a user names them: ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "core/rset/resource_set.hpp"
@@ -11,6 +12,9 @@ namespace resourced {
 /// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, or what Hostlist says of the
 /// text.
 [[nodiscard]] IdSet parse_targets(std::string_view text, const ResourceSet& set);
+
+/// The hosts of a text that does not read as an idset; nothing for one that does. Throws as Hostlist does.
+[[nodiscard]] std::optional<Hostlist> hosts_of_targets(std::string_view text);
 
 /// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:
 /// NAME`.

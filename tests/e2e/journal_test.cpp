@@ -117,7 +117,26 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
     REQUIRE(of_two.size() == 2);
     CHECK(of_two[1] == lines[2]);
   }
-  CHECK(cluster.ctl.run({"eventlog", "-i", "nosuch"}).status == 1);
+  const Outcome unknown = cluster.ctl.run({"eventlog", "-i", "test2,nosuch"});
+  CHECK(unknown.status == 1);
+  CHECK(unknown.err.find("unknown host: nosuch") != std::string::npos);
+}
+
+TEST_CASE("resourcectl eventlog tells of hosts that have left, before and after a restart") {
+  Cluster cluster;
+  cluster.drain("6", "disk");
+  cluster.drain("2", "fan");
+  REQUIRE(cluster.ctl.run({"shrink", "test[6-7]"}).status == 0);
+  for (int round = 0; round < 2; ++round) {
+    CAPTURE(round);
+    const auto of_six = lines_of(cluster.ctl.output({"eventlog", "-i", "test6", "-w", "resource-update"}));
+    REQUIRE(of_six.size() == 3);
+    CHECK(of_six[1].find("disk") != std::string::npos);
+    CAPTURE(of_six[2]);
+    CHECK(of_six[2].find("shrink") != std::string::npos);
+    cluster.daemon.kill();
+    cluster.daemon.start();
+  }
 }
 
 TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
