@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
+#include "cli/options.hpp"
 #include "cli/wait_loop.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
@@ -68,7 +69,7 @@ void register_acquire(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand(
       "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
   command->add_option("--partition", options->acquisition.partition, "The partition to hold");
-  command->add_option("--count", options->count, "End after this many responses")->check(CLI::PositiveNumber);
+  require_count(*command->add_option("--count", options->count, "End after this many responses"));
   command->add_option("--until", options->until, "End after the first response that has this key");
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
                     "Wait for a daemon that is not there yet");

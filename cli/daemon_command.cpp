@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 
 namespace resourced::cli {
@@ -37,7 +38,7 @@ void register_daemon(CLI::App& app, Context& context) {
   };
   auto options = std::make_shared<PingOptions>();
   auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
-  ping_command->add_option("-c,--count", options->count, "How many times")->check(CLI::PositiveNumber);
+  require_count(*ping_command->add_option("-c,--count", options->count, "How many times"));
   ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
   ping_command->callback([options, &context] {
     // The first round trip is not to pay for the connection.

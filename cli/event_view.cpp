@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 
 namespace resourced::cli {
@@ -25,7 +26,7 @@ std::string format_event(const nlohmann::json& event) {
           fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
   }
-  return line;
+  return printable(line);
 }
 
 }  // namespace resourced::cli

@@ -126,7 +126,7 @@ void register_eventlog(CLI::App& app, Context& context) {
                       "End after the first event of this name, past or to come");
   command->add_option("-t,--timeout", options->timeout, "End after this duration; with -w that is a failure");
   command->add_option("--since", options->since,
-                      "Only events later than this time, in seconds since the epoch");
+                      "Only events at or after this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--export", options->whole,
                     "Print all that the store has as an event log (RFC 18), which resourced --import reads");

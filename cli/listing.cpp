@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/context.hpp"
+#include "cli/printable.hpp"
 
 namespace resourced::cli {
 
@@ -80,8 +81,8 @@ std::vector<Piece> parse_format(const Listing& listing, std::string_view format)
 }
 
 std::string text_of(const Cell& cell, const OutputOptions& options) {
-  if (cell.text) return *cell.text;
-  if (cell.value.is_string()) return cell.value.get<std::string>();
+  if (cell.text) return printable(*cell.text);
+  if (cell.value.is_string()) return printable(cell.value.get_ref<const std::string&>());
   if (cell.value.is_null()) return "";
   if (cell.value.is_boolean()) {
     const bool yes = cell.value.get<bool>();

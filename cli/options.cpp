@@ -1,6 +1,10 @@
 // Shared options, see options.hpp.
 #include "cli/options.hpp"
 
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -15,6 +19,17 @@ void add_output_options(CLI::App& command, OutputOptions& options) {
 
 void add_targets_option(CLI::App& command, std::string& targets) {
   command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
+}
+
+void require_count(CLI::Option& option) {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t count = 0;
+    const auto* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, count);
+    if (error == std::errc() && stop == end && count > 0) return {};
+    return fmt::format("expected a whole number from 1 on, found \"{}\"", text);
+  };
+  option.check(check, "POSITIVE");
 }
 
 std::string join_words(const std::vector<std::string>& words) {

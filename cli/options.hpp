@@ -9,7 +9,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace resourced::cli {
 
@@ -17,6 +18,9 @@ namespace resourced::cli {
 void add_output_options(CLI::App& command, OutputOptions& options);
 /// -i
 void add_targets_option(CLI::App& command, std::string& targets);
+
+/// Refuses everything but a whole number from 1 on.
+void require_count(CLI::Option& option);
 
 /// Words of a command line as one text.
 [[nodiscard]] std::string join_words(const std::vector<std::string>& words);

@@ -12,6 +12,7 @@
 
 #include "cli/brackets.hpp"
 #include "cli/commands.hpp"
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 
 namespace resourced::cli {
@@ -47,11 +48,11 @@ void build(CLI::App& app, Context& context) {
   register_feasibility(app, context);
 }
 
-/// Text from outside may have line ends; a failure is one line.
+/// Text from outside may have line ends and worse; a failure is one line.
 int fail(std::ostream& err, std::string text, ExitStatus status) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
-  err << "resourcectl: " << text << '\n';
+  err << "resourcectl: " << printable(text) << '\n';
   return static_cast<int>(status);
 }
 

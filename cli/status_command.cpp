@@ -35,7 +35,9 @@ void register_status(CLI::App& app, Context& context) {
     (void)render(status_columns(), options->output);
     const nlohmann::json status = context.call("resource.status");
     context.out() << render(status_view(status, options->filter), options->output);
-    if (!options->output.json) context.out() << describe_waiting(status);
+    // Everything but the standard table is for programs, which expect rows and nothing else.
+    const bool plain = !options->output.json && !options->output.no_header && options->output.format.empty();
+    if (plain) context.out() << describe_moves(status, options->filter);
   });
 }
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cmath>
 #include <ctime>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -13,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "cli/context.hpp"
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
@@ -92,6 +95,58 @@ std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const Json& s
       {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
 }
 
+/// Targets that go from one part of the inventory to another once their holder lets go; a part without a name
+/// is what no partition names.
+struct Move {
+  IdSet ranks;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
+};
+
+std::vector<Move> find_moves(const Json& status) {
+  std::vector<Move> moves;
+  const auto partitions = status.find("partitions");
+  if (partitions == status.end()) return moves;
+  std::map<std::string, IdSet> coming;
+  for (const auto& [name, partition] : partitions->items()) {
+    auto waiting = idset_member(partition, "waiting");
+    if (!waiting.empty()) coming.emplace(name, std::move(waiting));
+  }
+  for (const auto& [name, partition] : partitions->items()) {
+    auto leaving = idset_member(partition, "leaving");
+    for (auto& [to, waiting] : coming) {
+      const auto ranks = waiting & leaving;
+      if (ranks.empty()) continue;
+      waiting -= ranks;
+      leaving -= ranks;
+      moves.push_back({ranks, name, to});
+    }
+    if (!leaving.empty()) moves.push_back({std::move(leaving), name, std::nullopt});
+  }
+  for (auto& [to, waiting] : coming) {
+    if (!waiting.empty()) moves.push_back({std::move(waiting), std::nullopt, to});
+  }
+  return moves;
+}
+
+std::string part_name(const std::optional<std::string>& partition) {
+  return partition ? "partition " + printable(*partition) : "the rest";
+}
+
+Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
+  auto value = Json::array();
+  std::string text;
+  for (const auto& move : moves) {
+    const auto ranks = move.ranks & of;
+    if (ranks.empty()) continue;
+    const auto part = [](const std::optional<std::string>& name) { return name ? Json(*name) : Json(); };
+    value.push_back({{"ranks", ranks.encode()}, {"from", part(move.from)}, {"to", part(move.to)}});
+    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", ranks.encode(), part_name(move.from),
+                        part_name(move.to));
+  }
+  return {std::move(value), std::move(text)};
+}
+
 }  // namespace
 
 std::vector<std::string> parse_status_states(const std::string& text) {
@@ -104,21 +159,20 @@ std::vector<std::string> parse_sched_states(const std::string& text) {
 
 Listing status_columns() {
   Listing listing;
-  listing.columns = {{"state", "STATE", true},
-                     {"up", "UP"},
-                     {"nnodes", "NNODES", true},
-                     {"ranks", "RANKS", false, true},
-                     {"nodelist", "NODELIST"}};
+  listing.columns = {{"state", "STATE", true},   {"up", "UP"},
+                     {"nnodes", "NNODES", true}, {"ranks", "RANKS", false, true},
+                     {"nodelist", "NODELIST"},   {"moves", "MOVES", false, true}};
   return listing;
 }
 
 Listing status_view(const Json& status, const ViewFilter& filter) {
   const auto all = ResourceSet::from_json(member(status, "R"));
   const auto online = idset_member(status, "online");
+  const auto moves = find_moves(status);
   Listing listing = status_columns();
   const auto add_row = [&](std::string_view state, bool up, const IdSet& ranks) {
-    listing.rows.push_back(
-        {std::string(state), up, ranks.count(), ranks.encode(), all.hosts(ranks).encode()});
+    listing.rows.push_back({std::string(state), up, ranks.count(), ranks.encode(), all.hosts(ranks).encode(),
+                            moves_cell(moves, ranks)});
   };
   std::size_t offline_rows = 0;
   for (const auto& [state, ranks] : partition_by_state(status, wanted_targets(filter, all))) {
@@ -247,14 +301,16 @@ std::string format_time(double seconds) {
   return {text.data(), length};
 }
 
-std::string describe_waiting(const Json& status) {
+std::string describe_moves(const Json& status, const ViewFilter& filter) {
   std::string lines;
-  const auto partitions = status.find("partitions");
-  if (partitions == status.end() || !partitions->is_object()) return lines;
-  for (const auto& [name, partition] : partitions->items()) {
-    const std::string waiting = partition.value("waiting", "");
-    if (waiting.empty()) continue;
-    lines += fmt::format("partition {} waits for {} until its present holder lets go\n", name, waiting);
+  const auto moves = find_moves(status);
+  if (moves.empty()) return lines;
+  const auto targets = wanted_targets(filter, ResourceSet::from_json(member(status, "R")));
+  for (const auto& move : moves) {
+    const auto ranks = move.ranks & targets;
+    if (ranks.empty()) continue;
+    lines += fmt::format("targets {} wait to move from {} to {}: the holder of {} has to let go\n",
+                         ranks.encode(), part_name(move.from), part_name(move.to), part_name(move.from));
   }
   return lines;
 }

@@ -27,7 +27,9 @@ struct ViewFilter {
 /// The operator's view of a resource.status payload. Each target is in one state, the first that fits of
 /// exclude, drained, torpid, offline, avail; the column `up` says whether it is online, so that one state may
 /// have two rows. The filter `offline` means every target that is not online, whatever its state. A state
-/// that was asked for by name has a row also when no target is in it.
+/// that was asked for by name has a row also when no target is in it. The column `moves`, not in the standard
+/// table, has the targets of the row that wait to move to another partition until their holder lets go:
+/// `[{"ranks", "from", "to"}]`, null for what no partition names.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.
@@ -50,7 +52,8 @@ struct ViewFilter {
 /// `2024-02-29T12:00:00` in local time.
 [[nodiscard]] std::string format_time(double seconds);
 
-/// A line for each partition that waits for targets which another one's holder has still (resource.status).
-[[nodiscard]] std::string describe_waiting(const nlohmann::json& status);
+/// A line for each group of targets that waits to move between parts of a divided inventory until its holder
+/// lets go (resource.status). Of the filter only the targets count.
+[[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
 
 }  // namespace resourced::cli

@@ -49,6 +49,8 @@ void append_partitions(std::string& out, const Acquisition& acquisition) {
     out += acquisition.is_held(partition.name) ? "true" : "false";
     append_key(out, "waiting");
     append_idset(out, acquisition.awaited(partition));
+    append_key(out, "leaving");
+    append_idset(out, acquisition.leaving(partition));
     out += '}';
   }
   out += '}';

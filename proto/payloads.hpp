@@ -36,7 +36,8 @@ struct JournalRequest {
 /// Later responses to resource.acquire. The delta is not empty.
 [[nodiscard]] std::string encode_delta(const Delta& delta);
 /// resource.status. Where the inventory is divided, `partitions` says `{NAME: {"targets", "held",
-/// "waiting"}}`: waiting are targets that another partition's holder has still.
+/// "waiting", "leaving"}}`: waiting are targets that somebody else's holder has still, leaving are those that
+/// this partition's holder has still and that belong to it no more.
 [[nodiscard]] std::string encode_status(const Module& module, const Acquisition& acquisition);
 /// resource.sched-status.
 [[nodiscard]] std::string encode_sched_status(const Module& module);

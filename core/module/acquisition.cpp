@@ -48,6 +48,12 @@ IdSet Acquisition::awaited(const Partition& partition) const {
   return awaited;
 }
 
+IdSet Acquisition::leaving(const Partition& partition) const {
+  const auto found = std::ranges::find_if(
+      holders_, [&](const auto& held) { return held.second.partition == partition.name; });
+  return found == holders_.end() ? IdSet{} : found->second.targets - partition.targets;
+}
+
 void Acquisition::release(HolderId holder) { holders_.erase(holder); }
 
 void Acquisition::mute() {

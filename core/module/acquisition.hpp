@@ -51,6 +51,8 @@ class Acquisition {
   [[nodiscard]] bool is_held(const std::string& partition) const;
   /// Targets of a partition that a holder of another one has still.
   [[nodiscard]] IdSet awaited(const Partition& partition) const;
+  /// Targets that the holder of a partition has still, although they belong to it no more.
+  [[nodiscard]] IdSet leaving(const Partition& partition) const;
 
  private:
   struct Holder {

@@ -105,7 +105,7 @@ TEST_CASE("a part that is held is refused by its name, and so is one that there 
 TEST_CASE("a property that divides the parts moves no target until the holders let go") {
   Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
   const auto partition = [&] { return cluster.status()["partitions"]["debug"]; };
-  CHECK(partition() == json{{"targets", "3-5"}, {"held", false}, {"waiting", ""}});
+  CHECK(partition() == json{{"targets", "3-5"}, {"held", false}, {"waiting", ""}, {"leaving", ""}});
 
   auto debug = std::make_unique<RawClient>(cluster.daemon.uri());
   auto rest = std::make_unique<RawClient>(cluster.daemon.uri());
@@ -113,14 +113,14 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   const std::uint32_t rest_stream = rest->acquire();
   CHECK(debug->receive(debug_stream).json()["up"] == "3-5");
   CHECK(rest->receive(rest_stream).json()["up"] == "6-7");
-  CHECK(partition() == json{{"targets", "3-5"}, {"held", true}, {"waiting", ""}});
+  CHECK(partition() == json{{"targets", "3-5"}, {"held", true}, {"waiting", ""}, {"leaving", ""}});
 
   // 6 comes to the part and 3 leaves it; both holders keep what they have and hear of the property alone.
   cluster.ctl.done({"property", "add", "debug", "6"});
   cluster.ctl.done({"property", "remove", "debug", "3"});
   CHECK(rest->receive(rest_stream).json() == json::parse(R"({"property-add": {"debug": "6"}})"));
   CHECK(debug->receive(debug_stream).json() == json::parse(R"({"property-remove": {"debug": "3"}})"));
-  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}});
+  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}, {"leaving", "3"}});
   cluster.drain("3,6");
   CHECK(debug->receive(debug_stream).json() == json{{"down", "3"}});
   CHECK(rest->receive(rest_stream).json() == json{{"down", "6"}});
@@ -133,7 +133,7 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(debug->receive(debug_stream).errnum == wire_errno::canceled);
   const std::uint32_t debug_again = ask(*debug, "debug");
   CHECK(debug->receive(debug_again).json()["up"] == "4-5");
-  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}});
+  CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}, {"leaving", ""}});
 
   // The other lets go too, and 3 is its own now.
   rest->send("resource.acquire-cancel", {{"matchtag", rest_stream}}, wire::flag_noresponse);
@@ -143,6 +143,41 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   debug->send("resource.acquire-cancel", {{"matchtag", debug_again}}, wire::flag_noresponse);
   CHECK(debug->receive(debug_again).errnum == wire_errno::canceled);
   CHECK(debug->receive(ask(*debug, "debug")).json()["up"] == "4-6");
+}
+
+TEST_CASE("status tells which targets wait to move, and whose holder has to let go") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  SchedulerProcess debug(cluster, "debug");
+  SchedulerProcess rest(cluster, "");
+  CHECK(debug.next()["up"] == "3-5");
+  CHECK(rest.next()["up"] == "6-7");
+  const std::string header = cluster.ctl.output({"status"});
+  CHECK(header.find("wait") == std::string::npos);
+
+  cluster.ctl.done({"property", "remove", "debug", "3"});
+  const std::string leaves =
+      "targets 3 wait to move from partition debug to the rest: the holder of partition debug has to let "
+      "go\n";
+  CHECK(cluster.ctl.output({"status"}) == header + leaves);
+  cluster.ctl.done({"property", "add", "debug", "6"});
+  const std::string comes =
+      "targets 6 wait to move from the rest to partition debug: the holder of the rest has to let go\n";
+  CHECK(cluster.ctl.output({"status"}) == header + leaves + comes);
+  CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(comes));
+
+  // What programs read has no other lines than those that were asked for.
+  CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail test[0-7]\n");
+  CHECK(json::parse(cluster.ctl.output({"status", "--json"}))["moves"] ==
+        json::parse(R"([{"ranks": "3", "from": "debug", "to": null},
+                        {"ranks": "6", "from": null, "to": "debug"}])"));
+
+  debug.kill();
+  RawClient client(cluster.daemon.uri());
+  const Deadline deadline;
+  while (client.call("resource.status").json()["partitions"]["debug"]["held"] == true) {
+    REQUIRE_FALSE(deadline.passed());
+  }
+  CHECK(cluster.ctl.output({"status"}) == header + comes);
 }
 
 TEST_CASE("parts that overlap are refused at the start and when a property would make them") {

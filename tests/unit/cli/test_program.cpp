@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
@@ -63,6 +64,8 @@ TEST_SUITE("program") {
                                                          {"expiration", "set", "soon"},
                                                          {"acquire", "--count", "0"},
                                                          {"acquire", "--count", "x"},
+                                                         {"acquire", "--count", "-1"},
+                                                         {"ping", "-c", "0"},
                                                          {"eventlog", "-t", "soon"},
                                                          {"idset"},
                                                          {"idset", "--expand", "--count", "1"},
@@ -78,6 +81,18 @@ TEST_SUITE("program") {
       CHECK(outcome.err.starts_with("resourcectl: "));
       CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
     }
+  }
+
+  TEST_CASE("a count that is none is refused in a few words") {
+    for (const auto* count : {"0", "-1", "x", "1.5", "99999999999999999999"}) {
+      CAPTURE(count);
+      CHECK(run({"acquire", std::string("--count=") + count}).err ==
+            fmt::format("resourcectl: --count: expected a whole number from 1 on, found \"{}\"\n", count));
+    }
+  }
+
+  TEST_CASE("--since is told to include its time") {
+    CHECK(run({"eventlog", "--help"}).out.find("at or after this time") != std::string::npos);
   }
 
   TEST_CASE("--help is for every subcommand, and status 0") {
@@ -173,6 +188,34 @@ TEST_SUITE("program") {
     CHECK(outcome.out.empty());
     CHECK(outcome.err.starts_with("resourcectl: rank 1 already drained"));
     CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "a refusal's text from outside does nothing to the terminal") {
+    const auto outcome =
+        run_with({"drain", "1"}, [&] { bus.fail(bus.receive(), EEXIST, "\033[2Jrank 1\nalready drained"); });
+    CHECK(outcome.err.find('\033') == std::string::npos);
+    CHECK(outcome.err.ends_with("[2Jrank 1 already drained\n"));
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "status tells of moves in the standard table alone") {
+    const auto payload =
+        R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
+        R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}},"drain":{},"online":"0-1",)"
+        R"("offline":"","exclude":"","torpid":"","partitions":)"
+        R"({"p":{"targets":"0","held":true,"waiting":"","leaving":"1"}}})";
+    const auto status = [&](std::vector<std::string> options) {
+      options.insert(options.begin(), "status");
+      return run_with(options, [&] { bus.respond(bus.receive(), payload); }).out;
+    };
+    const std::string told =
+        "targets 1 wait to move from partition p to the rest: the holder of partition p has to let go\n";
+    CHECK(status({}).ends_with("n[0-1]\n" + told));
+    CHECK(status({"-n", "-o", "{state} {nodelist}"}) == "avail n[0-1]\n");
+    CHECK(status({"-o", "{state} {nodelist}"}) == "STATE NODELIST\navail n[0-1]\n");
+    CHECK(status({"-n"}) == "avail yes 2 n[0-1]\n");
+    CHECK(json::parse(status({"--json"})) ==
+          json::parse(R"({"state":"avail","up":true,"nnodes":2,"ranks":"0-1","nodelist":"n[0-1]",)"
+                      R"("moves":[{"ranks":"1","from":"p","to":null}]})"));
   }
 
   TEST_CASE_FIXTURE(Fixture, "ping measures the round trip of what is sent back") {

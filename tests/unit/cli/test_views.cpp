@@ -9,6 +9,7 @@
 #include "cli/context.hpp"
 #include "cli/event_view.hpp"
 #include "cli/expiration.hpp"
+#include "cli/printable.hpp"
 #include "cli/views.hpp"
 #include "core/error.hpp"
 
@@ -202,14 +203,99 @@ TEST_SUITE("views") {
   }
 }
 
-namespace resourced::cli {
+TEST_SUITE("moves") {
+  // 6 goes from gpu to debug, 5 from gpu to the rest, 7 from the rest to debug.
+  json divided() {
+    auto payload = status();
+    payload["partitions"] = {
+        {"batch", {{"targets", "0-2"}, {"held", true}, {"waiting", ""}, {"leaving", ""}}},
+        {"debug", {{"targets", "4,6-7"}, {"held", false}, {"waiting", "6-7"}, {"leaving", ""}}},
+        {"gpu", {{"targets", "3"}, {"held", true}, {"waiting", ""}, {"leaving", "5-6"}}}};
+    return payload;
+  }
 
-TEST_CASE("a partition that waits for targets is told, others are not") {
-  const auto status = nlohmann::json::parse(
-      R"({"partitions":{"batch":{"targets":"0-2","held":true,"waiting":""},
-                        "debug":{"targets":"4-6","held":true,"waiting":"6"}}})");
-  CHECK(describe_waiting(status) == "partition debug waits for 6 until its present holder lets go\n");
-  CHECK(describe_waiting(nlohmann::json::object()).empty());
+  TEST_CASE("a move is told with its targets, where they are, and where they go") {
+    CHECK(describe_moves(divided()) ==
+          "targets 6 wait to move from partition gpu to partition debug: the holder of partition gpu has to "
+          "let go\n"
+          "targets 5 wait to move from partition gpu to the rest: the holder of partition gpu has to let go\n"
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+    ViewFilter filter;
+    filter.targets = "0-4,7";
+    CHECK(describe_moves(divided(), filter) ==
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+  }
+
+  TEST_CASE("nothing is told where nothing waits") {
+    CHECK(describe_moves(status()).empty());
+    auto payload = divided();
+    payload["partitions"].erase("debug");
+    payload["partitions"].erase("gpu");
+    CHECK(describe_moves(payload).empty());
+  }
+
+  TEST_CASE("each row of --json has the moves of its own targets") {
+    OutputOptions as_json;
+    as_json.json = true;
+    ViewFilter filter;
+    filter.targets = "0,4-6";
+    const std::string rows = render(status_view(divided(), filter), as_json);
+    CHECK(rows == R"({"state":"avail","up":true,"nnodes":2,"ranks":"5-6","nodelist":"node[5-6]",)"
+                  R"("moves":[{"from":"gpu","ranks":"6","to":"debug"},{"from":"gpu","ranks":"5","to":null}]})"
+                  "\n"
+                  R"({"state":"exclude","up":false,"nnodes":1,"ranks":"0","nodelist":"node0","moves":[]})"
+                  "\n"
+                  R"({"state":"offline","up":false,"nnodes":1,"ranks":"4","nodelist":"node4","moves":[]})"
+                  "\n");
+    filter.targets = "5-6";
+    CHECK(lines(status_view(divided(), filter), "{nodelist}: {moves}") ==
+          "node[5-6]: 6 from partition gpu to partition debug, 5 from partition gpu to the rest\n");
+  }
+
+  TEST_CASE("partitions that are not what they should be are an error") {
+    for (const auto* key : {"waiting", "leaving"}) {
+      CAPTURE(key);
+      auto payload = divided();
+      payload["partitions"]["debug"].erase(key);
+      CHECK_THROWS_AS(static_cast<void>(describe_moves(payload)), Error);
+      CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
+    }
+  }
 }
 
-}  // namespace resourced::cli
+TEST_SUITE("text from outside") {
+  TEST_CASE("control characters are shown, not carried out") {
+    CHECK(printable("plain \u00e9 \u2714 \\ \"") == "plain \u00e9 \u2714 \\ \"");
+    CHECK(printable("\033[31mred\n\ttab\r\b\f") == R"(\u001b[31mred\n\ttab\r\b\f)");
+    CHECK(printable(std::string_view("\0\x01\x7f", 3)) == R"(\u0000\u0001\u007f)");
+    CHECK(printable("\u009b31m\u0080\u009f\u00a0") == "\\u009b31m\\u0080\\u009f\u00a0");
+    CHECK(printable("cut short \xC2") == "cut short \xC2");
+  }
+
+  TEST_CASE("a reason with an escape sequence and a line end is one row, and exact in JSON") {
+    auto payload = status();
+    const std::string reason = "\033[2Jgone\nfake row\tx";
+    payload["drain"] = {{"1", {{"timestamp", 1700000000.0}, {"reason", reason}}}};
+    const auto shown = lines(drain_view(payload), "{reason}|");
+    CHECK(shown == "\\u001b[2Jgone\\nfake row\\tx|\n");
+    const auto table = render(drain_view(payload), {});
+    CHECK(table.find("\\u001b[2Jgone\\nfake row\\tx node1\n") != std::string::npos);
+    CHECK(table.find('\033') == std::string::npos);
+    OutputOptions as_json;
+    as_json.json = true;
+    CHECK(json::parse(render(drain_view(payload), as_json))["reason"] == reason);
+  }
+
+  TEST_CASE("events, their names and keys too") {
+    const json event = {{"timestamp", 1}, {"name", "x\033"}, {"context", {{"k\n", "v\033\u009b\x7f"}}}};
+    CHECK(format_event(event) == R"(1.000000 x\u001b k\n="v\u001b\u009b\u007f")");
+  }
+
+  TEST_CASE("the names of partitions in what status tells") {
+    auto payload = status();
+    payload["partitions"] = {{"a\033\n", {{"waiting", "7"}, {"leaving", ""}}}};
+    CHECK(describe_moves(payload) ==
+          "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest has to let "
+          "go\n");
+  }
+}

@@ -122,6 +122,12 @@ class Script {
         partitions.push_back({word.substr(0, equal), IdSet::parse(word.substr(equal + 1))});
       }
       world_.acquisition().divide(std::move(partitions));
+    } else if (verb == "partitions") {
+      for (const Partition& partition : world_.acquisition().partitions()) {
+        say(fmt::format("{}: targets={} waiting={} leaving={}", partition.name, partition.targets.encode(),
+                        world_.acquisition().awaited(partition).encode(),
+                        world_.acquisition().leaving(partition).encode()));
+      }
     } else if (verb == "mute") {
       world_.acquisition().mute();
     } else if (verb == "online") {
