@@ -1,100 +1,61 @@
 #include "daemon/import.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <utility>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/module/drain_table.hpp"
+#include "daemon/imported_state.hpp"
 #include "daemon/record.hpp"
 #include "daemon/store.hpp"
 #include "daemon/store_writer.hpp"
 #include "proto/event_json.hpp"
+#include "proto/rpc.hpp"
 
 namespace resourced::daemon {
 namespace {
 
-// Longer than any event of a real log: a nodelist of a million hosts that do not compress is about as long.
-constexpr std::size_t max_line = std::size_t{16} << 20;
+// A journal response has its events in an array in an object.
+constexpr int max_depth = proto::max_json_depth - 2;
 
-// Which hosts are drained as the log goes on. Ranks may be renumbered between its events, so hosts have
-// numbers of their own here; a start maps them to the ranks of that day.
-class DrainedHosts {
+// Reads lines without keeping more of one than it may have.
+class Lines {
  public:
-  void apply(const Event& event) {
-    if (const auto* restart = std::get_if<RestartEvent>(&event.body)) {
-      ranks_ = restart->ranks;
-      hosts_ = restart->nodelist;
-    } else if (const auto* drain = std::get_if<DrainEvent>(&event.body)) {
-      table_.drain(numbers(drain->ranks, drain->nodelist), event.timestamp, drain->reason, drain->overwrite);
-    } else if (const auto* undrain = std::get_if<UndrainEvent>(&event.body)) {
-      table_.undrain(numbers(undrain->ranks, undrain->nodelist));
-    } else if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
-      if (update->expiration) expiration_ = {*update->expiration, 0};
-    }
+  Lines(std::istream& input, std::size_t max_line) : input_(input), buffer_(max_line + 2, '\0') {}
+
+  // Nothing at the end.
+  std::optional<std::string_view> next() {
+    ++number_;
+    input_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    const auto count = static_cast<std::size_t>(input_.gcount());
+    if (input_.bad()) throw Error(EIO, "cannot be read");
+    if (count == 0) return std::nullopt;
+    // Of a last line without an end all characters count; else the last was the line's end.
+    const std::size_t length = input_.good() ? count - 1 : count;
+    const std::size_t max_line = buffer_.size() - 2;
+    if (length > max_line) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line));
+    return std::string_view(buffer_).substr(0, length);
   }
 
-  /// Adds what is drained at the end to the last record.
-  void finish(Record& last) const {
-    for (const auto& [key, numbers] : table_.groups()) {
-      Hostlist hosts;
-      numbers.for_each([&](IdSet::Id number) { hosts.append(names_.at(number)); });
-      last.drained.push_back({{numbers, key.timestamp, key.reason}, std::move(hosts)});
-    }
-    last.expiration = expiration_;
-  }
-
-  [[nodiscard]] std::size_t count() const { return table_.ranks().count(); }
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
  private:
-  IdSet numbers(const IdSet& ranks, const Hostlist& nodelist) {
-    Hostlist hosts = nodelist;
-    if (hosts.empty()) {
-      // A log without nodelists: the ranks are those of the last restart.
-      if (hosts_.size() != ranks_.count() || !ranks_.includes(ranks)) {
-        throw Error(EINVAL,
-                    "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
-      }
-      IdSet positions;
-      IdSet::Id position = 0;
-      ranks_.for_each([&](IdSet::Id rank) {
-        if (ranks.contains(rank)) positions.insert(position);
-        ++position;
-      });
-      hosts = hosts_.select(positions);
-    }
-    IdSet result;
-    hosts.for_each([&](std::string_view host) {
-      const auto found = numbers_.try_emplace(std::string(host), static_cast<IdSet::Id>(names_.size()));
-      if (found.second) names_.emplace_back(host);
-      result.insert(found.first->second);
-    });
-    return result;
-  }
-
-  IdSet ranks_;
-  Hostlist hosts_;
-  std::map<std::string, IdSet::Id, std::less<>> numbers_;
-  std::vector<std::string> names_;
-  DrainTable table_;
-  std::optional<RecordedState::Expiration> expiration_;
+  std::istream& input_;
+  std::string buffer_;
+  std::size_t number_ = 0;
 };
 
-Hostlist hosts_of(const Event& event) {
-  if (const auto* restart = std::get_if<RestartEvent>(&event.body)) return restart->nodelist;
-  if (const auto* drain = std::get_if<DrainEvent>(&event.body)) return drain->nodelist;
-  if (const auto* undrain = std::get_if<UndrainEvent>(&event.body)) return undrain->nodelist;
-  return {};
-}
-
-Record read_line(std::string&& line, Sequence sequence, double last, DrainedHosts& drained) {
-  const auto entry = nlohmann::json::parse(line, nullptr, false);
+Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
+  if (proto::nests_deeper(line, max_depth))
+    throw Error(EINVAL, fmt::format("nests deeper than {}", max_depth));
+  // The parser takes a NUL for the end of its input and would not see what follows.
+  const bool has_nul = line.find('\0') != std::string_view::npos;
+  const auto entry = has_nul ? nlohmann::json(nlohmann::json::value_t::discarded)
+                             : nlohmann::json::parse(line, nullptr, false);
   if (entry.is_discarded()) throw Error(EINVAL, "not JSON");
   const auto event = proto::decode_event(entry);
   Record record;
@@ -103,32 +64,34 @@ Record read_line(std::string&& line, Sequence sequence, double last, DrainedHost
   record.name = entry["name"].get<std::string>();
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
-    drained.apply(*event);
-    record.hosts = hosts_of(*event);
+    record.hosts = state.apply(*event);
+  } else if (record.name == proto::event_name(DefineEvent{})) {
+    state.define();
+  } else if (record.name == "truncate") {
+    throw Error(EINVAL, "truncate: the log is not whole, so the present state cannot be known from it");
   }
   return record;
 }
 
 }  // namespace
 
-Imported import_events(std::istream& input, const std::string& name, const std::string& directory) {
+Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
+                       const ImportOptions& options) {
   std::vector<Record> records;
-  DrainedHosts drained;
-  std::size_t number = 0;
+  ImportedState state(options.configured_expiration);
+  Lines lines(input, options.max_line);
   double last = 0;
-  for (std::string line; std::getline(input, line);) {
-    ++number;
-    if (line.empty()) continue;
-    try {
-      if (line.size() > max_line) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line));
-      records.push_back(read_line(std::move(line), records.size() + 1, last, drained));
-    } catch (const Error& error) {
-      throw Error(error.errnum(), fmt::format("{}:{}: {}", name, number, error.what()));
+  try {
+    while (const auto line = lines.next()) {
+      if (line->empty()) continue;
+      records.push_back(read_line(*line, records.size() + 1, last, state));
+      last = records.back().timestamp;
     }
-    last = records.back().timestamp;
+  } catch (const Error& error) {
+    throw Error(error.errnum(), fmt::format("{}:{}: {}", name, lines.number(), error.what()));
   }
   if (records.empty()) throw Error(EINVAL, fmt::format("{}: holds no events", name));
-  drained.finish(records.back());
+  state.finish(records.back());
 
   StoreWriter writer(store_path(directory));
   if (writer.last_sequence() != 0) {
@@ -136,7 +99,7 @@ Imported import_events(std::istream& input, const std::string& name, const std::
                 fmt::format("{}: holds events already; import into a new state directory", directory));
   }
   writer.commit(records);
-  return {records.size(), drained.count()};
+  return {records.size(), state.drained()};
 }
 
 }  // namespace resourced::daemon

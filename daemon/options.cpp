@@ -21,7 +21,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.add_option("--state", options.state, "directory of the store")->type_name("DIR");
   app.add_flag("--check", options.check,
                "read the configuration and the inventory, print a summary, and exit");
-  app.add_option("--import", options.import, "take an event log (RFC 18 lines) into a new store, and exit")
+  app.add_option("--import", options.import,
+                 "take an event log (RFC 18 lines), which must be whole, into a new store, and exit")
       ->type_name("FILE");
   app.add_option("--log-level", level, "trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");

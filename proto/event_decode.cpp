@@ -82,16 +82,19 @@ class Context {
   const json* context_ = nullptr;
 };
 
-// The hosts of a drain, one a rank; logs of old have none.
+// One host a rank; logs of old have none.
+void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
+  if (hosts.empty() || hosts.size() == ranks.count()) return;
+  throw Error(EINVAL,
+              fmt::format("context.nodelist: has {} hosts for {} ranks", hosts.size(), ranks.count()));
+}
+
 template <class Drained>
 Drained read_drained(const Context& context) {
   Drained event;
   event.ranks = context.idset("idset");
   event.nodelist = context.hosts("nodelist");
-  if (!event.nodelist.empty() && event.nodelist.size() != event.ranks.count()) {
-    throw Error(EINVAL, fmt::format("context.nodelist: has {} hosts for {} ranks", event.nodelist.size(),
-                                    event.ranks.count()));
-  }
+  check_hosts(event.nodelist, event.ranks);
   event.reason = context.text("reason");
   return event;
 }
@@ -109,10 +112,7 @@ EventBody read_drain(const Context& context) {
 EventBody read_restart(const Context& context) {
   RestartEvent event{context.idset("ranks"), {}, context.hosts("nodelist")};
   if (context.text("online")) event.online = context.idset("online");
-  if (!event.nodelist.empty() && event.nodelist.size() != event.ranks.count()) {
-    throw Error(EINVAL, fmt::format("context.nodelist: has {} hosts for {} ranks", event.nodelist.size(),
-                                    event.ranks.count()));
-  }
+  check_hosts(event.nodelist, event.ranks);
   return event;
 }
 
@@ -124,6 +124,7 @@ EventBody read_update(const Context& context) {
   if (context.text("shrink")) {
     event.shrink = context.idset("shrink");
     event.shrink_nodelist = context.hosts("nodelist");
+    check_hosts(event.shrink_nodelist, event.shrink);
   }
   return event;
 }

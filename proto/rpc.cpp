@@ -32,13 +32,15 @@ Message answer(const Message& request) {
   return response;
 }
 
-/// Counts brackets outside of strings, so that the parser never sees a text that nests too deep. In text that
-/// is not JSON the count means nothing, and the parser rejects it anyway.
-bool is_too_deep(std::string_view text) {
+}  // namespace
+
+// Counts brackets outside of strings, so that the parser never sees a text that nests too deep. Up to the
+// place where a text stops being JSON the count is right, and there the parser stops.
+bool nests_deeper(std::string_view json, int most) noexcept {
   int depth = 0;
   bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
     if (in_string) {
       if (c == '\\') {
         ++i;
@@ -48,7 +50,7 @@ bool is_too_deep(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > max_json_depth) {
+      if (++depth > most) {
         return true;
       }
     } else if (c == '}' || c == ']') {
@@ -57,8 +59,6 @@ bool is_too_deep(std::string_view text) {
   }
   return false;
 }
-
-}  // namespace
 
 Payload make_payload(std::string text) {
   text.push_back('\0');
@@ -134,7 +134,7 @@ nlohmann::json parse_object(const Message& message) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
   const auto text = message.text();
-  if (is_too_deep(text)) {
+  if (nests_deeper(text, max_json_depth)) {
     throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
   }
   // The parser takes a NUL for the end of its input and would not see what follows.

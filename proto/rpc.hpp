@@ -46,6 +46,10 @@ namespace resourced::proto {
 /// How deep arrays and objects of a payload may nest, the object itself included.
 inline constexpr int max_json_depth = 64;
 
+/// Whether arrays and objects of a JSON text nest deeper than `most`: to be asked before the text is parsed.
+/// Of text that is not JSON the answer means nothing.
+[[nodiscard]] bool nests_deeper(std::string_view json, int most) noexcept;
+
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
 /// `resource.drain: payload is not a JSON object`.
 [[nodiscard]] nlohmann::json parse_object(const Message& message);

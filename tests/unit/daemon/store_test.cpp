@@ -4,12 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <sstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "daemon/import.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
 #include "temp_dir.hpp"
@@ -181,61 +179,6 @@ TEST_CASE("a page of a host's events looks at so many wide ones and no more") {
       from = page.next;
     }
     CHECK(found == std::vector<Sequence>{10, 20, 30, 40, 50, 60, 70, 80, 90, 100});
-  }
-}
-
-TEST_CASE("an event log of Flux becomes a store") {
-  const test::TempDir dir;
-  const auto import = [&](const std::string& log) {
-    std::istringstream input(log);
-    return import_events(input, "log", dir.path());
-  };
-  const std::string log =
-      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-3","online":"","nodelist":"n[0-3]"}}
-{"timestamp":2,"name":"resource-define","context":{"method":"configuration"}}
-{"timestamp":3,"name":"drain","context":{"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0}}
-{"timestamp":4,"name":"drain","context":{"idset":"3","overwrite":0}}
-{"timestamp":5,"name":"undrain","context":{"idset":"1","nodelist":"n1"}}
-{"timestamp":6,"name":"something-else","context":{"x":1}}
-{"timestamp":7,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"newer","overwrite":1}}
-)";
-  const Imported imported = import(log);
-  CHECK(imported.events == 7);
-  CHECK(imported.drained == 2);
-  {
-    StoreWriter writer(store_path(dir.path()));
-    std::map<std::string, std::pair<double, std::string>> drains;
-    for (const RecordedDrain& drain : writer.load().drains) {
-      drains[drain.host] = {drain.timestamp, drain.reason.value_or("-")};
-    }
-    CHECK(drains ==
-          std::map<std::string, std::pair<double, std::string>>{{"n2", {3, "newer"}}, {"n3", {4, "-"}}});
-  }
-  CHECK_THROWS_WITH_AS(import(log), doctest::Contains("holds events already"), Error);
-}
-
-TEST_CASE("a log that is wrong is refused with its line, and the store stays empty") {
-  const std::vector<std::pair<std::string, std::string>> bad{
-      {"{", "log:2: not JSON"},
-      {"[]", "log:2: must be an object"},
-      {R"({"name":"drain"})", "log:2: timestamp: must be a number"},
-      {R"({"timestamp":0,"name":"drain"})", "log:2: timestamp: must be greater than 0"},
-      {R"({"timestamp":1})", "log:2: name: must be a string"},
-      {R"({"timestamp":1,"name":"drain","context":{"idset":"2-1","nodelist":"n1"}})",
-       "log:2: context.idset: "},
-      {R"({"timestamp":1,"name":"drain","context":{"idset":"1-2","nodelist":"n1"}})",
-       "log:2: context.nodelist: has 1 hosts for 2 ranks"},
-      {R"({"timestamp":1,"name":"drain","context":{"idset":"1"}})", "log:2: context.nodelist: is missing"},
-      {R"({"timestamp":1,"name":"drain","context":{"idset":"1","nodelist":"n1","overwrite":3}})",
-       "log:2: context.overwrite: 3 is not"},
-      {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
-  };
-  for (const auto& [line, expected] : bad) {
-    CAPTURE(line);
-    const test::TempDir dir;
-    std::istringstream input("{\"timestamp\":1,\"name\":\"x\"}\n" + line + "\n");
-    CHECK_THROWS_WITH_AS(import_events(input, "log", dir.path()), doctest::Contains(expected.c_str()), Error);
-    CHECK(StoreWriter(store_path(dir.path())).last_sequence() == 0);
   }
 }
 

@@ -1,0 +1,258 @@
+// Taking an event log into a store: the present is what the log says, and what cannot be known is refused.
+#include "daemon/import.hpp"
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "daemon/store.hpp"
+#include "daemon/store_reader.hpp"
+#include "daemon/store_writer.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+TEST_CASE("an event log of Flux becomes a store") {
+  const test::TempDir dir;
+  const auto import = [&](const std::string& log) {
+    std::istringstream input(log);
+    return import_events(input, "log", dir.path(), {});
+  };
+  const std::string log =
+      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-3","online":"","nodelist":"n[0-3]"}}
+{"timestamp":2,"name":"resource-define","context":{"method":"configuration"}}
+{"timestamp":3,"name":"drain","context":{"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0}}
+{"timestamp":4,"name":"drain","context":{"idset":"3","overwrite":0}}
+{"timestamp":5,"name":"undrain","context":{"idset":"1","nodelist":"n1"}}
+{"timestamp":6,"name":"something-else","context":{"x":1}}
+{"timestamp":7,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"newer","overwrite":1}}
+)";
+  const Imported imported = import(log);
+  CHECK(imported.events == 7);
+  CHECK(imported.drained == 2);
+  {
+    StoreWriter writer(store_path(dir.path()));
+    std::map<std::string, std::pair<double, std::string>> drains;
+    for (const RecordedDrain& drain : writer.load().drains) {
+      drains[drain.host] = {drain.timestamp, drain.reason.value_or("-")};
+    }
+    CHECK(drains ==
+          std::map<std::string, std::pair<double, std::string>>{{"n2", {3, "newer"}}, {"n3", {4, "-"}}});
+  }
+  CHECK_THROWS_WITH_AS(import(log), doctest::Contains("holds events already"), Error);
+}
+
+TEST_CASE("a log that is wrong is refused with its line, and the store stays empty") {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"{", "log:2: not JSON"},
+      {"[]", "log:2: must be an object"},
+      {R"({"name":"drain"})", "log:2: timestamp: must be a number"},
+      {R"({"timestamp":0,"name":"drain"})", "log:2: timestamp: must be greater than 0"},
+      {R"({"timestamp":1})", "log:2: name: must be a string"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"2-1","nodelist":"n1"}})",
+       "log:2: context.idset: "},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1-2","nodelist":"n1"}})",
+       "log:2: context.nodelist: has 1 hosts for 2 ranks"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1"}})", "log:2: context.nodelist: is missing"},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1","nodelist":"n1","overwrite":3}})",
+       "log:2: context.overwrite: 3 is not"},
+      {R"({"timestamp":5,"name":"truncate"})", "log:2: truncate: the log is not whole"},
+      {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"p":"0"}}})",
+       "log:2: context.property-add: no restart event tells the hosts of the ranks"},
+      {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"a b":"0"}}})",
+       "log:2: context.property-add: "},
+      {R"({"timestamp":1,"name":"resource-update","context":{"property-remove":{"":"0"}}})",
+       "log:2: context.property-remove: "},
+      {R"({"timestamp":1,"name":"resource-update","context":{"shrink":"0"}})",
+       "log:2: context.nodelist: is missing"},
+      {R"({"timestamp":1,"name":"resource-update","context":{"shrink":"0","nodelist":"n[0-1]"}})",
+       "log:2: context.nodelist: has 2 hosts for 1 ranks"},
+      {R"({"timestamp":1,"name":"resource-update","context":{"expiration":-1}})",
+       "log:2: context.expiration: -1 is not a time"},
+      {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
+  };
+  for (const auto& [line, expected] : bad) {
+    CAPTURE(line);
+    const test::TempDir dir;
+    std::istringstream input("{\"timestamp\":1,\"name\":\"x\"}\n" + line + "\n");
+    CHECK_THROWS_WITH_AS(import_events(input, "log", dir.path(), {}), doctest::Contains(expected.c_str()),
+                         Error);
+    CHECK(StoreWriter(store_path(dir.path())).last_sequence() == 0);
+  }
+}
+
+constexpr const char* restart =
+    R"({"timestamp":1,"name":"restart","context":{"ranks":"0-3","online":"0-3","nodelist":"n[0-3]"}})"
+    "\n"
+    R"({"timestamp":1,"name":"resource-define","context":{"method":"configuration"}})"
+    "\n";
+
+std::string update(const std::string& context) {
+  return fmt::format("{{\"timestamp\":2,\"name\":\"resource-update\",\"context\":{}}}\n", context);
+}
+
+/// A store made of a log, and what a start would find in it.
+struct Present {
+  explicit Present(const std::string& log, const ImportOptions& options = {}) {
+    std::istringstream input(log);
+    imported = import_events(input, "log", dir.path(), options);
+    StoreWriter writer(store_path(dir.path()));
+    state = writer.load();
+  }
+
+  [[nodiscard]] std::set<std::string> properties() const {
+    std::set<std::string> result;
+    for (const RecordedProperty& property : state.properties) {
+      result.insert(fmt::format("{}{}@{}", property.present ? "+" : "-", property.name, property.host));
+    }
+    return result;
+  }
+  [[nodiscard]] std::set<std::string> drained() const {
+    std::set<std::string> result;
+    for (const RecordedDrain& drain : state.drains) result.insert(drain.host);
+    return result;
+  }
+  [[nodiscard]] std::set<std::string> shrunk() const { return {state.shrunk.begin(), state.shrunk.end()}; }
+
+  /// The sequences of the events of a host.
+  [[nodiscard]] std::vector<Sequence> events_of(const std::string& host) const {
+    StoreWriter writer(store_path(dir.path()));
+    StoreReader reader(writer.database());
+    EventFilter filter;
+    filter.hosts = {{host}};
+    std::vector<Sequence> result;
+    for (const LoggedEvent& event : reader.page(filter, 1, imported.events, 1000).events) {
+      result.push_back(event.sequence);
+    }
+    return result;
+  }
+
+  test::TempDir dir;
+  Imported imported;
+  RecordedState state;
+};
+
+using Names = std::set<std::string>;
+using Sequences = std::vector<Sequence>;
+
+TEST_CASE("properties stand after an import as the log leaves them") {
+  const std::string define = R"({"timestamp":2,"name":"resource-define","context":{"method":"reload"}})"
+                             "\n";
+  const auto add = [](const char* ranks) {
+    return update(fmt::format(R"({{"property-add":{{"p":"{}"}}}})", ranks));
+  };
+  const auto remove = [](const char* ranks) {
+    return update(fmt::format(R"({{"property-remove":{{"p":"{}"}}}})", ranks));
+  };
+  const std::vector<std::pair<std::string, Names>> rows{
+      {add("1-2"), {"+p@n1", "+p@n2"}},
+      {remove("3"), {"-p@n3"}},
+      // What is added was not configured, and what is removed was: the way back leaves no difference.
+      {add("1-2") + remove("2"), {"+p@n1"}},
+      {remove("1-2") + add("1"), {"-p@n2"}},
+      {add("1") + remove("1") + add("1"), {"+p@n1"}},
+      {update(R"({"property-add":{"p":"0","q":"0"},"property-remove":{"r":"0-1"}})"),
+       {"+p@n0", "+q@n0", "-r@n0", "-r@n1"}},
+      // A definition may have brought another configuration: the last word is kept.
+      {add("1") + define + remove("1"), {"-p@n1"}},
+      {remove("1") + define + add("1"), {"+p@n1"}},
+      {add("1") + define, {"+p@n1"}},
+      {add("1") + define + remove("1") + add("1"), {"+p@n1"}},
+      {add("1") + define + add("2") + remove("2"), {"+p@n1"}},
+  };
+  for (const auto& [log, expected] : rows) {
+    CAPTURE(log);
+    CHECK(Present(restart + log).properties() == expected);
+  }
+}
+
+TEST_CASE("hosts that left for good stay away after an import, and their drains are gone") {
+  const std::string drain =
+      R"({"timestamp":2,"name":"drain","context":{"idset":"1-3","nodelist":"n[1-3]","overwrite":0}})"
+      "\n";
+  for (const char* context : {R"({"shrink":"1-2","nodelist":"n[1-2]"})", R"({"shrink":"1-2"})"}) {
+    CAPTURE(context);
+    const Present store(restart + drain + update(context));
+    CHECK(store.shrunk() == Names{"n1", "n2"});
+    CHECK(store.drained() == Names{"n3"});
+    CHECK(store.imported.drained == 1);
+  }
+}
+
+TEST_CASE("an expiration is imported against the configured one") {
+  const Present store(restart + update(R"({"expiration":5000})") + update(R"({"expiration":6000})"),
+                      {.configured_expiration = 700});
+  REQUIRE(store.state.expiration);
+  CHECK(store.state.expiration->value == 6000);
+  CHECK(store.state.expiration->configured == 700);
+  CHECK_FALSE(Present(restart).state.expiration);
+}
+
+TEST_CASE("ranks of an imported log are those of the last restart before") {
+  const std::string renumbered =
+      R"({"timestamp":3,"name":"restart","context":{"ranks":"0-2","online":"","nodelist":"n[3,2,1]"}})"
+      "\n";
+  const std::string drain = R"({"timestamp":2,"name":"drain","context":{"idset":"0-1","overwrite":0}})"
+                            "\n";
+  const std::string add = update(R"({"property-add":{"p":"0-1"}})");
+  CHECK(Present(restart + renumbered + drain + add).properties() == Names{"+p@n2", "+p@n3"});
+  // A host that a start did not find has lost what was recorded of it.
+  const Present store(restart + drain + add + renumbered + update(R"({"shrink":"0"})"));
+  CHECK(store.properties() == Names{"+p@n1"});
+  CHECK(store.drained() == Names{"n1"});
+  CHECK(store.shrunk() == Names{"n3"});
+}
+
+TEST_CASE("imported events are found by the hosts of their ranks") {
+  const Present store(restart + update(R"({"property-add":{"p":"1"},"property-remove":{"q":"2"}})") +
+                      update(R"({"shrink":"1","nodelist":"n1"})") + update(R"({"expiration":5000})") +
+                      R"({"timestamp":3,"name":"offline","context":{"idset":"2-3"}})" + "\n" +
+                      R"({"timestamp":4,"name":"drain","context":{"idset":"3","overwrite":0}})");
+  CHECK(store.events_of("n0") == Sequences{1});
+  CHECK(store.events_of("n1") == Sequences{1, 3, 4});
+  CHECK(store.events_of("n2") == Sequences{1, 3, 6});
+  CHECK(store.events_of("n3") == Sequences{1, 6, 7});
+}
+
+TEST_CASE("a line is taken only if the wire takes it as an event of a journal response") {
+  const auto nested = [](int depth) {
+    const auto count = static_cast<std::size_t>(depth - 1);
+    return R"({"timestamp":1,"name":"x","y":)" + std::string(count, '[') + std::string(count, ']') + "}";
+  };
+  // A response is an object that holds an array of events, and may be 64 levels deep.
+  CHECK(Present(nested(62)).imported.events == 1);
+  ImportOptions options;
+  options.max_line = 1000;
+  std::string longest = R"({"timestamp":1,"name":"x","y":")";
+  longest += std::string(options.max_line - longest.size() - 2, 'y') + "\"}";
+  REQUIRE(longest.size() == options.max_line);
+  CHECK(Present(longest, options).imported.events == 1);
+  CHECK(Present(longest + "\n" + longest + "\n", options).imported.events == 2);
+
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {nested(63), "log:2: nests deeper than 62"},
+      {longest + " ", "log:2: longer than 1000 bytes"},
+      {std::string(100000, 'x'), "log:2: longer than 1000 bytes"},
+      {std::string("{\"timestamp\":1,\"name\":\"x\"}\0{}", 32), "log:2: not JSON"},
+  };
+  for (const auto& [line, expected] : bad) {
+    for (const char* end : {"", "\n", "\n{}\n"}) {
+      CAPTURE(expected);
+      CHECK_THROWS_WITH_AS(Present("{\"timestamp\":1,\"name\":\"x\"}\n" + line + end, options),
+                           expected.c_str(), Error);
+    }
+  }
+  CHECK_THROWS_WITH_AS(Present(nested(200000)), "log:1: nests deeper than 62", Error);
+  CHECK_THROWS_WITH_AS(Present(std::string(1000000, '[')), "log:1: nests deeper than 62", Error);
+}
+
+}  // namespace
+}  // namespace resourced::daemon
