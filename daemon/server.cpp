@@ -284,12 +284,12 @@ void import_log(const Options& options) {
   const config::Config config = load_configuration(options);
   std::ifstream file(options.import);
   if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
-  ImportOptions import;
-  import.max_line = std::min(import.max_line, config.bus.max_message_size);
+  ImportOptions settings;
+  settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
-    import.configured_expiration = config::load_inventory(config).resources.expiration();
+    settings.configured_expiration = config::load_inventory(config).resources.expiration();
   }
-  const Imported imported = import_events(file, options.import, state_directory(options, config), import);
+  const Imported imported = import_events(file, options.import, state_directory(options, config), settings);
   fmt::print("imported {} events; {} hosts are drained\n", imported.events, imported.drained);
 }
 

@@ -37,6 +37,8 @@ TEST_CASE("what was changed at run time is so after export and import") {
   const Ctl ctl(cluster.daemon.uri());
   ctl.done({"property", "add", "late", "5"});
   const json status = before.call("resource.status").json();
+  REQUIRE(status["R"]["execution"]["expiration"] == 4102444800);
+  REQUIRE(status["R"]["execution"]["properties"] == json{{"fast", "1-2"}, {"late", "5"}});
   const json of_host = history(before, {{"targets", "test5"}});
 
   TempDir dir;
