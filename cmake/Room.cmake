@@ -2,9 +2,9 @@
 # of links that holds this folder's headers and no others, so that a file can include what its room USES and
 # nothing else: an arrow that docs/architecture.md does not have fails to compile.
 
-# resourced_room(TARGET [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
+# resourced_room(TARGET [PRECOMPILED NAME] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
 function(resourced_room target)
-  cmake_parse_arguments(ROOM "" "" "USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "PRECOMPILED" "USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
   file(RELATIVE_PATH place "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   file(GLOB sources CONFIGURE_DEPENDS "*.cpp")
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -22,6 +22,9 @@ function(resourced_room target)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE resourced_flags ${ROOM_LIBRARIES})
+    if(ROOM_PRECOMPILED)
+      target_precompile_headers(${target} REUSE_FROM ${ROOM_PRECOMPILED})
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -31,7 +31,7 @@ class EntryReader {
   void check(const TableReader& entry, const std::string& name) {
     if (valid_.contains(name)) return;
     const std::string defect = property_name_defect(name);
-    if (!defect.empty()) entry.fail("properties", fmt::format("{}: {}", quoted(name), defect));
+    if (!defect.empty()) entry.fail("properties", fmt::format("{}: {}", resourced::quoted(name), defect));
     valid_.insert(name);
   }
 

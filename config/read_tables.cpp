@@ -30,9 +30,12 @@ std::vector<std::string> read_listen(const TableReader& bus) {
     const std::size_t scheme = uri.find("://");
     const std::string_view name = std::string_view(uri).substr(0, scheme);
     if (scheme == std::string::npos || (name != "ipc" && name != "tcp" && name != "local"))
-      bus.fail("listen", fmt::format("{} does not begin with ipc://, tcp:// or local://", quoted(uri)));
-    if (uri.size() == scheme + 3) bus.fail("listen", fmt::format("{} has no address", quoted(uri)));
-    if (!seen.insert(uri).second) bus.fail("listen", fmt::format("{} is there twice", quoted(uri)));
+      bus.fail("listen",
+               fmt::format("{} does not begin with ipc://, tcp:// or local://", resourced::quoted(uri)));
+    if (uri.size() == scheme + 3)
+      bus.fail("listen", fmt::format("{} has no address", resourced::quoted(uri)));
+    if (!seen.insert(uri).second)
+      bus.fail("listen", fmt::format("{} is there twice", resourced::quoted(uri)));
   }
   return uris;
 }
@@ -131,7 +134,7 @@ Acquire read_acquire(const Document& document) {
     result.partitions.push_back(read_partition(table));
     const std::string& name = result.partitions.back().name;
     if (!names.insert(name).second)
-      table.fail("name", fmt::format("{} names an earlier partition too", quoted(name)));
+      table.fail("name", fmt::format("{} names an earlier partition too", resourced::quoted(name)));
   }
   return result;
 }

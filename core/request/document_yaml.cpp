@@ -41,7 +41,7 @@ class YamlEvents : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     const bool plain = tag == "?";
-    if (!plain && tag != "!" && tag != std::string(core_tag) + "str") refuse_tag(mark, tag);
+    if (!plain && tag != "!" && tag != fmt::format("{}str", core_tag)) refuse_tag(mark, tag);
     if (builder_.wants_key()) {
       builder_.key(value);
     } else {

@@ -7,13 +7,13 @@
 using resourced::quoted;
 
 TEST_CASE("quoted text is one line of printable ASCII") {
-  CHECK(quoted("") == "\"\"");
-  CHECK(quoted("foo[1-2]") == "\"foo[1-2]\"");
-  CHECK(quoted("a\"b\\c") == R"("a\"b\\c")");
-  CHECK(quoted(std::string("a\0\n\x7f\xff", 5)) == R"("a\x00\x0a\x7f\xff")");
+  CHECK(resourced::quoted("") == "\"\"");
+  CHECK(resourced::quoted("foo[1-2]") == "\"foo[1-2]\"");
+  CHECK(resourced::quoted("a\"b\\c") == R"("a\"b\\c")");
+  CHECK(resourced::quoted(std::string("a\0\n\x7f\xff", 5)) == R"("a\x00\x0a\x7f\xff")");
 }
 
 TEST_CASE("quoted text is cut where it is long") {
-  CHECK(quoted(std::string(60, 'x')) == "\"" + std::string(60, 'x') + "\"");
-  CHECK(quoted(std::string(61, 'x')) == "\"" + std::string(60, 'x') + "...\"");
+  CHECK(resourced::quoted(std::string(60, 'x')) == "\"" + std::string(60, 'x') + "\"");
+  CHECK(resourced::quoted(std::string(61, 'x')) == "\"" + std::string(60, 'x') + "...\"");
 }

@@ -1,0 +1,11 @@
+# Headers of libraries that most sources read, compiled once. Every source still includes what it uses: the
+# sanitizer presets build without this, and so does clang-tidy read the sources.
+
+# resourced_precompile(NAME [LIBRARIES LIB...] HEADERS HEADER...): to be used with target_precompile_headers(REUSE_FROM).
+function(resourced_precompile name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;HEADERS" ${ARGN})
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cpp" CONTENT "")
+  add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/${name}.cpp")
+  target_link_libraries(${name} PRIVATE resourced_flags ${ARG_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
