@@ -5,7 +5,8 @@
 
 namespace resourced::daemon {
 
-/// Throws Error for a file that is not a store, is damaged, or was written by a newer version. Changes nothing.
+/// Throws Error for a file that is not a store, is damaged, or was written by a newer version. Changes
+/// nothing.
 void check_schema(Database& database);
 
 /// Makes the tables in an empty database, or brings older ones to the present version.
