@@ -241,7 +241,7 @@ TEST_CASE("a line is taken only if the wire takes it as an event of a journal re
       {nested(63), "log:2: nests deeper than 62"},
       {longest + " ", "log:2: longer than 1000 bytes"},
       {std::string(100000, 'x'), "log:2: longer than 1000 bytes"},
-      {std::string("{\"timestamp\":1,\"name\":\"x\"}\0{}", 32), "log:2: not JSON"},
+      {std::string("{\"timestamp\":1,\"name\":\"x\"}") + '\0' + "{}", "log:2: not JSON"},
   };
   for (const auto& [line, expected] : bad) {
     for (const char* end : {"", "\n", "\n{}\n"}) {
