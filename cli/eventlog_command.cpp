@@ -128,9 +128,14 @@ void register_eventlog(CLI::App& app, Context& context) {
   command->add_option("--since", options->since,
                       "Only events at or after this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
-  command->add_flag("--export", options->whole,
-                    "Print all that the store has as an event log (RFC 18), which resourced --import reads");
+  auto* whole = command->add_flag(
+      "--export", options->whole,
+      "Print all that the store has as an event log (RFC 18), which resourced --import reads");
   add_targets_option(*command, options->targets);
+  // A part of a log does not say what the present is.
+  for (const char* part : {"--follow", "--wait", "--timeout", "--since", "-i"}) {
+    whole->excludes(command->get_option(part));
+  }
   command->callback([options, &context] {
     if (options->whole) {
       options->json = true;

@@ -67,6 +67,8 @@ TEST_SUITE("program") {
                                                          {"acquire", "--count", "-1"},
                                                          {"ping", "-c", "0"},
                                                          {"eventlog", "-t", "soon"},
+                                                         {"eventlog", "--export", "-i", "1"},
+                                                         {"eventlog", "--export", "--since", "1"},
                                                          {"idset"},
                                                          {"idset", "--expand", "--count", "1"},
                                                          {"R"},
