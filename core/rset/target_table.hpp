@@ -1,5 +1,6 @@
 // Ranks, R_lite groups and hosts of a resource set, and the ways from one to another. Never changed once it
-// is made, so that the copies of a resource set share it.
+// is made, so that the copies of a resource set share it. A program that links the client library may read
+// such copies in threads of its own: what is made on first use is made once.
 #pragma once
 
 #include <cstddef>
