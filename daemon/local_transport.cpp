@@ -22,7 +22,7 @@ Credentials peer_credentials(int descriptor) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return {};
-  return {peer.uid, proto::role::local};
+  return {peer.uid, peer.gid, {}, {}};
 }
 
 class LocalTransport final : public Transport {

@@ -13,10 +13,16 @@ namespace resourced::daemon {
 
 using proto::ClientId;
 
-/// Who a client is, as far as its transport can vouch for it.
+/// Who a client is, as far as its transport can vouch for it: the kernel's word on a Unix socket, the key
+/// that the other end has proven to hold on a CURVE connection, and an address where there is nothing better.
 struct Credentials {
   std::uint32_t userid = proto::userid_unknown;
-  std::uint32_t rolemask = proto::role::none;
+  /// The primary group of a process on a Unix socket.
+  std::uint32_t groupid = proto::userid_unknown;
+  /// Public key in Z85; empty without CURVE.
+  std::string key;
+  /// The peer of a TCP connection.
+  std::string address;
 };
 
 enum class SendResult {
@@ -55,7 +61,7 @@ class Transport {
   /// The address that clients connect to.
   [[nodiscard]] virtual std::string endpoint() const = 0;
   virtual SendResult send(ClientId client, const proto::Message& message) = 0;
-  /// Forgets a client: nothing more is heard from it.
+  /// Ends a client's connection: nothing more is heard from it, on_gone() included.
   virtual void drop(ClientId client) = 0;
   /// Takes no more messages in; what was sent still goes out.
   virtual void stop_reading() = 0;

@@ -216,8 +216,9 @@ class ZmqTransport final : public Transport {
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);
     if (arrival.is_new) {
-      listener_.on_client(*this, arrival.client,
-                          {is_ipc_ ? peer_userid(descriptor) : proto::userid_unknown, proto::role::none});
+      listener_.on_client(
+          *this, arrival.client,
+          {is_ipc_ ? peer_userid(descriptor) : proto::userid_unknown, proto::userid_unknown, {}, {}});
     }
     deliver(arrival.client);
     if (arrival.is_gone) {
