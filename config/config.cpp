@@ -70,12 +70,14 @@ Config load(const std::string& path) {
   config.document = Document::read(path);
   const KeyPath root;
   const TableReader tables(*config.document, config.document->root(), root,
-                           {"resource", "bus", "store", "log", "acquire"});
+                           {"resource", "bus", "store", "log", "acquire", "access", "limits"});
   config.resource = read_resource(*config.document);
   config.bus = read_bus(*config.document);
   config.store = read_store(*config.document);
   config.log = read_log(*config.document);
   config.acquire = read_acquire(*config.document);
+  config.access = read_access(*config.document);
+  config.limits = read_limits(*config.document);
   return config;
 }
 
@@ -91,6 +93,12 @@ nlohmann::json to_json(const Config& config) {
         {"max-message-size", config.bus.max_message_size}}},
       {"store", {{"history", format_duration(config.store.history)}}},
       {"log", {{"level", to_text(config.log.level)}}},
+      {"limits",
+       {{"outstanding-requests", config.limits.outstanding_requests},
+        {"requests-per-second", config.limits.requests_per_second},
+        {"connections-per-uid", config.limits.connections_per_uid},
+        {"journal-consumers", config.limits.journal_consumers},
+        {"handshake-timeout", duration_text(config.limits.handshake_timeout)}}},
   };
   if (config.document) all.merge_patch(json_of(config.document->root()));
   return all;

@@ -16,6 +16,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "config/access.hpp"
 #include "core/error.hpp"
 #include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
@@ -63,6 +64,9 @@ struct Bus {
   std::chrono::milliseconds heartbeat_timeout{15000};    ///< never below heartbeat_interval
   std::size_t max_message_size = std::size_t{64} << 20;  ///< bytes
   std::string curve_key_file;                            ///< "" when not set
+  std::uint32_t socket_mode = 0666;           ///< of the ipc and local sockets: who may knock at all
+  std::optional<std::uint32_t> socket_group;  ///< gid; the daemon's own when not set
+  bool insecure = false;  ///< tcp endpoints without CURVE are wanted, on whatever interface
   friend bool operator==(const Bus&, const Bus&) = default;
 };
 
@@ -97,12 +101,24 @@ struct Acquire {
   friend bool operator==(const Acquire&, const Acquire&) = default;
 };
 
+/// [limits]: how much one client may ask for. The size of a message is Bus::max_message_size.
+struct Limits {
+  std::size_t outstanding_requests = 1024;  ///< of one client, streams included
+  std::size_t requests_per_second = 50000;  ///< of one client; as many may come at once
+  std::size_t connections_per_uid = 4096;   ///< on TCP of one address; each endpoint counts its own
+  std::size_t journal_consumers = 1024;     ///< of one uid, key or address
+  std::chrono::milliseconds handshake_timeout{10000};  ///< also for a local frame to be whole
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
 struct Config {
   Resource resource;
   Bus bus;
   Store store;
   Log log;
   Acquire acquire;
+  Access access;
+  Limits limits;
 
   /// What was read, with the place of each value. Never null after load().
   std::shared_ptr<const Document> document;
@@ -123,8 +139,8 @@ struct Config {
 /// beyond 16 MiB in all; ENOENT for a directory without *.toml; otherwise the errno of the failed read.
 [[nodiscard]] Config load(const std::string& path);
 
-/// The configuration as one object in Flux's key names: what was written, with the defaults of [bus], [store]
-/// and [log] filled in. The resource table is as the site wrote it.
+/// The configuration as one object in Flux's key names: what was written, with the defaults of [bus],
+/// [store], [log] and [limits] filled in. The resource table is as the site wrote it.
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
 /// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.

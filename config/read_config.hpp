@@ -13,5 +13,7 @@ namespace resourced::config {
 [[nodiscard]] Store read_store(const Document& document);
 [[nodiscard]] Log read_log(const Document& document);
 [[nodiscard]] Acquire read_acquire(const Document& document);
+[[nodiscard]] Access read_access(const Document& document);
+[[nodiscard]] Limits read_limits(const Document& document);
 
 }  // namespace resourced::config

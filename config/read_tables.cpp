@@ -1,11 +1,13 @@
 // The tables of this daemon's own: [bus], [store], [log] and [acquire].
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "config/accounts.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
@@ -50,6 +52,17 @@ std::chrono::milliseconds read_heartbeat(const TableReader& bus, std::string_vie
   return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds));
 }
 
+std::uint32_t read_socket_mode(const TableReader& bus) {
+  const std::string text = bus.filled_string("socket-mode");
+  if (text.empty()) return Bus().socket_mode;
+  std::uint32_t mode = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
+  if (error != std::errc() || stop != end || mode > 0777)
+    bus.fail("socket-mode", fmt::format("{} is not a mode such as \"0660\"", resourced::quoted(text)));
+  return mode;
+}
+
 Partition read_partition(const TableReader& table) {
   if (!table.has("name")) table.fail("name", "is missing");
   Partition partition{table.filled_string("name"), std::nullopt, std::nullopt};
@@ -76,7 +89,7 @@ Bus read_bus(const Document& document) {
   const KeyPath path{nullptr, "bus"};
   const TableReader bus(document, *node, path,
                         {"listen", "send-hwm", "receive-hwm", "heartbeat-interval", "heartbeat-timeout",
-                         "max-message-size", "curve-key-file"});
+                         "max-message-size", "curve-key-file", "insecure", "socket-mode", "socket-group"});
   result.listen = read_listen(bus);
   result.send_hwm = static_cast<int>(bus.integer("send-hwm", 1, max_hwm).value_or(result.send_hwm));
   result.receive_hwm = static_cast<int>(bus.integer("receive-hwm", 1, max_hwm).value_or(result.receive_hwm));
@@ -89,6 +102,15 @@ Bus read_bus(const Document& document) {
   if (const auto size = bus.integer("max-message-size", min_message_size, max_message_size))
     result.max_message_size = static_cast<std::size_t>(*size);
   result.curve_key_file = bus.path("curve-key-file");
+  result.insecure = bus.boolean("insecure", false);
+  result.socket_mode = read_socket_mode(bus);
+  if (const std::string group = bus.filled_string("socket-group"); !group.empty()) {
+    try {
+      result.socket_group = find_group(group).id;
+    } catch (const Error& error) {
+      bus.fail("socket-group", error.what());
+    }
+  }
   return result;
 }
 

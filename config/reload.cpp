@@ -87,6 +87,11 @@ void check_settings(const Config& now, const Config& next) {
       {"bus.heartbeat-timeout", now.bus.heartbeat_timeout == next.bus.heartbeat_timeout},
       {"bus.max-message-size", now.bus.max_message_size == next.bus.max_message_size},
       {"bus.curve-key-file", now.bus.curve_key_file == next.bus.curve_key_file},
+      {"bus.insecure", now.bus.insecure == next.bus.insecure},
+      {"bus.socket-mode", now.bus.socket_mode == next.bus.socket_mode},
+      {"bus.socket-group", now.bus.socket_group == next.bus.socket_group},
+      {"limits.connections-per-uid", now.limits.connections_per_uid == next.limits.connections_per_uid},
+      {"limits.handshake-timeout", now.limits.handshake_timeout == next.limits.handshake_timeout},
       {"store.directory", now.store.directory == next.store.directory},
       {"acquire.partition", now.acquire == next.acquire},
   };

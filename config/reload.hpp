@@ -24,8 +24,9 @@ struct ReloadPlan {
   [[nodiscard]] bool empty() const noexcept;
 };
 
-/// Live are: exclude, properties, journal-max, history and the log level. Everything else (hosts, cores,
-/// gpus, scheduling, endpoints, the store's directory, partitions, verification) must be equal in effect.
+/// Live are: exclude, properties, journal-max, history, the log level, access and the limits on requests.
+/// Everything else (hosts, cores, gpus, scheduling, endpoints and their limits, the store's directory,
+/// partitions, verification) must be equal in effect.
 /// Throws Error EINVAL "FILE:LINE: KEY: ..." for the first difference that is not live. Pass an empty
 /// Inventory for a configuration without one.
 [[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,

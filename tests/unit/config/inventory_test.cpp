@@ -118,7 +118,9 @@ history = inf
     "bus": {"listen": [], "send-hwm": 1000, "receive-hwm": 1000, "heartbeat-interval": 2,
             "heartbeat-timeout": "15s", "max-message-size": 67108864},
     "store": {"history": "inf"},
-    "log": {"level": "info"}})"));
+    "log": {"level": "info"},
+    "limits": {"outstanding-requests": 1024, "requests-per-second": 50000, "connections-per-uid": 4096,
+               "journal-consumers": 1024, "handshake-timeout": "10s"}})"));
 }
 
 TEST_CASE("what --check prints") {

@@ -83,6 +83,11 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.bus.max_message_size == plain.bus.max_message_size);
   CHECK(shown.store.history == plain.store.history);
   CHECK(shown.log == plain.log);
+  CHECK(shown.bus.insecure == plain.bus.insecure);
+  CHECK(shown.bus.socket_mode == plain.bus.socket_mode);
+  CHECK(shown.access.local == plain.access.local);
+  CHECK(shown.access.anonymous == plain.access.anonymous);
+  CHECK(shown.limits == plain.limits);
   CHECK(shown.acquire.partitions.size() == 2);
 }
 
@@ -96,6 +101,10 @@ TEST_CASE("the sample shows every key there is") {
   CHECK(keys_of(shown["store"]) == known_keys("[store]"));
   CHECK(keys_of(shown["log"]) == known_keys("[log]"));
   CHECK(keys_of(shown["acquire"]) == known_keys("[acquire]"));
+  CHECK(keys_of(shown["access"]) == known_keys("[access]"));
+  CHECK(keys_of(shown["access"]["rule"][0]) == known_keys("[[access.rule]]"));
+  CHECK(keys_of(shown["access"]["key"][0]) == known_keys("[[access.key]]"));
+  CHECK(keys_of(shown["limits"]) == known_keys("[limits]"));
   std::set<std::string> entry;
   for (const auto& item : shown["resource"]["config"]) entry.merge(keys_of(item));
   CHECK(entry == known_keys("[[resource.config]]"));

@@ -1,0 +1,47 @@
+// Who may do what ([access]), as the configuration says it: names of users and groups have been looked up.
+// What a role allows is the daemon's business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace resourced::config {
+
+/// What a client is to the daemon; roles add up. Owner, admin and user are those of RFC 12, a scheduler may
+/// acquire, an agent speaks for its node.
+enum class Role : std::uint8_t { owner, admin, user, scheduler, agent };
+
+using Roles = std::vector<Role>;
+
+/// One [[access.rule]]: what some users of this machine may do.
+struct AccessRule {
+  std::vector<std::uint32_t> users;   ///< uids: of `users`, and of the members of `groups`
+  std::vector<std::uint32_t> groups;  ///< gids: those whose primary group it is
+  Roles roles;
+  friend bool operator==(const AccessRule&, const AccessRule&) = default;
+};
+
+/// One [[access.key]]: what the holder of a CURVE key may do.
+struct AccessKey {
+  std::string name;        ///< unique
+  std::string public_key;  ///< Z85; unique
+  Roles roles;
+  friend bool operator==(const AccessKey&, const AccessKey&) = default;
+};
+
+/// [access].
+struct Access {
+  Roles local{Role::user};  ///< users of this machine that no rule names
+  Roles anonymous;          ///< who comes over TCP without a key
+  std::vector<AccessRule> rules;
+  std::vector<AccessKey> keys;
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+/// `owner`, `admin`, `user`, `scheduler`, `agent`. Throws Error EINVAL that lists them.
+[[nodiscard]] Role parse_role(std::string_view text);
+[[nodiscard]] std::string_view to_text(Role role) noexcept;
+
+}  // namespace resourced::config
