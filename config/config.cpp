@@ -70,7 +70,7 @@ Config load(const std::string& path) {
   config.document = Document::read(path);
   const KeyPath root;
   const TableReader tables(*config.document, config.document->root(), root,
-                           {"resource", "bus", "store", "log", "acquire", "access", "limits"});
+                           {"resource", "bus", "store", "log", "acquire", "access", "limits", "monitor"});
   config.resource = read_resource(*config.document);
   config.bus = read_bus(*config.document);
   config.store = read_store(*config.document);
@@ -78,6 +78,8 @@ Config load(const std::string& path) {
   config.acquire = read_acquire(*config.document);
   config.access = read_access(*config.document);
   config.limits = read_limits(*config.document);
+  config.monitor = read_monitor(*config.document);
+  check_discovery(config);
   return config;
 }
 
@@ -99,6 +101,15 @@ nlohmann::json to_json(const Config& config) {
         {"connections-per-uid", config.limits.connections_per_uid},
         {"journal-consumers", config.limits.journal_consumers},
         {"handshake-timeout", duration_text(config.limits.handshake_timeout)}}},
+      {"monitor",
+       {{"mode", to_text(config.monitor.mode)},
+        {"torpid-after", format_duration(config.monitor.torpid_after)},
+        {"offline-after", format_duration(config.monitor.offline_after)},
+        {"grace", format_duration(config.monitor.grace)},
+        {"coalesce", format_duration(config.monitor.coalesce)},
+        {"flap-count", config.monitor.flap_count},
+        {"flap-window", format_duration(config.monitor.flap_window)},
+        {"lost-after", format_duration(config.monitor.lost_after)}}},
   };
   if (config.document) all.merge_patch(json_of(config.document->root()));
   return all;

@@ -17,6 +17,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/access.hpp"
+#include "config/monitor.hpp"
 #include "core/error.hpp"
 #include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
@@ -119,6 +120,7 @@ struct Config {
   Acquire acquire;
   Access access;
   Limits limits;
+  Monitor monitor;
 
   /// What was read, with the place of each value. Never null after load().
   std::shared_ptr<const Document> document;
@@ -140,7 +142,7 @@ struct Config {
 [[nodiscard]] Config load(const std::string& path);
 
 /// The configuration as one object in Flux's key names: what was written, with the defaults of [bus],
-/// [store], [log] and [limits] filled in. The resource table is as the site wrote it.
+/// [store], [log], [limits] and [monitor] filled in. The resource table is as the site wrote it.
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
 /// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text/duration.hpp"
+
 namespace resourced::config {
 
 namespace {
@@ -32,6 +34,11 @@ std::string describe(const Config& config, const Inventory* inventory) {
                         partition.targets ? *partition.targets : partition.constraint.value_or(""));
   }
   for (const std::string& uri : config.bus.listen) text += fmt::format("listen: {}\n", uri);
+  if (config.monitor.mode == MonitorMode::agents) {
+    text += fmt::format("monitor: agents, torpid after {}, offline after {}\n",
+                        format_duration(config.monitor.torpid_after),
+                        format_duration(config.monitor.offline_after));
+  }
   if (!config.store.directory.empty()) text += fmt::format("state: {}\n", config.store.directory);
   return text;
 }

@@ -15,5 +15,10 @@ namespace resourced::config {
 [[nodiscard]] Acquire read_acquire(const Document& document);
 [[nodiscard]] Access read_access(const Document& document);
 [[nodiscard]] Limits read_limits(const Document& document);
+[[nodiscard]] Monitor read_monitor(const Document& document);
+
+/// What the tables must say together. Throws Error EINVAL if nothing would ever end the discovery of
+/// resources.
+void check_discovery(const Config& config);
 
 }  // namespace resourced::config

@@ -92,6 +92,7 @@ void check_settings(const Config& now, const Config& next) {
       {"bus.socket-group", now.bus.socket_group == next.bus.socket_group},
       {"limits.connections-per-uid", now.limits.connections_per_uid == next.limits.connections_per_uid},
       {"limits.handshake-timeout", now.limits.handshake_timeout == next.limits.handshake_timeout},
+      {"monitor.mode", now.monitor.mode == next.monitor.mode},
       {"store.directory", now.store.directory == next.store.directory},
       {"acquire.partition", now.acquire == next.acquire},
   };

@@ -24,11 +24,11 @@ struct ReloadPlan {
   [[nodiscard]] bool empty() const noexcept;
 };
 
-/// Live are: exclude, properties, journal-max, history, the log level, access and the limits on requests.
-/// Everything else (hosts, cores, gpus, scheduling, endpoints and their limits, the store's directory,
-/// partitions, verification) must be equal in effect.
-/// Throws Error EINVAL "FILE:LINE: KEY: ..." for the first difference that is not live. Pass an empty
-/// Inventory for a configuration without one.
+/// Live are: exclude, properties, journal-max, history, the log level, access, the limits on requests
+/// and the times of monitoring. Everything else (hosts, cores, gpus, scheduling, endpoints and their limits,
+/// the store's directory, partitions, verification) must be equal in effect. Throws Error EINVAL "FILE:LINE:
+/// KEY: ..." for the first difference that is not live. Pass an empty Inventory for a configuration without
+/// one.
 [[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                                      const Inventory& next_inventory);
 

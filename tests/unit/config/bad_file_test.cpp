@@ -45,7 +45,8 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"a letter after a key", "'a'\u048a = 1\n", "c.toml:1:4: "},
 
       {"unknown table", "\n[acess]\n",
-       "c.toml:2: acess: unknown key, not one of resource, bus, store, log, acquire, access, limits"},
+       "c.toml:2: acess: unknown key, not one of resource, bus, store, log, acquire, access, limits, "
+       "monitor"},
       {"unknown scalar at the top", "x = 1\n", "c.toml:1: x: unknown key"},
       {"unknown key in resource", "[resource]\nexclud = \"0\"\n", "c.toml:2: resource.exclud: unknown key"},
       {"unknown key in an entry", one_host + "core = \"0\"\n",

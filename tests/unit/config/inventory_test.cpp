@@ -120,7 +120,9 @@ history = inf
     "store": {"history": "inf"},
     "log": {"level": "info"},
     "limits": {"outstanding-requests": 1024, "requests-per-second": 50000, "connections-per-uid": 4096,
-               "journal-consumers": 1024, "handshake-timeout": "10s"}})"));
+               "journal-consumers": 1024, "handshake-timeout": "10s"},
+    "monitor": {"mode": "static", "torpid-after": "30s", "offline-after": "2m", "grace": "10s",
+                "coalesce": "0.2s", "flap-count": 5, "flap-window": "10m", "lost-after": "2m"}})"));
 }
 
 TEST_CASE("what --check prints") {

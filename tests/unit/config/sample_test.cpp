@@ -88,6 +88,7 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.access.local == plain.access.local);
   CHECK(shown.access.anonymous == plain.access.anonymous);
   CHECK(shown.limits == plain.limits);
+  CHECK(shown.monitor == plain.monitor);
   CHECK(shown.acquire.partitions.size() == 2);
 }
 
@@ -101,6 +102,7 @@ TEST_CASE("the sample shows every key there is") {
   CHECK(keys_of(shown["store"]) == known_keys("[store]"));
   CHECK(keys_of(shown["log"]) == known_keys("[log]"));
   CHECK(keys_of(shown["acquire"]) == known_keys("[acquire]"));
+  CHECK(keys_of(shown["monitor"]) == known_keys("[monitor]"));
   CHECK(keys_of(shown["access"]) == known_keys("[access]"));
   CHECK(keys_of(shown["access"]["rule"][0]) == known_keys("[[access.rule]]"));
   CHECK(keys_of(shown["access"]["key"][0]) == known_keys("[[access.key]]"));

@@ -1,0 +1,30 @@
+// How nodes are watched ([monitor]), as the configuration says it. What the times mean to a target is told in
+// core/module/monitor.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace resourced::config {
+
+/// Whether every target is online always, or as its node agent shows it.
+enum class MonitorMode : std::uint8_t { fixed, agents };
+
+/// `static` or `agents`.
+[[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
+
+/// [monitor]. Times in seconds, infinity for never.
+struct Monitor {
+  MonitorMode mode = MonitorMode::fixed;
+  double torpid_after = 30;    ///< more than 0
+  double offline_after = 120;  ///< more than 0
+  double grace = 10;
+  double coalesce = 0.2;       ///< at most a minute
+  std::size_t flap_count = 5;  ///< 0: flapping is not looked at
+  double flap_window = 600;
+  double lost_after = 120;  ///< as offline_after unless it is set
+  friend bool operator==(const Monitor&, const Monitor&) = default;
+};
+
+}  // namespace resourced::config
