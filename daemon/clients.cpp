@@ -5,8 +5,9 @@
 
 namespace resourced::daemon {
 
-void Clients::add(Transport& transport, ClientId client, const Credentials& credentials) {
-  clients_.insert_or_assign(client, Client{&transport, credentials, {}});
+void Clients::add(Transport& transport, ClientId client, const Credentials& credentials,
+                  Principal principal) {
+  clients_.insert_or_assign(client, Client{&transport, credentials, std::move(principal), {}, 0, {}});
 }
 
 void Clients::remove(ClientId client) {
@@ -14,9 +15,24 @@ void Clients::remove(ClientId client) {
   waiting_.erase(client);
 }
 
-const Credentials* Clients::find(ClientId client) const {
+void Clients::drop(ClientId client) {
   const auto found = clients_.find(client);
-  return found == clients_.end() ? nullptr : &found->second.credentials;
+  if (found == clients_.end()) return;
+  found->second.transport->drop(client);
+  remove(client);
+  ++dropped_;
+}
+
+Clients::Client* Clients::find(ClientId client) {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? nullptr : &found->second;
+}
+
+std::vector<ClientId> Clients::all() const {
+  std::vector<ClientId> all;
+  all.reserve(clients_.size());
+  for (const auto& [id, client] : clients_) all.push_back(id);
+  return all;
 }
 
 bool Clients::send(ClientId client, proto::Message message) {
@@ -28,14 +44,11 @@ bool Clients::send(ClientId client, proto::Message message) {
     return false;
   }
   if (result == SendResult::sent) return true;
-  auto& [transport, credentials, backlog] = found->second;
-  if (backlog.size() == max_backlog) {
-    transport->drop(client);
-    remove(client);
-    ++dropped_;
+  if (found->second.backlog.size() == max_backlog) {
+    drop(client);
     return false;
   }
-  backlog.push_back(std::move(message));
+  found->second.backlog.push_back(std::move(message));
   waiting_.insert(client);
   return true;
 }
@@ -50,10 +63,11 @@ SendResult Clients::try_send(ClientId client, const proto::Message& message) {
 std::vector<ClientId> Clients::flush() {
   std::vector<ClientId> gone;
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
-    auto& [transport, credentials, backlog] = clients_.at(*waiting);
+    Client& client = clients_.at(*waiting);
+    auto& backlog = client.backlog;
     SendResult result = SendResult::sent;
     while (!backlog.empty() && result == SendResult::sent) {
-      result = transport->send(*waiting, backlog.front());
+      result = client.transport->send(*waiting, backlog.front());
       if (result == SendResult::sent) backlog.pop_front();
     }
     if (result == SendResult::gone) {

@@ -1,5 +1,5 @@
-// The clients of all transports, and what waits for those that do not read: responses wait in a bounded
-// queue, and a client that lets it run over is dropped.
+// The clients of all transports: who they are, what they have asked for, and what waits for those that do not
+// read. Responses wait in a bounded queue, and a client that lets it run over is dropped.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "daemon/access.hpp"
+#include "daemon/token_bucket.hpp"
 #include "daemon/transport.hpp"
 
 namespace resourced::daemon {
@@ -18,9 +20,23 @@ class Clients {
   /// The most responses that wait for one client. They share their payloads where answers are the same.
   static constexpr std::size_t max_backlog = 4096;
 
-  void add(Transport& transport, ClientId client, const Credentials& credentials);
+  struct Client {
+    Transport* transport = nullptr;
+    Credentials credentials;
+    Principal principal;
+    TokenBucket requests;
+    /// Responses that wait for the store.
+    std::size_t waiting = 0;
+    std::deque<proto::Message> backlog;
+  };
+
+  void add(Transport& transport, ClientId client, const Credentials& credentials, Principal principal);
   void remove(ClientId client);
-  [[nodiscard]] const Credentials* find(ClientId client) const;
+  /// Ends a client's connection and removes it.
+  void drop(ClientId client);
+  /// Null for a client that is gone.
+  [[nodiscard]] Client* find(ClientId client);
+  [[nodiscard]] std::vector<ClientId> all() const;
   [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
 
   /// Sends a response, now or when there is room. False if the client is gone or was dropped: it is not one
@@ -36,12 +52,6 @@ class Clients {
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:
-  struct Client {
-    Transport* transport = nullptr;
-    Credentials credentials;
-    std::deque<proto::Message> backlog;
-  };
-
   std::unordered_map<ClientId, Client> clients_;
   std::unordered_set<ClientId> waiting_;
   std::size_t dropped_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "proto/json_text.hpp"
 #include "proto/rpc.hpp"
 
@@ -52,10 +54,14 @@ void Journal::trim() {
   while (entries_.size() > most_) entries_.pop_front();
 }
 
-void Journal::add(proto::RequestKey request, EventFilter filter) {
+void Journal::add(proto::RequestKey request, EventFilter filter, const std::string& follower) {
+  std::size_t& followed = followed_[follower];
+  if (followed >= most_consumers_)
+    throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, followed));
+  ++followed;
   const std::uint64_t id = ++last_id_;
   Consumer& consumer = consumers_[request];
-  consumer = Consumer{id, std::move(filter), 0, true, false, nullptr, std::nullopt};
+  consumer = Consumer{id, follower, std::move(filter), 0, true, false, nullptr, std::nullopt};
   store_.find_start(consumer.filter, most_, [this, request, id](const HistoryStart& start) {
     Consumer* known = find(request, id);
     if (known == nullptr) return;
@@ -66,7 +72,13 @@ void Journal::add(proto::RequestKey request, EventFilter filter) {
   });
 }
 
-void Journal::remove(proto::RequestKey request) { consumers_.erase(request); }
+void Journal::remove(proto::RequestKey request) {
+  const auto found = consumers_.find(request);
+  if (found == consumers_.end()) return;
+  const auto followed = followed_.find(found->second.follower);
+  if (--followed->second == 0) followed_.erase(followed);
+  consumers_.erase(found);
+}
 
 // An answer of the store may come after its consumer, or for a later one of the same request key.
 Journal::Consumer* Journal::find(proto::RequestKey key, std::uint64_t id) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,7 +39,10 @@ class Journal {
   void committed(Sequence last) noexcept { committed_ = last; }
   void set_most(std::size_t most);
 
-  void add(proto::RequestKey request, EventFilter filter);
+  void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
+
+  /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already.
+  void add(proto::RequestKey request, EventFilter filter, const std::string& follower);
   void remove(proto::RequestKey request);
   /// Whether somebody had no room for what there was.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
@@ -61,6 +65,7 @@ class Journal {
   };
   struct Consumer {
     std::uint64_t id = 0;
+    std::string follower;
     EventFilter filter;
     Sequence next = 0;
     /// A question to the store is under way.
@@ -98,6 +103,8 @@ class Journal {
   Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<proto::RequestKey, Consumer> consumers_;
+  std::map<std::string, std::size_t, std::less<>> followed_;
+  std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t last_id_ = 0;
   bool blocked_ = false;
   Encoded encoded_;

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 #include <zmq.hpp>
 
 #include "config/config.hpp"
@@ -45,6 +46,11 @@ namespace asio = boost::asio;
 double wall_clock() {
   using Seconds = std::chrono::duration<double>;
   return std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double uptime() {
+  using Seconds = std::chrono::duration<double>;
+  return std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::optional<std::string> environment(const std::string& name) {
@@ -101,7 +107,8 @@ class Server {
         inventory_(config::load_inventory(config_)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
-                 {config::to_json(config_).dump(), config_.resource.journal_max, [this] { reload(); }}),
+                 {config::to_json(config_).dump(), config_.resource.journal_max,
+                  Access(config_.access, geteuid()), config_.limits, uptime, [this] { reload(); }}),
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
@@ -214,6 +221,8 @@ class Server {
     inventory_ = std::move(inventory);
     service_.set_configuration(config::to_json(config_).dump());
     service_.set_journal_max(config_.resource.journal_max);
+    service_.set_limits(config_.limits);
+    service_.set_access(Access(config_.access, geteuid()));
     if (!options_.log_level) set_log_level(config_.log.level);
     trim_history();
     spdlog::info("configuration reloaded");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -19,16 +20,20 @@ namespace resourced::daemon {
 using proto::Message;
 
 Service::Service(Store& store, std::function<double()> now, Settings settings)
-    : subscribers_(clients_, requests_),
+    : requests_(std::numeric_limits<std::size_t>::max()),
+      subscribers_(clients_, requests_),
       outbox_([this](Outgoing outgoing) { deliver(std::move(outgoing)); }),
       engine_(
           store, outbox_, std::move(now),
           [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
       journal_(clients_, requests_, store, engine_.module(), settings.journal_max),
       answers_(engine_.module(), engine_.acquisition()),
+      access_(std::move(settings.access)),
+      uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
       store_(store) {
   set_configuration(std::move(settings.configuration));
+  set_limits(settings.limits);
 }
 
 void Service::set_configuration(std::string configuration) {
@@ -37,32 +42,32 @@ void Service::set_configuration(std::string configuration) {
 
 const Service::Topic* Service::find_topic(std::string_view name) {
   static constexpr std::array<Topic, 19> topics{{
-      {"resource.acquire", &Service::acquire, true},
-      {"resource.acquire-cancel", &Service::cancel},
-      {"resource.acquire-mute", &Service::acquire_mute},
-      {"resource.disconnect", &Service::disconnect},
-      {"resource.drain", &Service::drain},
-      {"resource.undrain", &Service::undrain},
-      {"resource.property", &Service::property},
-      {"resource.expiration", &Service::expiration},
-      {"resource.shrink", &Service::shrink},
-      {"resource.status", &Service::status},
-      {"resource.sched-status", &Service::sched_status},
-      {"resource.get", &Service::inventory},
-      {"resource.journal", &Service::journal, true},
-      {"resource.journal-cancel", &Service::cancel},
-      {"resource.reload", &Service::reload},
-      {"resource.stats-get", &Service::stats},
-      {"resource.ping", &Service::ping},
-      {"feasibility.check", &Service::feasibility},
-      {"config.get", &Service::config_get},
+      {"resource.acquire", &Service::acquire, Right::schedule, true},
+      {"resource.acquire-cancel", &Service::cancel, Right::none},
+      {"resource.acquire-mute", &Service::acquire_mute, Right::operate},
+      {"resource.disconnect", &Service::disconnect, Right::none},
+      {"resource.drain", &Service::drain, Right::operate},
+      {"resource.undrain", &Service::undrain, Right::operate},
+      {"resource.property", &Service::property, Right::operate},
+      {"resource.expiration", &Service::expiration, Right::operate},
+      {"resource.shrink", &Service::shrink, Right::operate},
+      {"resource.status", &Service::status, Right::read},
+      {"resource.sched-status", &Service::sched_status, Right::read},
+      {"resource.get", &Service::inventory, Right::read},
+      {"resource.journal", &Service::journal, Right::read, true},
+      {"resource.journal-cancel", &Service::cancel, Right::none},
+      {"resource.reload", &Service::reload, Right::operate},
+      {"resource.stats-get", &Service::stats, Right::read},
+      {"resource.ping", &Service::ping, Right::read},
+      {"feasibility.check", &Service::feasibility, Right::read},
+      {"config.get", &Service::config_get, Right::read},
   }};
   const auto* const found = std::ranges::find(topics, name, &Topic::name);
   return found == topics.end() ? nullptr : found;
 }
 
 void Service::on_client(Transport& transport, ClientId client, const Credentials& credentials) {
-  clients_.add(transport, client, credentials);
+  clients_.add(transport, client, credentials, access_.judge(credentials));
 }
 
 void Service::on_message(ClientId client, Message message) {
@@ -70,6 +75,7 @@ void Service::on_message(ClientId client, Message message) {
     on_malformed("not a request");
     return;
   }
+  if (!admit(client, message)) return;
   try {
     dispatch(client, message);
   } catch (const Error& error) {
@@ -81,6 +87,7 @@ void Service::on_message(ClientId client, Message message) {
 void Service::dispatch(ClientId client, const Message& request) {
   const Topic* topic = find_topic(request.topic);
   if (topic == nullptr) throw Error(ENOSYS, "unknown topic: " + request.topic);
+  check_right(client, request, topic->right);
   if (topic->streaming && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": a request that streams must say so");
   }
@@ -152,7 +159,13 @@ void Service::journal(ClientId client, const Message& request) {
   EventFilter filter =
       wanted.targets ? filter_targets(*wanted.targets, engine_.module().inventory()) : EventFilter();
   filter.since = wanted.since;
-  journal_.add(requests_.add(client, request), std::move(filter));
+  const proto::RequestKey key = requests_.add(client, request);
+  try {
+    journal_.add(key, std::move(filter), clients_.find(client)->principal.name);
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
   stats_.succeeded(request.topic);
 }
 
@@ -242,19 +255,23 @@ void Service::execute(ClientId client, const Message& request, const Command& co
 
 void Service::respond(ClientId client, const Message& request, proto::Payload payload) {
   stats_.succeeded(request.topic);
-  if (request.has(proto::flag::noresponse)) return;
-  outbox_.push(engine_.applied(), Response{client, proto::make_response(request, std::move(payload))});
+  if (!request.has(proto::flag::noresponse)) push(client, proto::make_response(request, std::move(payload)));
 }
 
 void Service::refuse(ClientId client, const Message& request, const Error& error) {
   // Topics that there are not would fill the memory with whatever somebody thinks up.
   stats_.failed(find_topic(request.topic) == nullptr ? "unknown" : request.topic);
-  if (request.has(proto::flag::noresponse)) return;
-  outbox_.push(engine_.applied(), Response{client, proto::make_error(request, error)});
+  if (!request.has(proto::flag::noresponse)) push(client, proto::make_error(request, error));
+}
+
+void Service::push(ClientId client, Message response) {
+  if (Clients::Client* known = clients_.find(client)) ++known->waiting;
+  outbox_.push(engine_.applied(), Response{client, std::move(response)});
 }
 
 void Service::deliver(Outgoing outgoing) {
   if (auto* response = std::get_if<Response>(&outgoing)) {
+    if (Clients::Client* known = clients_.find(response->to)) --known->waiting;
     if (!clients_.send(response->to, std::move(response->message))) forget(response->to);
   } else {
     const auto& update = std::get<Update>(outgoing);

@@ -1,5 +1,6 @@
-// The `resource` service: takes requests from the transports, finds what is asked for in the topic table, and
-// answers through the outbox. What a request means is in proto/payloads, what follows from it in the engine.
+// The `resource` service: takes requests from the transports, finds what is asked for and who may ask for it
+// in the topic table, and answers through the outbox. What a request means is in proto/payloads, what follows
+// from it in the engine.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "config/config.hpp"
 #include "core/error.hpp"
+#include "daemon/access.hpp"
 #include "daemon/answers.hpp"
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
@@ -27,6 +30,10 @@ class Service final : public Listener {
     /// The answer to config.get.
     std::string configuration;
     std::size_t journal_max = 100000;
+    Access access;
+    config::Limits limits;
+    /// Seconds that never go back, for rates.
+    std::function<double()> uptime;
     /// Reads the configuration again; throws Error if it is refused.
     std::function<void()> reload;
   };
@@ -36,6 +43,12 @@ class Service final : public Listener {
 
   void set_configuration(std::string configuration);
   void set_journal_max(std::size_t most) { journal_.set_most(most); }
+  /// Who has lost a right loses what it holds by it, and who has none any more its connection.
+  void set_access(Access access);
+  void set_limits(const config::Limits& limits);
+  /// Whether a client may do anything at all.
+  [[nodiscard]] bool welcomes(const Credentials& credentials) const;
+  [[nodiscard]] bool knows_key(std::string_view key) const { return access_.knows_key(key); }
 
   void on_client(Transport& transport, ClientId client, const Credentials& credentials) override;
   void on_message(ClientId client, proto::Message message) override;
@@ -56,12 +69,18 @@ class Service final : public Listener {
   struct Topic {
     std::string_view name;
     void (Service::*handle)(ClientId, const proto::Message&);
+    Right right;
     bool streaming = false;
   };
   static const Topic* find_topic(std::string_view name);
-  void cancel(ClientId client, const proto::Message& request);
 
+  /// Whether a request keeps to the limits; if it does not, its sender has been told so or cut off.
+  bool admit(ClientId client, const proto::Message& request);
+  void turn_away(ClientId client, const proto::Message& request, const Error& error);
+  void cut_off(ClientId client, std::string_view why);
+  void check_right(ClientId client, const proto::Message& request, Right right);
   void dispatch(ClientId client, const proto::Message& request);
+  void cancel(ClientId client, const proto::Message& request);
   void acquire(ClientId client, const proto::Message& request);
   void acquire_mute(ClientId client, const proto::Message& request);
   void disconnect(ClientId client, const proto::Message& request);
@@ -83,6 +102,7 @@ class Service final : public Listener {
   void execute(ClientId client, const proto::Message& request, const Command& command);
   void respond(ClientId client, const proto::Message& request, proto::Payload payload = nullptr);
   void refuse(ClientId client, const proto::Message& request, const Error& error);
+  void push(ClientId client, proto::Message response);
   void deliver(Outgoing outgoing);
   void flush();
   void flush_journal();
@@ -98,10 +118,15 @@ class Service final : public Listener {
   Journal journal_;
   Answers answers_;
   proto::Payload configuration_;
+  Access access_;
+  config::Limits limits_;
+  std::function<double()> uptime_;
   std::function<void()> reload_;
   Store& store_;
   Stats stats_;
   RateLimit malformed_;
+  RateLimit denials_;
+  RateLimit cuts_;
 };
 
 }  // namespace resourced::daemon

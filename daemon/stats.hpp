@@ -13,6 +13,10 @@ class Stats {
   void succeeded(std::string_view topic) { ++outcomes_[std::string(topic)].succeeded; }
   void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
   void dropped_frame() noexcept { ++dropped_frames_; }
+  /// A request whose sender has not the role that it takes.
+  void denied() noexcept { ++denied_; }
+  /// A request beyond a limit.
+  void limited() noexcept { ++limited_; }
 
   /// What others count.
   struct Gauges {
@@ -35,6 +39,8 @@ class Stats {
   };
   std::map<std::string, Outcomes, std::less<>> outcomes_;
   std::uint64_t dropped_frames_ = 0;
+  std::uint64_t denied_ = 0;
+  std::uint64_t limited_ = 0;
 };
 
 }  // namespace resourced::daemon

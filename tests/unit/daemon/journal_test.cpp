@@ -80,7 +80,10 @@ TEST_CASE("long histories come in batches, from disk and from memory alike") {
   Stand stand("n[0-9999]");
   const ClientId admin = stand.connect();
   constexpr int count = 2500;
-  for (int i = 0; i < count; ++i) stand.request(admin, "resource.drain", {{"targets", std::to_string(i)}});
+  for (int i = 0; i < count; ++i) {
+    stand.request(admin, "resource.drain", {{"targets", std::to_string(i)}});
+    if (i % 500 == 0) stand.settle();
+  }
   for (const bool restarted : {false, true}) {
     if (restarted) stand.restart();
     const json events = history(stand, nullptr);

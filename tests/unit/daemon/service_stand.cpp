@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <spdlog/spdlog.h>
 
 #include "core/rset/builder.hpp"
 #include "proto/rpc.hpp"
@@ -17,6 +18,8 @@ SendResult FakeTransport::send(ClientId client, const proto::Message& message) {
 }
 
 Stand::Stand(std::string_view hosts, std::size_t journal_max) : hosts_(hosts), journal_max_(journal_max) {
+  // Hostile clients are what many of these tests are made of.
+  spdlog::set_level(spdlog::level::off);
   start();
 }
 
@@ -24,9 +27,7 @@ Stand::~Stand() { store->stop(); }
 
 void Stand::start() {
   store = std::make_unique<Store>(dir.file("state"));
-  Service::Settings settings;
-  settings.configuration = "{}";
-  settings.journal_max = journal_max_;
+  Service::Settings settings{"{}", journal_max_, Access({}, 0), {}, [this] { return uptime; }, nullptr};
   service = std::make_unique<Service>(
       *store, [this] { return now; }, std::move(settings));
   InventoryBuilder builder;
@@ -57,9 +58,9 @@ void Stand::restart() {
   start();
 }
 
-ClientId Stand::connect() {
+ClientId Stand::connect(const Credentials& credentials) {
   const ClientId client{++last_client_};
-  service->on_client(transport, client, {});
+  service->on_client(transport, client, credentials);
   return client;
 }
 

@@ -47,7 +47,8 @@ class Stand {
   /// Ends the service without a word to anyone and starts it again on the same store.
   void restart();
 
-  ClientId connect();
+  /// An owner, if it is not said who.
+  ClientId connect(const Credentials& credentials = {0, 0, {}, {}});
   void disconnect(ClientId client) { service->on_gone(client); }
   /// Sends a request; returns its matchtag.
   std::uint32_t request(ClientId client, const std::string& topic, const nlohmann::json& payload = nullptr,
@@ -69,6 +70,7 @@ class Stand {
   std::unique_ptr<Store> store;
   std::unique_ptr<Service> service;
   double now = 1000;
+  double uptime = 0;
   Sequence committed = 0;
 
  private:

@@ -1,0 +1,80 @@
+// Who may do what: from what a transport knows of a client to its rights. The rules are the site's
+// ([access]); the daemon's own user and root are owners whatever they say. Roles are those of RFC 12, and two
+// of this project's own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "config/access.hpp"
+#include "daemon/transport.hpp"
+
+namespace resourced::daemon {
+
+/// What a topic asks of its sender.
+enum class Right : std::uint8_t {
+  /// Nothing: it concerns only what its sender asked for before.
+  none,
+  read,
+  operate,
+  schedule,
+  report,
+};
+
+/// The role that an error text tells to ask for.
+[[nodiscard]] std::string_view role_for(Right right) noexcept;
+
+class Rights {
+ public:
+  constexpr Rights() = default;
+  constexpr void add(Right right) noexcept { bits_ |= bit(right); }
+  [[nodiscard]] constexpr bool has(Right right) const noexcept { return (bits_ & bit(right)) != 0; }
+  /// Whether there is anything that takes a right.
+  [[nodiscard]] constexpr bool any() const noexcept { return bits_ != bit(Right::none); }
+  bool operator==(const Rights&) const = default;
+
+ private:
+  static constexpr std::uint8_t bit(Right right) noexcept {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(right));
+  }
+  std::uint8_t bits_ = bit(Right::none);
+};
+
+/// A client as the daemon sees it.
+struct Principal {
+  /// For logs and quotas: `uid 1000`, `key login1`, `address 10.0.0.1`.
+  std::string name;
+  /// What stands in messages of it (RFC 3).
+  std::uint32_t userid = proto::userid_unknown;
+  std::uint32_t rolemask = proto::role::none;
+  Rights rights;
+
+  [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
+};
+
+class Access {
+ public:
+  /// `owner` is the uid that runs the daemon.
+  Access(const config::Access& rules, std::uint32_t owner);
+
+  [[nodiscard]] Principal judge(const Credentials& credentials) const;
+  /// Whether a public key (Z85) is one of the configured ones.
+  [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
+
+ private:
+  [[nodiscard]] config::Roles local_roles(const Credentials& credentials) const;
+
+  std::uint32_t owner_;
+  config::Roles local_;
+  config::Roles anonymous_;
+  std::vector<config::AccessRule> rules_;
+  std::unordered_map<std::string, config::AccessKey> keys_;
+};
+
+/// What a request may do that names roles of its own: only the owner may speak for somebody else.
+[[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);
+
+}  // namespace resourced::daemon

@@ -1,0 +1,108 @@
+// What a request meets before its topic: the limits of its client, and the right that the topic takes.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "daemon/service.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon {
+
+using proto::Message;
+
+namespace {
+
+Error denial(std::string_view topic, Right right) {
+  return {EPERM, fmt::format("{} takes the role {}", topic, role_for(right))};
+}
+
+}  // namespace
+
+bool Service::admit(ClientId client, const Message& request) {
+  Clients::Client* known = clients_.find(client);
+  if (known == nullptr) return false;
+  switch (known->requests.take(uptime_(), static_cast<double>(limits_.requests_per_second))) {
+    case TokenBucket::Verdict::within:
+      break;
+    case TokenBucket::Verdict::over:
+      turn_away(client, request,
+                Error(EBUSY, fmt::format("more than {} requests in a second", limits_.requests_per_second)));
+      return false;
+    case TokenBucket::Verdict::flood:
+      cut_off(client, "it goes on asking for more than it may");
+      return false;
+  }
+  const std::size_t outstanding = known->waiting + known->backlog.size() + requests_.count(client);
+  if (outstanding >= limits_.outstanding_requests && !request.has(proto::flag::noresponse)) {
+    turn_away(client, request, Error(EBUSY, fmt::format("{} requests wait already", outstanding)));
+    return false;
+  }
+  return true;
+}
+
+// Past the outbox, where it would wait and take room like what it refuses: it says nothing of the state.
+void Service::turn_away(ClientId client, const Message& request, const Error& error) {
+  stats_.limited();
+  if (request.has(proto::flag::noresponse)) return;
+  if (!clients_.send(client, proto::make_error(request, error))) forget(client);
+}
+
+void Service::cut_off(ClientId client, std::string_view why) {
+  const Clients::Client* known = clients_.find(client);
+  if (known == nullptr) return;
+  if (const auto before = cuts_.admit()) {
+    spdlog::warn("disconnected {}: {} ({} more since the last such line)", known->principal.name, why,
+                 *before);
+  }
+  forget(client);
+  clients_.drop(client);
+}
+
+void Service::check_right(ClientId client, const Message& request, Right right) {
+  const Clients::Client* known = clients_.find(client);
+  if (known == nullptr || right == Right::none) return;
+  if (rights_of_request(known->principal, request).has(right)) return;
+  stats_.denied();
+  if (const auto before = denials_.admit()) {
+    spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, known->principal.name,
+                 *before);
+  }
+  throw denial(request.topic, right);
+}
+
+bool Service::welcomes(const Credentials& credentials) const {
+  return access_.judge(credentials).rights.any();
+}
+
+void Service::set_access(Access access) {
+  access_ = std::move(access);
+  for (const ClientId client : clients_.all()) {
+    Clients::Client& known = *clients_.find(client);
+    Principal principal = access_.judge(known.credentials);
+    if (principal.rights.any()) {
+      known.principal = std::move(principal);
+    } else {
+      cut_off(client, "it has no role any more");
+    }
+  }
+  for (const std::string_view name : {"resource.acquire", "resource.journal"}) {
+    const Right right = find_topic(name)->right;
+    for (const proto::RequestKey key : requests_.with_topic(name)) {
+      if (clients_.find(key.client)->principal.rights.has(right)) continue;
+      release(key);
+      const auto request = requests_.take(key);
+      refuse(key.client, *request, denial(name, right));
+    }
+  }
+  flush();
+}
+
+void Service::set_limits(const config::Limits& limits) {
+  limits_ = limits;
+  journal_.set_most_consumers(limits.journal_consumers);
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,249 @@
+// What a request meets before its topic: roles and limits, and how either changes under a client's feet.
+#include <doctest/doctest.h>
+
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using config::Role;
+using nlohmann::json;
+constexpr auto streaming = proto::flag::streaming;
+constexpr auto noresponse = proto::flag::noresponse;
+constexpr std::uint32_t unknown = proto::userid_unknown;
+
+Credentials user(std::uint32_t uid) { return {uid, 100, {}, {}}; }
+Credentials key(char c) { return {unknown, unknown, std::string(40, c), "10.0.0.1"}; }
+
+Access access(const std::vector<config::AccessRule>& rules, const std::vector<config::AccessKey>& keys = {}) {
+  config::Access site;
+  site.rules = rules;
+  site.keys = keys;
+  return {site, 0};
+}
+
+struct TopicRow {
+  const char* topic;
+  json payload;
+  std::uint8_t flags;
+  // Who may: u for user, s for scheduler, a for admin, g for agent.
+  std::string roles;
+};
+
+// Every topic that there is, with a request that its role is enough for.
+std::vector<TopicRow> topics() {
+  return {
+      {"resource.status", nullptr, 0, "usa"},
+      {"resource.sched-status", nullptr, 0, "usa"},
+      {"resource.get", nullptr, 0, "usa"},
+      {"resource.journal", json::object(), streaming, "usa"},
+      {"resource.stats-get", nullptr, 0, "usa"},
+      {"resource.ping", nullptr, 0, "usa"},
+      {"config.get", nullptr, 0, "usa"},
+      {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
+      {"resource.acquire", nullptr, streaming, "s"},
+      {"resource.acquire-mute", nullptr, 0, "a"},
+      {"resource.drain", {{"targets", "1"}}, 0, "a"},
+      {"resource.undrain", {{"targets", "1"}}, 0, "a"},
+      {"resource.property", {{"op", "add"}, {"name", "x"}, {"targets", "1"}}, 0, "a"},
+      {"resource.expiration", {{"expiration", 5000}}, 0, "a"},
+      {"resource.shrink", {{"targets", "1"}}, 0, "a"},
+      {"resource.reload", nullptr, 0, "a"},
+  };
+}
+
+TEST_CASE("each topic has its role, and everybody else is denied it and leaves no trace") {
+  const struct {
+    char letter;
+    Role role;
+  } roles[] = {{'u', Role::user}, {'s', Role::scheduler}, {'a', Role::admin}, {'g', Role::agent}};
+  for (const auto& [letter, role] : roles) {
+    for (const TopicRow& row : topics()) {
+      CAPTURE(letter);
+      CAPTURE(row.topic);
+      Stand stand;
+      stand.service->set_access(access({{{1001}, {}, {role}}}));
+      const ClientId client = stand.connect(user(1001));
+      const ClientId owner = stand.connect();
+      const json before = json::parse(stand.call(owner, "resource.status").text());
+      if (row.roles.find(letter) != std::string::npos) {
+        if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has none to call.
+        stand.request(client, row.topic, row.payload, row.flags);
+        stand.settle();
+        if (!stand.silent(client)) CHECK(stand.receive(client).errnum() != EPERM);
+        continue;
+      }
+      stand.request(client, row.topic, row.payload, row.flags);
+      stand.settle();
+      const proto::Message refusal = stand.receive(client);
+      CHECK(refusal.errnum() == EPERM);
+      CHECK(refusal.text().starts_with(std::string(row.topic) + " takes the role "));
+      stand.request(client, row.topic, row.payload, row.flags | noresponse);
+      stand.settle();
+      CHECK(stand.silent(client));
+      CHECK(json::parse(stand.call(owner, "resource.status").text()) == before);
+      const json stats = json::parse(stand.call(owner, "resource.stats-get").text());
+      CHECK(stats["denied-requests"] == 2);
+      CHECK(stats["subscribers"] == 0);
+      CHECK(stats["journal-consumers"] == 0);
+    }
+  }
+}
+
+TEST_CASE("what concerns only a client's own requests takes no role, an unknown topic is unknown to all") {
+  Stand stand;
+  stand.service->set_access(access({{{1001}, {}, {}}}));
+  const ClientId nobody = stand.connect(user(1001));
+  stand.request(nobody, "resource.acquire-cancel", {{"matchtag", 1}}, noresponse);
+  stand.request(nobody, "resource.journal-cancel", {{"matchtag", 1}}, noresponse);
+  stand.request(nobody, "resource.disconnect", nullptr, noresponse);
+  CHECK(stand.silent(nobody));
+  CHECK(stand.call(nobody, "no.such").errnum() == ENOSYS);
+  CHECK(stand.call(nobody, "resource.status").errnum() == EPERM);
+}
+
+TEST_CASE("claimed credentials help nobody but the owner, who may ask for less") {
+  Stand stand;
+  const ClientId guest = stand.connect(user(1001));
+  const ClientId owner = stand.connect();
+  const auto drain_as = [&](ClientId client, std::uint32_t rolemask) {
+    auto request = proto::make_request("resource.drain", 7, proto::make_payload(R"({"targets":"1"})"));
+    request.userid = 0;
+    request.rolemask = rolemask;
+    stand.service->on_message(client, std::move(request));
+    stand.settle();
+    return stand.receive(client).errnum();
+  };
+  for (const std::uint32_t rolemask : {0U, 1U, 8U, 0xFFFFFFFFU}) CHECK(drain_as(guest, rolemask) == EPERM);
+  CHECK(drain_as(owner, proto::role::user) == EPERM);
+  CHECK(drain_as(owner, proto::role::admin) == 0);
+}
+
+TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it holds") {
+  Stand stand;
+  const config::AccessKey scheduler_key{"s", std::string(40, 's'), {Role::scheduler}};
+  stand.service->set_access(access({}, {scheduler_key}));
+  const ClientId scheduler = stand.connect(key('s'));
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(scheduler).errnum() == 0);
+  const ClientId owner = stand.connect();
+
+  SUBCASE("revoked") { stand.service->set_access(access({})); }
+  SUBCASE("exchanged") {
+    stand.service->set_access(access({}, {{"s", std::string(40, 'S'), {Role::scheduler}}}));
+  }
+  CHECK(stand.transport.gone.contains(scheduler));
+  stand.request(owner, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(owner).errnum() == 0);
+  // What was under way from it is not heard any more.
+  stand.request(scheduler, "resource.status");
+  CHECK(stand.silent(scheduler));
+}
+
+TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {
+  Stand stand;
+  stand.service->set_access(access({{{1001}, {}, {Role::scheduler}}}));
+  const ClientId client = stand.connect(user(1001));
+  stand.request(client, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(client).errnum() == 0);
+  stand.request(client, "resource.journal", json::object(), streaming);
+  stand.settle();
+  while (!stand.silent(client)) CHECK(stand.receive(client).errnum() == 0);
+
+  stand.service->set_access(access({{{1001}, {}, {Role::user}}}));
+  CHECK(stand.receive(client).errnum() == EPERM);
+  CHECK(stand.silent(client));
+  const ClientId owner = stand.connect();
+  CHECK(stand.call(owner, "resource.drain", {{"targets", "1"}}).errnum() == 0);
+  CHECK(stand.receive_json(client)["events"][0]["name"] == "drain");
+
+  stand.service->set_access(access({{{1001}, {}, {Role::admin}}}));
+  CHECK(stand.call(client, "resource.undrain", {{"targets", "1"}}).errnum() == 0);
+}
+
+TEST_CASE("requests beyond the rate are refused, and a flood ends the connection") {
+  Stand stand;
+  config::Limits limits;
+  limits.requests_per_second = 10;
+  stand.service->set_limits(limits);
+  const ClientId client = stand.connect();
+  const ClientId other = stand.connect();
+  const auto ping = [&](ClientId from) {
+    stand.request(from, "resource.ping");
+    return stand.receive(from).errnum();
+  };
+  for (int i = 0; i < 10; ++i) CHECK(ping(client) == 0);
+  CHECK(ping(client) == EBUSY);
+  CHECK(ping(other) == 0);
+  stand.uptime = 0.55;
+  for (int i = 0; i < 4; ++i) CHECK(ping(client) == 0);
+  CHECK(ping(client) == EBUSY);
+  for (int i = 0; i < 9; ++i) CHECK(ping(client) == EBUSY);
+  CHECK_FALSE(stand.transport.gone.contains(client));
+  stand.request(client, "resource.ping");
+  CHECK(stand.transport.gone.contains(client));
+  CHECK(ping(other) == 0);
+  const json stats = json::parse(stand.call(other, "resource.stats-get").text());
+  CHECK(stats["limited-requests"] == 11);
+  CHECK(stats["dropped-clients"] == 1);
+}
+
+TEST_CASE("requests that wait, streams and responses alike, are counted against their limit") {
+  Stand stand;
+  config::Limits limits;
+  limits.outstanding_requests = 3;
+  stand.service->set_limits(limits);
+  const ClientId client = stand.connect();
+  const ClientId other = stand.connect();
+  const auto stream = stand.request(client, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(client).errnum() == 0);
+  stand.request(client, "resource.drain", {{"targets", "1"}});
+  stand.request(client, "resource.status");
+  CHECK(stand.silent(client));
+  const auto refused = stand.request(client, "resource.drain", {{"targets", "2"}});
+  const proto::Message refusal = stand.receive(client);
+  CHECK(refusal.matchtag == refused);
+  CHECK(refusal.errnum() == EBUSY);
+  CHECK(stand.silent(client));
+  // Another client has room of its own, and a request without a response takes none.
+  stand.request(other, "resource.status");
+  CHECK(stand.silent(other));
+  stand.request(client, "resource.acquire-cancel", {{"matchtag", stream}}, noresponse);
+  stand.settle();
+  const json drained = stand.receive_json(other)["drain"];
+  CHECK(drained.contains("1"));
+  CHECK_FALSE(drained.contains("2"));
+  while (!stand.silent(client)) (void)stand.receive(client);
+  CHECK(stand.call(client, "resource.drain", {{"targets", "2"}}).errnum() == 0);
+}
+
+TEST_CASE("one uid or key follows so many journals and no more, over whatever connections") {
+  Stand stand;
+  config::Limits limits;
+  limits.journal_consumers = 2;
+  stand.service->set_limits(limits);
+  const auto follow = [&](ClientId client) {
+    const auto tag = stand.request(client, "resource.journal", json::object(), streaming);
+    stand.settle();
+    std::uint32_t errnum = 0;
+    while (!stand.silent(client)) errnum = stand.receive(client).errnum();
+    return std::pair{tag, errnum};
+  };
+  const ClientId first = stand.connect(user(1001));
+  const ClientId second = stand.connect(user(1001));
+  const auto [tag, errnum] = follow(first);
+  CHECK(errnum == 0);
+  CHECK(follow(second).second == 0);
+  CHECK(follow(second).second == EBUSY);
+  CHECK(follow(stand.connect(user(1002))).second == 0);
+  stand.request(first, "resource.journal-cancel", {{"matchtag", tag}}, noresponse);
+  CHECK(stand.receive(first).errnum() == ECANCELED);
+  CHECK(follow(second).second == 0);
+  CHECK(follow(second).second == EBUSY);
+  stand.disconnect(second);
+  CHECK(follow(first).second == 0);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test
