@@ -1,0 +1,206 @@
+// Hello, beats and farewell, see agent.hpp.
+#include "agent/agent.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace resourced::agent {
+
+namespace {
+
+constexpr const char* topic = "resource.agent";
+
+using Seconds = std::chrono::duration<double>;
+
+/// One line of a text from outside.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; },
+      ' ');
+  return text;
+}
+
+/// What the daemon answered, with what it did not say left out.
+struct Answer {
+  std::optional<std::uint64_t> rank;
+  std::optional<Milliseconds> interval;
+};
+
+Answer read_answer(const nlohmann::json& payload) {
+  Answer answer;
+  if (const auto rank = payload.find("rank"); rank != payload.end()) {
+    if (!rank->is_number_unsigned()) throw Error(EPROTO, fmt::format("{}: rank: not a rank", topic));
+    answer.rank = rank->get<std::uint64_t>();
+  }
+  if (const auto interval = payload.find("interval"); interval != payload.end()) {
+    const Seconds time(interval->is_number() ? interval->get<double>() : 0);
+    if (!(time >= shortest_interval && time <= longest_interval)) {
+      throw Error(EPROTO, fmt::format("{}: interval: not a time from {:g} s to {:g} s", topic,
+                                      Seconds(shortest_interval).count(), Seconds(longest_interval).count()));
+    }
+    answer.interval = std::chrono::round<Milliseconds>(time);
+  }
+  return answer;
+}
+
+}  // namespace
+
+Agent::Agent(client::Connection& connection, const std::string& hostname, const ResourceSet& resources,
+             AgentOptions options, Random random, Report report)
+    : connection_(connection),
+      hostname_(hostname),
+      resources_(resources),
+      options_(options),
+      random_(random),
+      report_(std::move(report)),
+      lost_(options.lost),
+      refused_(options.refused),
+      interval_(options.interval) {}
+
+Agent::~Agent() {
+  drop_timer();
+  if (request_) connection_.forget(*request_);
+}
+
+void Agent::start() { say_hello(); }
+
+void Agent::stop(Milliseconds patience) {
+  if (stopping_) return;
+  stopping_ = true;
+  drop_timer();
+  if (!request_) {
+    finish();
+    return;
+  }
+  connection_.cancel(*request_);
+  set_timer(patience, &Agent::finish);
+}
+
+void Agent::finish() {
+  drop_timer();
+  if (request_) connection_.forget(*std::exchange(request_, std::nullopt));
+  wanted_.reset();
+  done_ = true;
+}
+
+void Agent::say_hello() {
+  wanted_ = std::make_shared<const bool>(true);
+  const auto handler = [this, wanted = std::weak_ptr(wanted_)](const client::Response& response) {
+    if (!wanted.expired()) on_response(response);
+  };
+  client::SendOptions options;
+  options.streaming = true;
+  try {
+    request_ =
+        connection_.send(topic, {{"hostname", hostname_}, {"R", resources_.to_json()}}, handler, options);
+  } catch (const Error& error) {
+    try_again(error.what(), lost_);
+    return;
+  }
+  set_timer(options_.answer_time, &Agent::on_silence);
+}
+
+void Agent::on_silence() {
+  drop_request();
+  try_again(fmt::format("{}: no answer from {} within {:g} s", topic, connection_.uri(),
+                        Seconds(options_.answer_time).count()),
+            lost_);
+}
+
+void Agent::on_response(const client::Response& response) {
+  if (response.last()) request_.reset();
+  if (stopping_) {
+    if (response.last()) finish();
+    return;
+  }
+  if (!response.ok()) {
+    const Error& error = response.error();
+    if (response.local()) {
+      try_again(error.what(), lost_);
+    } else if (error.errnum() == ECANCELED || error.errnum() == ENODATA) {
+      try_again(fmt::format("the daemon ended: {}", error.what()), lost_);
+    } else {
+      try_again(fmt::format("the daemon refuses this agent: {}", error.what()), refused_);
+    }
+    return;
+  }
+  if (response.last()) {
+    try_again(fmt::format("{}: the daemon does not keep the stream open", topic), refused_);
+    return;
+  }
+  try {
+    on_accepted(response.payload());
+  } catch (const Error& error) {
+    drop_request();
+    try_again(error.what(), refused_);
+  }
+}
+
+void Agent::on_accepted(const nlohmann::json& payload) {
+  const auto answer = read_answer(payload);
+  const bool first = !accepted_;
+  if (first) {
+    accepted_ = std::chrono::steady_clock::now();
+    last_failure_.clear();
+  }
+  const auto before =
+      std::exchange(interval_, answer.interval.value_or(first ? options_.interval : interval_));
+  if (answer.rank) rank_ = answer.rank;
+  const auto beats = fmt::format("a beat every {:g} s", Seconds(interval_).count());
+  report_(Severity::info, rank_ ? fmt::format("online as rank {}, {}", *rank_, beats)
+                                : fmt::format("accepted, the rank is not known yet, {}", beats));
+  if (first) {
+    // Those who were accepted at the same moment need not beat at the same moment.
+    std::uniform_int_distribution<Milliseconds::rep> draw(1, interval_.count());
+    set_timer(Milliseconds(draw(random_)), &Agent::beat);
+  } else if (interval_ != before) {
+    set_timer(interval_, &Agent::beat);
+  }
+}
+
+void Agent::beat() {
+  connection_.notify(fmt::format("{}-beat", topic), nullptr);
+  set_timer(interval_, &Agent::beat);
+}
+
+void Agent::try_again(const std::string& why, Backoff& backoff) {
+  if (accepted_) {
+    const auto time = std::chrono::steady_clock::now() - *accepted_;
+    for (auto* each : {&lost_, &refused_}) each->held(std::chrono::floor<Milliseconds>(time));
+  }
+  accepted_.reset();
+  rank_.reset();
+  const auto delay = backoff.next(random_);
+  const auto failure = one_line(why);
+  report_(failure == last_failure_ ? Severity::repeated : Severity::warning,
+          fmt::format("{}; trying again in {:.1f} s", failure, Seconds(delay).count()));
+  last_failure_ = failure;
+  set_timer(delay, &Agent::say_hello);
+}
+
+void Agent::set_timer(Milliseconds delay, void (Agent::*f)()) {
+  drop_timer();
+  timer_ = connection_.after(delay, [this, f] {
+    timer_.reset();
+    (this->*f)();
+  });
+}
+
+void Agent::drop_timer() {
+  if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
+}
+
+void Agent::drop_request() {
+  wanted_.reset();
+  const auto id = std::exchange(request_, std::nullopt);
+  if (!id) return;
+  connection_.cancel(*id);
+  connection_.forget(*id);
+}
+
+}  // namespace resourced::agent

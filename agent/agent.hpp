@@ -1,0 +1,99 @@
+// What keeps a node online: says hello to the daemon with the node's name and R, beats as long as the daemon
+// keeps the stream of the hello open, and says hello again, for ever, when the stream has ended or the
+// daemon cannot be reached. Leaves input and output to the connection and the words it has for its operator
+// to whoever writes them down.
+//
+// The hello is `resource.agent` {"hostname", "R"}, a streaming request. The daemon answers {"rank"?,
+// "interval"?}, now and whenever one of them changes: the rank is missing until it is known, the interval (in
+// seconds) where the agent's own will do. Each beat is `resource.agent-beat`, without payload and response.
+// Farewell is `resource.agent-cancel`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "agent/backoff.hpp"
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::agent {
+
+struct AgentOptions {
+  /// The time between beats where the daemon does not give one.
+  Milliseconds interval{10000};
+  /// How long the daemon may take to answer a hello.
+  Milliseconds answer_time{30000};
+  /// Pauses after a connection that was lost or not made, an end of the daemon included.
+  BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
+  /// Pauses after a refusal.
+  BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
+};
+
+/// The shortest and the longest time between beats.
+inline constexpr Milliseconds shortest_interval{10};
+inline constexpr Milliseconds longest_interval{3'600'000};
+
+class Agent {
+ public:
+  /// `repeated`: the same failure as before.
+  enum class Severity { repeated, info, warning };
+  using Report = std::function<void(Severity, const std::string&)>;
+
+  /// `resources` are those of this host alone. The connection must outlive the agent.
+  Agent(client::Connection& connection, const std::string& hostname, const ResourceSet& resources,
+        AgentOptions options, Random random, Report report);
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  /// Says the first hello.
+  void start();
+  /// Says farewell, and waits for the answer for at most this long. Then it is done().
+  void stop(Milliseconds patience);
+  [[nodiscard]] bool done() const noexcept { return done_; }
+
+ private:
+  void say_hello();
+  void on_response(const client::Response& response);
+  void on_accepted(const nlohmann::json& answer);
+  void on_silence();
+  void beat();
+  /// The request has ended, or was given up.
+  void try_again(const std::string& why, Backoff& backoff);
+  void set_timer(Milliseconds delay, void (Agent::*f)());
+  void drop_timer();
+  void drop_request();
+  void finish();
+
+  client::Connection& connection_;
+  std::string hostname_;
+  ResourceSet resources_;
+  AgentOptions options_;
+  Random random_;
+  Report report_;
+  Backoff lost_;
+  Backoff refused_;
+
+  /// The hello that has not ended.
+  std::optional<client::Connection::RequestId> request_;
+  /// Held as long as its handler is wanted: one that was canceled may still be called.
+  std::shared_ptr<const bool> wanted_;
+  /// For the next thing to do: the time of an answer that does not come, a beat, or a new attempt.
+  std::optional<client::Connection::TimerId> timer_;
+  /// When the daemon first answered this hello.
+  std::optional<std::chrono::steady_clock::time_point> accepted_;
+  std::optional<std::uint64_t> rank_;
+  Milliseconds interval_;
+  std::string last_failure_;
+  bool stopping_ = false;
+  bool done_ = false;
+};
+
+}  // namespace resourced::agent

@@ -1,0 +1,49 @@
+// Lines of the log, see log.hpp.
+#include "agent/log.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <ostream>
+#include <utility>
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+namespace resourced::agent {
+
+namespace {
+
+/// The `<N>` of sd-daemon(3) that journald takes off the line.
+class Priority final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& out) override {
+    // By spdlog's levels: trace, debug, info, warning, error, critical, off.
+    static constexpr std::array<char, 7> priorities{'7', '7', '6', '4', '3', '2', '7'};
+    const std::array<char, 3> text{'<', priorities.at(static_cast<std::size_t>(message.level)), '>'};
+    out.append(text.data(), text.data() + text.size());
+  }
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<Priority>();
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<spdlog::logger> make_log(std::ostream& out, spdlog::level::level_enum level) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  // systemd sets JOURNAL_STREAM for services whose output it collects.
+  if (std::getenv("JOURNAL_STREAM") != nullptr) {
+    formatter->add_flag<Priority>('*').set_pattern("%*%v");
+  } else {
+    formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  }
+  auto logger = std::make_shared<spdlog::logger>("resource-agent",
+                                                 std::make_shared<spdlog::sinks::ostream_sink_st>(out, true));
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(level);
+  return logger;
+}
+
+}  // namespace resourced::agent

@@ -1,0 +1,37 @@
+// The command line of resource-agent.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include <spdlog/common.h>
+
+#include "agent/agent.hpp"
+#include "agent/probe.hpp"
+
+namespace resourced::agent {
+
+struct Options {
+  /// The daemon's bus; the client's default if it is empty.
+  std::string uri;
+  /// The name of the node; that of the host if it is empty.
+  std::string hostname;
+  ProbeOptions probe;
+  AgentOptions agent;
+  /// Show the R instead of running.
+  bool print = false;
+  spdlog::level::level_enum log_level = spdlog::level::info;
+};
+
+/// Either options to run with, or the exit status of a command line that asked for nothing more (--help,
+/// --version) or was wrong; what there was to say has been said.
+struct ParsedOptions {
+  Options options;
+  std::optional<int> exit_status;
+};
+
+[[nodiscard]] ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out,
+                                          std::ostream& err);
+
+}  // namespace resourced::agent

@@ -1,0 +1,142 @@
+// Asking hwloc, see probe.hpp.
+#include "agent/probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+#include <hwloc.h>
+
+#include "agent/gpus.hpp"
+#include "core/error.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::agent {
+
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+/// Where the topology comes from, and how to call that in an error. Both are empty for the machine.
+struct Source {
+  std::optional<std::string> xml;
+  std::optional<std::string> synthetic;
+
+  [[nodiscard]] std::string name() const {
+    if (xml) return fmt::format("the topology file {}", *xml);
+    if (synthetic) return fmt::format("the synthetic topology {}", resourced::quoted(*synthetic));
+    return "this machine";
+  }
+};
+
+/// With a variable set, hwloc_topology_load() does not heed what was set by function, and falls back to the
+/// machine where the variable's value is of no use.
+Source choose_source(const ProbeOptions& options) {
+  if (options.xml || options.synthetic) {
+    unsetenv("HWLOC_XMLFILE");
+    unsetenv("HWLOC_SYNTHETIC");
+    return {options.xml, options.synthetic};
+  }
+  if (auto xml = environment("HWLOC_XMLFILE")) return {std::move(xml), std::nullopt};
+  return {std::nullopt, environment("HWLOC_SYNTHETIC")};
+}
+
+[[noreturn]] void fail(const Source& source, int errnum) {
+  const bool readable = errnum == 0 || errnum == EINVAL;
+  throw Error(errnum == 0 ? EINVAL : errnum,
+              fmt::format("{}: {}", source.name(),
+                          readable ? "not a topology that hwloc understands" : std::strerror(errnum)));
+}
+
+Topology load(const Source& source) {
+  // What hwloc has to say about odd hardware, lines of it, helps nobody here; what fails is said below.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
+  hwloc_topology_t made = nullptr;
+  errno = 0;
+  if (hwloc_topology_init(&made) != 0) fail(source, errno);
+  Topology topology(made);
+  if (source.xml && hwloc_topology_set_xml(made, source.xml->c_str()) != 0) fail(source, errno);
+  if (source.synthetic && hwloc_topology_set_synthetic(made, source.synthetic->c_str()) != 0) {
+    fail(source, errno);
+  }
+  const bool machine = !source.xml && !source.synthetic;
+  const auto this_system = environment("HWLOC_THISSYSTEM");
+  if (this_system ? *this_system != "0" : machine) {
+    hwloc_topology_set_flags(made,
+                             HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+  }
+  hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  errno = 0;
+  if (hwloc_topology_load(made) != 0) fail(source, errno);
+  return topology;
+}
+
+std::uint32_t count_cores(hwloc_topology_t topology) {
+  // Some virtual machines and synthetic topologies know of no cores.
+  const int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+  const int threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+  return static_cast<std::uint32_t>(std::max(cores > 0 ? cores : threads, 0));
+}
+
+/// The library that reports a device, if it is one that reports GPUs for computing: `cuda0`, `nvml0`,
+/// `opencl0d1`, `rsmi0`, `ze0`, `ve0`. The kernel's and the X server's names (`card0`, `renderD128`, `:0.0`)
+/// are no such: the graphics of a board's management controller have them, too.
+std::optional<std::string> gpu_backend(hwloc_obj_t device) {
+  const std::string_view name = device->name == nullptr ? "" : device->name;
+  std::string backend(name.substr(0, name.find_first_of("0123456789")));
+  switch (device->attr->osdev.type) {
+    case HWLOC_OBJ_OSDEV_COPROC: {
+      // OpenCL presents processors as devices, too.
+      const char* type = hwloc_obj_get_info_by_name(device, "OpenCLDeviceType");
+      if (type != nullptr && std::string_view(type) == "CPU") return std::nullopt;
+      return backend;
+    }
+    case HWLOC_OBJ_OSDEV_GPU: {
+      static constexpr std::array<std::string_view, 2> known = {"nvml", "rsmi"};
+      if (std::find(known.begin(), known.end(), backend) == known.end()) return std::nullopt;
+      return backend;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
+  std::vector<GpuSighting> sightings;
+  for (auto* device = hwloc_get_next_osdev(topology, nullptr); device != nullptr;
+       device = hwloc_get_next_osdev(topology, device)) {
+    // A part of another device, such as a tile.
+    if (device->parent->type == HWLOC_OBJ_OS_DEVICE) continue;
+    auto backend = gpu_backend(device);
+    if (!backend) continue;
+    GpuSighting sighting{std::move(*backend), std::nullopt};
+    if (device->parent->type == HWLOC_OBJ_PCI_DEVICE) sighting.pci = device->parent->gp_index;
+    sightings.push_back(std::move(sighting));
+  }
+  return sightings;
+}
+
+}  // namespace
+
+Hardware probe(const ProbeOptions& options) {
+  const auto topology = load(choose_source(options));
+  return {count_cores(topology.get()), count_gpus(see_gpus(topology.get()))};
+}
+
+}  // namespace resourced::agent
