@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client/connection_impl.hpp"
+#include "client/keys.hpp"
 #include "core/error.hpp"
 #include "proto/defaults.hpp"
 #include "proto/rpc.hpp"
@@ -20,11 +21,12 @@ namespace resourced::client {
 
 namespace {
 
+std::optional<std::string> environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 std::string default_uri() {
-  const auto environment = [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
   const auto exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
   return proto::client_bus_uri(environment, exists);
 }
@@ -38,6 +40,15 @@ std::string checked_uri(std::string uri) {
   return endpoint.uri();
 }
 
+/// The keys for an address, if any are to be used; `file` becomes the file that they are in.
+std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file) {
+  if (proto::parse_endpoint(uri, proto::EndpointUse::connect).scheme != proto::Scheme::tcp)
+    return std::nullopt;
+  if (file.empty()) file = environment("RESOURCED_KEY").value_or("");
+  if (file.empty()) return std::nullopt;
+  return load_client_keys(file);
+}
+
 proto::Payload to_payload(const nlohmann::json& payload) {
   if (payload.is_null()) return nullptr;
   if (!payload.is_object()) throw Error(EINVAL, "the payload of a request must be an object");
@@ -46,8 +57,11 @@ proto::Payload to_payload(const nlohmann::json& payload) {
 
 }  // namespace
 
-Connection::Connection(std::string uri, ConnectionOptions options)
-    : impl_(std::make_unique<Impl>(checked_uri(std::move(uri)), options)) {}
+Connection::Connection(std::string uri, ConnectionOptions options) {
+  uri = checked_uri(std::move(uri));
+  auto keys = keys_for(uri, options.key_file);
+  impl_ = std::make_unique<Impl>(std::move(uri), options, std::move(keys));
+}
 
 Connection::~Connection() { impl_->close(); }
 

@@ -10,9 +10,9 @@
 // one descriptor is all there is to watch.)
 //
 // The connection is made when something is to be sent. When nobody answers, what waits to be sent fails,
-// except requests with wait_for_daemon, for which new attempts are made until they can be sent. When an
-// established connection is lost, every request that was sent fails with ECONNRESET; the next one makes a new
-// connection.
+// except requests with wait_for_daemon, for which new attempts are made until they can be sent, or until the
+// daemon refuses this client's key. When an established connection is lost, every request that was sent fails
+// with ECONNRESET; the next one makes a new connection.
 //
 // Not thread-safe. Handlers may call everything here except connect(), call(), process(), run() and
 // run_for(), and may not destroy the connection. An exception thrown by a handler leaves through the function
@@ -35,6 +35,10 @@ namespace resourced::client {
 using Milliseconds = std::chrono::milliseconds;
 
 struct ConnectionOptions {
+  /// The file with the keys of this client and of the daemon that it trusts (`resourcectl keygen
+  /// --server-key`), for tcp: addresses of a daemon that asks for keys (CURVE). Empty: $RESOURCED_KEY, or no
+  /// keys if that is not set. Not looked at for ipc: addresses, where the kernel says who a client is.
+  std::string key_file = {};
   /// The longest that one attempt to connect may take, name look-up not counted.
   Milliseconds connect_timeout{5000};
   /// The time-out of call() where none is given.
@@ -66,7 +70,8 @@ class Connection {
   using TimerId = std::uint64_t;
 
   /// Nothing is done yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
-  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH` or `tcp://HOST:PORT`.
+  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH` or `tcp://HOST:PORT`, and an Error
+  /// that names the key file if that cannot be used (EACCES when others may read it).
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();
   Connection(const Connection&) = delete;
@@ -76,7 +81,7 @@ class Connection {
   [[nodiscard]] bool connected() const noexcept;
 
   /// Waits until the daemon answers. Throws Error `cannot reach the daemon at URI: WHY` with the errno of the
-  /// attempt (ENOENT, ECONNREFUSED, EACCES, ETIMEDOUT, ...).
+  /// attempt (ENOENT, ECONNREFUSED, ETIMEDOUT, ...; EACCES where a key is missing or refused).
   void connect();
 
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws

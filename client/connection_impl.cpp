@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
-#include "client/reachability.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topic.hpp"
 
@@ -25,9 +24,10 @@ constexpr int max_steps = 1000;
 
 }  // namespace
 
-Connection::Impl::Impl(std::string uri, const ConnectionOptions& options)
+Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys)
     : uri_(std::move(uri)),
       options_(options),
+      keys_(std::move(keys)),
       context_(Link::make_context()),
       retry_delay_(options.retry_first) {}
 
@@ -260,10 +260,10 @@ void Connection::Impl::flush() {
 
 void Connection::Impl::start_link() {
   if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
-  link_ = std::make_unique<Link>(*context_, uri_, options_, wakeup_);
+  link_ = std::make_unique<Link>(*context_, uri_, options_, keys_, wakeup_);
   connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
     connect_timer_.reset();
-    attempt_failed(true);
+    attempt_failed(ConnectFailure::timed_out);
   });
   rearm();
 }
@@ -284,7 +284,7 @@ void Connection::Impl::on_event(Link::Event event) {
       retry_delay_ = options_.retry_first;
       return;
     case Link::Event::failed:
-      attempt_failed(false);
+      attempt_failed(link_->failure());
       return;
     case Link::Event::lost:
       // What came before it is read first.
@@ -302,16 +302,16 @@ void Connection::Impl::drop_link() {
   by_tag_.clear();
 }
 
-void Connection::Impl::attempt_failed(bool timed_out) {
+void Connection::Impl::attempt_failed(ConnectFailure failure) {
   drop_link();
   ++failed_attempts_;
-  last_timed_out_ = timed_out;
+  last_failure_ = failure;
   std::deque<Outgoing> waiting;
   std::optional<Error> error;
   for (auto& entry : std::exchange(outgoing_, {})) {
     const auto found = requests_.find(entry.id);
     if (found == requests_.end()) continue;
-    if (found->second->wait_for_daemon) {
+    if (found->second->wait_for_daemon && !is_final(failure)) {
       waiting.push_back(std::move(entry));
       continue;
     }
@@ -350,7 +350,7 @@ void Connection::Impl::retry_later() {
 }
 
 Error Connection::Impl::attempt_error() const {
-  return last_timed_out_ ? explain_timeout(uri_) : explain_failure(uri_);
+  return explain(last_failure_, uri_, keys_ ? options_.key_file : std::string());
 }
 
 // Requests

@@ -14,9 +14,11 @@
 
 #include "client/connection.hpp"
 #include "client/link.hpp"
+#include "client/reachability.hpp"
 #include "client/timers.hpp"
 #include "client/wakeup.hpp"
 #include "core/error.hpp"
+#include "proto/key_file.hpp"
 #include "proto/matchtag_pool.hpp"
 #include "proto/message.hpp"
 
@@ -24,7 +26,7 @@ namespace resourced::client {
 
 class Connection::Impl {
  public:
-  Impl(std::string uri, const ConnectionOptions& options);
+  Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys);
 
   [[nodiscard]] const std::string& uri() const noexcept { return uri_; }
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
@@ -84,7 +86,7 @@ class Connection::Impl {
   void start_link();
   /// Starts a link now or, where that fails, later.
   void try_link();
-  void attempt_failed(bool timed_out);
+  void attempt_failed(ConnectFailure failure);
   void link_lost();
   void drop_link();
   void retry_later();
@@ -98,6 +100,7 @@ class Connection::Impl {
 
   std::string uri_;
   ConnectionOptions options_;
+  std::optional<proto::KeyFile> keys_;
   Wakeup wakeup_;
   Link::ContextPtr context_;
   std::unique_ptr<Link> link_;
@@ -116,7 +119,7 @@ class Connection::Impl {
   std::optional<TimerId> retry_timer_;
   Milliseconds retry_delay_;
   std::size_t failed_attempts_ = 0;
-  bool last_timed_out_ = false;
+  ConnectFailure last_failure_ = ConnectFailure::unreachable;
   bool connected_ = false;
   bool losing_ = false;
   bool processing_ = false;

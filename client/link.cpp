@@ -28,6 +28,21 @@ constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEE
                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                           ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
+/// What a monitor's event (zmq_socket_monitor(3)) says about a connection that did not come about.
+ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
+  switch (event) {
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+      return ConnectFailure::key_refused;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+      return value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? ConnectFailure::other_mechanism
+                                                                 : ConnectFailure::bad_handshake;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+      return ConnectFailure::ended;
+    default:
+      return ConnectFailure::unreachable;
+  }
+}
+
 int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::rep>(time.count(), never)); }
 
 }  // namespace
@@ -47,7 +62,8 @@ Link::ContextPtr Link::make_context() { return ContextPtr(new Context()); }
 
 class Link::Impl {
  public:
-  Impl(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
+  Impl(Context& context, const std::string& uri, const ConnectionOptions& options,
+       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
       : wakeup_(wakeup),
         socket_(context, zmq::socket_type::dealer),
         monitor_(context, zmq::socket_type::pair) {
@@ -60,6 +76,11 @@ class Link::Impl {
       socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
       socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
       socket_.set(zmq::sockopt::maxmsgsize, max_message_size);
+      if (keys) {
+        socket_.set(zmq::sockopt::curve_serverkey, keys->server_key);
+        socket_.set(zmq::sockopt::curve_publickey, keys->public_key);
+        socket_.set(zmq::sockopt::curve_secretkey, keys->secret_key);
+      }
       monitor_.set(zmq::sockopt::linger, 0);
       const auto monitor_address = context.monitor_address();
       if (zmq_socket_monitor(socket_.handle(), monitor_address.c_str(), monitored) != 0) throw zmq::error_t();
@@ -120,13 +141,16 @@ class Link::Impl {
       zmq::message_t address;
       (void)monitor_.recv(address, zmq::recv_flags::dontwait);
       std::uint16_t what = 0;
+      std::uint32_t value = 0;
       std::memcpy(&what, description.data(), sizeof(what));
+      std::memcpy(&value, description.data<char>() + sizeof(what), sizeof(value));
       if (over_) continue;
       if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         connected_ = true;
         return Event::connected;
       }
       over_ = true;
+      failure_ = failure_of(what, value);
       return connected_ ? Event::lost : Event::failed;
     }
   }
@@ -137,6 +161,8 @@ class Link::Impl {
     const bool monitor_ready = (monitor_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
     return socket_ready || monitor_ready;
   }
+
+  [[nodiscard]] ConnectFailure failure() const noexcept { return failure_; }
 
   void set_linger(Milliseconds time) { socket_.set(zmq::sockopt::linger, to_int(time)); }
 
@@ -159,15 +185,18 @@ class Link::Impl {
   std::vector<zmq::message_t> parts_;
   bool connected_ = false;
   bool over_ = false;
+  ConnectFailure failure_ = ConnectFailure::unreachable;
 };
 
-Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
-    : impl_(std::make_unique<Impl>(context, uri, options, wakeup)) {}
+Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options,
+           const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
+    : impl_(std::make_unique<Impl>(context, uri, options, keys, wakeup)) {}
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }
 std::optional<proto::Message> Link::receive() { return impl_->receive(); }
 std::optional<Link::Event> Link::next_event() { return impl_->next_event(); }
+ConnectFailure Link::failure() const noexcept { return impl_->failure(); }
 bool Link::ready(bool to_send) { return impl_->ready(to_send); }
 void Link::set_linger(Milliseconds time) { impl_->set_linger(time); }
 

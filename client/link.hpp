@@ -10,7 +10,9 @@
 #include <string>
 
 #include "client/connection.hpp"
+#include "client/reachability.hpp"
 #include "client/wakeup.hpp"
+#include "proto/key_file.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::client {
@@ -29,8 +31,10 @@ class Link {
   using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
   [[nodiscard]] static ContextPtr make_context();
 
-  /// Starts to connect. `wakeup` gets to watch the sockets. Throws Error for a URI that ZeroMQ refuses.
-  Link(Context& context, const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup);
+  /// Starts to connect, with CURVE if there are keys. `wakeup` gets to watch the sockets. Throws Error for a
+  /// URI that ZeroMQ refuses.
+  Link(Context& context, const std::string& uri, const ConnectionOptions& options,
+       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -41,6 +45,8 @@ class Link {
   [[nodiscard]] std::optional<proto::Message> receive();
   /// The next event, if there is one. Messages that came before it are there by then.
   [[nodiscard]] std::optional<Event> next_event();
+  /// After Event::failed: as far as ZeroMQ says why.
+  [[nodiscard]] ConnectFailure failure() const noexcept;
   /// True if receive() or next_event() has something, or, if asked for, send() has room. Must be asked last,
   /// after anything else here, before the descriptors are waited for.
   [[nodiscard]] bool ready(bool to_send);

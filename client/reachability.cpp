@@ -68,9 +68,8 @@ std::optional<int> try_host(const proto::Endpoint& endpoint, std::string& why) {
   return try_connect(list->ai_family, list->ai_addr, list->ai_addrlen);
 }
 
-}  // namespace
-
-Error explain_failure(const std::string& uri) {
+/// Nothing if a plain socket can connect.
+std::optional<Error> plain_failure(const std::string& uri) {
   const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::connect);
   int errnum = 0;
   if (endpoint.scheme == proto::Scheme::tcp) {
@@ -81,10 +80,42 @@ Error explain_failure(const std::string& uri) {
   } else {
     errnum = try_path(endpoint.path);
   }
-  if (errnum != 0) return unreachable(uri, errnum, std::strerror(errnum));
-  return unreachable(uri, ECONNREFUSED, "what listens there ended the connection");
+  if (errnum == 0) return std::nullopt;
+  return unreachable(uri, errnum, std::strerror(errnum));
 }
 
-Error explain_timeout(const std::string& uri) { return unreachable(uri, ETIMEDOUT, "no answer"); }
+Error explain_end(const std::string& uri, const std::string& key_file) {
+  if (auto error = plain_failure(uri)) return *error;
+  if (key_file.empty()) return unreachable(uri, ECONNREFUSED, "what listens there ended the connection");
+  return unreachable(
+      uri, ECONNREFUSED,
+      fmt::format("it ended the connection; is the server-key in {} the key of this daemon?", key_file));
+}
+
+}  // namespace
+
+bool is_final(ConnectFailure failure) noexcept {
+  return failure == ConnectFailure::other_mechanism || failure == ConnectFailure::key_refused;
+}
+
+Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file) {
+  switch (failure) {
+    case ConnectFailure::unreachable:
+    case ConnectFailure::ended:
+      return explain_end(uri, key_file);
+    case ConnectFailure::timed_out:
+      return unreachable(uri, ETIMEDOUT, "no answer");
+    case ConnectFailure::bad_handshake:
+      return unreachable(uri, EPROTO, "what listens there does not speak the daemon's protocol");
+    case ConnectFailure::other_mechanism:
+      if (key_file.empty()) return unreachable(uri, EACCES, "it lets nobody in without a key");
+      return unreachable(
+          uri, EPROTO,
+          fmt::format("it has no key, so it cannot prove to be the daemon that {} trusts", key_file));
+    case ConnectFailure::key_refused:
+      return unreachable(uri, EACCES, fmt::format("the daemon refuses the key in {}", key_file));
+  }
+  return unreachable(uri, EPROTO, "unknown failure");
+}
 
 }  // namespace resourced::client

@@ -1,17 +1,34 @@
-// Why an attempt to connect failed: ZeroMQ says that it did, but not why.
+// Why an attempt to connect failed, in words: ZeroMQ says little more than that it did.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/error.hpp"
 
 namespace resourced::client {
 
-/// Tries the address with a plain socket, for at most a fraction of a second (a name look-up may take
-/// longer), and returns `cannot reach the daemon at URI: WHY` with the errno that it got.
-[[nodiscard]] Error explain_failure(const std::string& uri);
+/// What ZeroMQ knows about an attempt that failed.
+enum class ConnectFailure : std::uint8_t {
+  unreachable,
+  /// No answer in time.
+  timed_out,
+  /// The other end ended the connection while keys were exchanged, or before: a CURVE server does that to
+  /// those who do not have its key.
+  ended,
+  bad_handshake,
+  /// One end wants CURVE and the other does not.
+  other_mechanism,
+  /// The daemon does not know the key, or has revoked it.
+  key_refused,
+};
 
-/// The same for an attempt that got no answer in time.
-[[nodiscard]] Error explain_timeout(const std::string& uri);
+/// Whether the next attempt would fail in the same way as long as nobody changes the keys.
+[[nodiscard]] bool is_final(ConnectFailure failure) noexcept;
+
+/// `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended the address is tried with
+/// a plain socket, for at most a fraction of a second (a name look-up may take longer), and what that gets
+/// comes first. `key_file`: the file of the keys that were used, "" if none were.
+[[nodiscard]] Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file);
 
 }  // namespace resourced::client

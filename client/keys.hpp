@@ -1,0 +1,18 @@
+// The CURVE keys of a client: made, and read back for use. What a key file looks like is in
+// proto/key_file.hpp.
+#pragma once
+
+#include <string>
+
+#include "proto/key_file.hpp"
+
+namespace resourced::client {
+
+/// A new pair. Throws Error ENOTSUP if this libzmq was built without CURVE.
+[[nodiscard]] proto::KeyFile make_keys(const std::string& name);
+
+/// load_key_file(), and Error EINVAL if the file names no server-key, or a public key that does not belong to
+/// the secret one.
+[[nodiscard]] proto::KeyFile load_client_keys(const std::string& path);
+
+}  // namespace resourced::client

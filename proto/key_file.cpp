@@ -1,0 +1,152 @@
+// Key files, see key_file.hpp.
+#include "proto/key_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/text/z85.hpp"
+
+namespace resourced::proto {
+
+namespace {
+
+using Json = nlohmann::json;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void reject(const std::string& file, std::string_view what, int errnum = EINVAL) {
+  throw Error(errnum, fmt::format("{}: {}", file, what));
+}
+
+[[noreturn]] void fail(const std::string& file, int errnum) { reject(file, std::strerror(errnum), errnum); }
+
+std::string take(Json& object, const char* key, const std::string& file) {
+  const auto found = object.find(key);
+  if (found == object.end()) reject(file, fmt::format("{}: missing", key));
+  if (!found->is_string()) reject(file, fmt::format("{}: not a string", key));
+  auto value = found->get<std::string>();
+  object.erase(found);
+  return value;
+}
+
+std::string take_key(Json& object, const char* key, const std::string& file) {
+  auto value = take(object, key, file);
+  if (!is_z85_key(value)) reject(file, fmt::format("{}: not a key (40 characters of Z85)", key));
+  return value;
+}
+
+void require_private(const struct stat& status, const std::string& path) {
+  if ((status.st_mode & 077U) != 0) {
+    reject(path,
+           fmt::format("others may read or change this key (mode {:04o}): chmod 600 {}",
+                       status.st_mode & 07777U, path),
+           EACCES);
+  }
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    reject(path, fmt::format("this key belongs to uid {}, not to uid {}", status.st_uid, geteuid()), EACCES);
+  }
+}
+
+enum class Privacy { required, any };
+
+KeyFile load(const std::string& path, Privacy privacy) {
+  // Non-blocking, so that a FIFO is refused instead of waited for.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) fail(path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail(path, errno);
+  if (!S_ISREG(status.st_mode)) reject(path, "not a regular file");
+  if (privacy == Privacy::required) require_private(status, path);
+  std::array<char, max_key_file + 1> buffer{};
+  std::size_t size = 0;
+  while (size < buffer.size()) {
+    const auto count = ::read(file.get(), buffer.data() + size, buffer.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  if (size > max_key_file) reject(path, "too large for a key file", EFBIG);
+  return parse_key_file({buffer.data(), size}, path);
+}
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const auto count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, errno);
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+// A new name is on disk once its directory is.
+void sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::absolute(path).parent_path().string();
+  const Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || ::fsync(directory.get()) != 0) fail(parent, errno);
+}
+
+}  // namespace
+
+KeyFile parse_key_file(std::string_view text, const std::string& file) {
+  Json object = Json::parse(text, nullptr, false);
+  if (!object.is_object()) reject(file, "not a key file (a JSON object)");
+  KeyFile keys;
+  keys.name = take(object, "name", file);
+  keys.public_key = take_key(object, "public-key", file);
+  keys.secret_key = take_key(object, "secret-key", file);
+  if (object.contains("server-key")) keys.server_key = take_key(object, "server-key", file);
+  if (!object.empty()) {
+    reject(file, fmt::format("{}: no such key", Json(object.begin().key()).dump(-1, ' ', true)));
+  }
+  return keys;
+}
+
+std::string format_key_file(const KeyFile& keys) {
+  nlohmann::ordered_json object{
+      {"name", keys.name}, {"public-key", keys.public_key}, {"secret-key", keys.secret_key}};
+  if (!keys.server_key.empty()) object["server-key"] = keys.server_key;
+  return object.dump(2) + '\n';
+}
+
+KeyFile load_key_file(const std::string& path) { return load(path, Privacy::required); }
+
+std::string load_public_key(const std::string& path) { return load(path, Privacy::any).public_key; }
+
+void create_key_file(const std::string& path, const KeyFile& keys) {
+  const std::string text = format_key_file(keys);
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) fail(path, errno);
+  try {
+    write_all(file.get(), text, path);
+    if (::fsync(file.get()) != 0) fail(path, errno);
+    sync_directory_of(path);
+  } catch (const Error&) {
+    ::unlink(path.c_str());
+    throw;
+  }
+}
+
+}  // namespace resourced::proto
