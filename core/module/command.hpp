@@ -79,8 +79,21 @@ struct ReloadCommand {
   ResourceSet::Properties property_remove;
 };
 
+/// What monitoring has seen, in this order. Ranks that are not in the inventory, or so already, are passed
+/// over.
+struct MonitorCommand {
+  IdSet offline;
+  IdSet online;
+  IdSet torpid;
+  IdSet lively;
+
+  [[nodiscard]] bool empty() const noexcept {
+    return offline.empty() && online.empty() && torpid.empty() && lively.empty();
+  }
+};
+
 using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
-                             ReloadCommand>;
+                             ReloadCommand, MonitorCommand>;
 
 /// How the module starts: the inventory becomes known, and what was recorded before is taken up again.
 struct StartCommand {

@@ -148,6 +148,20 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, double now) c
   return events;
 }
 
+std::vector<Event> Module::decide_on(const MonitorCommand& command, double now) const {
+  std::vector<Event> events;
+  IdSet offline = command.offline & online_;
+  IdSet online = (command.online & inventory_.ranks()) - (online_ - offline);
+  const IdSet torpid_before = torpid_ - offline;
+  IdSet torpid = (command.torpid & ((online_ - offline) | online)) - torpid_before;
+  IdSet lively = command.lively & (torpid_before | torpid);
+  if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
+  if (!online.empty()) events.push_back({now, OnlineEvent{std::move(online)}});
+  if (!torpid.empty()) events.push_back({now, TorpidEvent{std::move(torpid)}});
+  if (!lively.empty()) events.push_back({now, LivelyEvent{std::move(lively)}});
+  return events;
+}
+
 std::vector<PropertyState> Module::property_states(const std::string& name, const IdSet& ranks) const {
   const auto of = [&](const ResourceSet::Properties& properties) {
     const auto found = properties.find(name);

@@ -83,6 +83,7 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, double now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, double now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, double now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, double now) const;
 
   void apply_to(const RestartEvent& event, double timestamp, Outcome& outcome);
   void apply_to(const DefineEvent& event, double timestamp, Outcome& outcome);

@@ -231,6 +231,7 @@ class History {
   }
 
   void change_state() {
+    if (one_in(2)) return monitor();
     const IdSet targets = some_targets() & present();
     const auto what = random_() % 4;
     targets.for_each([&](IdSet::Id rank) {
@@ -246,6 +247,20 @@ class History {
     if (what == 1) world_.apply(OfflineEvent{targets});
     if (what == 2) world_.apply(TorpidEvent{targets});
     if (what == 3) world_.apply(LivelyEvent{targets});
+  }
+
+  // Overlaps, and targets that are not there, are nothing to trip over.
+  void monitor() {
+    const MonitorCommand seen{some_targets(), some_targets(), some_targets(), some_targets()};
+    for (unsigned i = 0; i < target_count; ++i) {
+      Target& target = targets_[i];
+      if (target.gone) continue;
+      if (seen.offline.contains(i) && target.online) target.online = target.torpid = false;
+      if (seen.online.contains(i)) target.online = true;
+      if (seen.torpid.contains(i) && target.online) target.torpid = true;
+      if (seen.lively.contains(i)) target.torpid = false;
+    }
+    attempt(seen, true);
   }
 
   void reload() {

@@ -83,9 +83,11 @@ class Script {
 
   void carry_out(const std::string& verb, std::vector<std::string> words) {
     if (verb == "time") {
-      world_.now = std::stod(words.at(0));
+      world_.pass(std::stod(words.at(0)));
     } else if (verb == "start" || verb == "restart") {
       start(verb == "restart", words);
+    } else if (verb == "start-agents") {
+      start_agents(words);
     } else if (verb == "acquire") {
       const auto partition = take_option(words, "partition");
       const auto [targets, up] = world_.acquire(words.at(0), partition);
@@ -130,6 +132,8 @@ class Script {
       }
     } else if (verb == "mute") {
       world_.acquisition().mute();
+    } else if (verb == "hello" || verb == "beat" || verb == "gone" || verb == "goodbye") {
+      carry_out_agents(verb, IdSet::parse(words.at(0)));
     } else if (verb == "online") {
       world_.apply(OnlineEvent{IdSet::parse(words.at(0))});
     } else if (verb == "offline") {
@@ -149,6 +153,26 @@ class Script {
     } else {
       FAIL("the script has an unknown command: ", verb);
     }
+  }
+
+  void carry_out_agents(const std::string& verb, const IdSet& ranks) {
+    ranks.for_each([&](IdSet::Id rank) {
+      Monitor& monitor = world_.monitor();
+      if (verb == "hello") monitor.hello(rank, world_.now);
+      if (verb == "beat") monitor.beat(rank, world_.now);
+      if (verb == "gone") monitor.gone(rank, world_.now);
+      if (verb == "goodbye") monitor.goodbye(rank, world_.now);
+    });
+  }
+
+  void start_agents(std::vector<std::string>& words) {
+    const auto exclude = take_option(words, "exclude");
+    MonitorSettings settings;
+    if (const auto count = take_option(words, "flap-count")) settings.flap_count = std::stoul(*count);
+    if (const auto lost = take_option(words, "lost-after")) settings.lost_after = std::stod(*lost);
+    auto inventory = make_inventory(words.at(0), {});
+    const IdSet excluded = exclude ? parse_targets(*exclude, *inventory) : IdSet{};
+    world_.start_with_agents(std::move(inventory), excluded, settings);
   }
 
   void start(bool again, std::vector<std::string>& words) {

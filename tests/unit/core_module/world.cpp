@@ -1,5 +1,6 @@
 #include "world.hpp"
 
+#include "core/module/monitor_commands.hpp"
 #include "core/rset/builder.hpp"
 
 namespace resourced::test {
@@ -28,6 +29,31 @@ void World::restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& e
   command.online = command.inventory->ranks();
   command.recorded = recorded();
   begin(command);
+}
+
+void World::start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
+                              const MonitorSettings& settings) {
+  StartCommand command;
+  command.inventory = std::move(inventory);
+  command.exclude = exclude;
+  if (module_->defined()) command.recorded = recorded();
+  begin(command);
+  monitor_ = Monitor(settings);
+}
+
+void World::pass(double time) {
+  for (auto next = monitor_.next_deadline(); next && *next <= time; next = monitor_.next_deadline()) {
+    now = std::max(now, *next);
+    tick();
+  }
+  now = time;
+  tick();
+}
+
+void World::tick() {
+  const auto batch = monitor_.tick(now);
+  if (!batch) return;
+  for (const Command& command : monitor_commands(*batch, *module_)) execute(command);
 }
 
 void World::begin(const StartCommand& command) {

@@ -11,6 +11,7 @@
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
+#include "core/module/monitor.hpp"
 
 namespace resourced::test {
 
@@ -26,6 +27,14 @@ class World {
 
   /// Starts on an inventory with nothing recorded.
   void start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
+  /// The same, with every target offline until its agent says hello to the monitor. Whether a restart is
+  /// meant too, the monitor begins anew.
+  void start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
+                         const MonitorSettings& settings);
+  /// Lets time pass until `time`, with the timer that the monitor asks for.
+  void pass(double time);
+  [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
+
   /// Starts again with what was recorded, schedulers gone, everything online. The log of this start begins
   /// anew.
   void restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
@@ -48,11 +57,13 @@ class World {
 
  private:
   void begin(const StartCommand& command);
+  void tick();
   void apply_event(const Event& event);
 
   Hear hear_;
   std::unique_ptr<Module> module_ = std::make_unique<Module>();
   Acquisition acquisition_;
+  Monitor monitor_;
   std::map<std::string, Acquisition::HolderId> holders_;
   Acquisition::HolderId last_ = 0;
   std::vector<Event> log_;

@@ -1,0 +1,210 @@
+#include "core/module/monitor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/text/duration.hpp"
+
+namespace resourced {
+
+Monitor::Monitor(const MonitorSettings& settings) { configure(settings); }
+
+void Monitor::configure(const MonitorSettings& settings) {
+  settings_ = settings;
+  flaps_.configure(settings.flap_count, settings.flap_window);
+}
+
+void Monitor::advance(double now) { now_ = std::max(now_, now); }
+
+void Monitor::hello(IdSet::Id rank, double now) {
+  advance(now);
+  const bool fresh = targets_.find(rank) == nullptr;
+  Target& target = targets_.get(rank);
+  if (fresh) offline_.push_back(target);
+  if (target.online && !target.connected) gone_.remove(target);
+  target.connected = true;
+  heard(target);
+}
+
+void Monitor::beat(IdSet::Id rank, double now) {
+  advance(now);
+  Target* target = targets_.find(rank);
+  if (target != nullptr && target->connected) heard(*target);
+}
+
+void Monitor::gone(IdSet::Id rank, double now) {
+  advance(now);
+  Target* target = targets_.find(rank);
+  if (target == nullptr || !target->connected) return;
+  target->connected = false;
+  if (!target->online) return;
+  target->since = now_;
+  gone_.push_back(*target);
+}
+
+void Monitor::goodbye(IdSet::Id rank, double now) {
+  advance(now);
+  Target* target = targets_.find(rank);
+  if (target == nullptr) return;
+  if (target->online) fall(*target);
+  target->connected = false;
+}
+
+void Monitor::expect(const IdSet& ranks, double now) {
+  advance(now);
+  ranks.for_each([&](IdSet::Id rank) {
+    if (targets_.find(rank) != nullptr) return;
+    Target& target = targets_.get(rank);
+    target.since = now_;
+    offline_.push_back(target);
+  });
+}
+
+void Monitor::forget(const IdSet& ranks) {
+  ranks.for_each([&](IdSet::Id rank) {
+    if (Target* target = targets_.find(rank)) drop(*target);
+  });
+  marked_ -= ranks;
+  flapping_ -= ranks;
+}
+
+void Monitor::drop(Target& target) {
+  if (target.online) {
+    (target.torpid ? torpid_ : lively_).remove(target);
+    if (!target.connected) gone_.remove(target);
+  } else if (!target.lost) {
+    offline_.remove(target);
+  }
+  flaps_.forget(target.rank);
+  targets_.erase(target.rank);
+}
+
+void Monitor::heard(Target& target) {
+  target.heard_at = now_;
+  if (target.online) {
+    (target.torpid ? torpid_ : lively_).remove(target);
+    if (target.torpid) mark(target);
+  } else {
+    if (!target.lost) offline_.remove(target);
+    target.lost = false;
+    target.online = true;
+    mark(target);
+  }
+  target.torpid = false;
+  lively_.push_back(target);
+}
+
+void Monitor::fall(Target& target) {
+  (target.torpid ? torpid_ : lively_).remove(target);
+  if (!target.connected) gone_.remove(target);
+  target.online = false;
+  target.torpid = false;
+  target.since = now_;
+  offline_.push_back(target);
+  if (flaps_.fell(target.rank, now_)) flapping_.insert(target.rank);
+  mark(target);
+}
+
+void Monitor::mark(Target& target) {
+  if (target.marked) return;
+  target.marked = true;
+  if (marked_.empty()) opened_ = now_;
+  marked_.insert(target.rank);
+}
+
+std::optional<MonitorBatch> Monitor::tick(double now) {
+  advance(now);
+  expire_connections();
+  expire_silent();
+  expire_lost();
+  flaps_.forget_before(now_);
+  if (marked_.empty() || opened_ + settings_.coalesce > now_) return std::nullopt;
+  MonitorBatch batch = collect();
+  if (batch.empty()) return std::nullopt;
+  return batch;
+}
+
+// Deadlines are compared as next_deadline() computes them: a tick at that very time does what is due.
+
+void Monitor::expire_connections() {
+  while (Target* target = gone_.front()) {
+    if (target->since + settings_.grace > now_) break;
+    fall(*target);
+  }
+}
+
+void Monitor::expire_silent() {
+  while (Target* target = torpid_.front()) {
+    if (target->heard_at + settings_.offline_after > now_) break;
+    fall(*target);
+  }
+  while (Target* target = lively_.front()) {
+    if (target->heard_at + settings_.offline_after <= now_) {
+      fall(*target);
+    } else if (target->heard_at + settings_.torpid_after <= now_) {
+      lively_.remove(*target);
+      target->torpid = true;
+      torpid_.push_back(*target);
+      mark(*target);
+    } else {
+      break;
+    }
+  }
+}
+
+void Monitor::expire_lost() {
+  while (Target* target = offline_.front()) {
+    if (target->since + settings_.lost_after > now_) break;
+    offline_.remove(*target);
+    target->lost = true;
+    mark(*target);
+  }
+}
+
+std::optional<double> Monitor::next_deadline() const {
+  double next = std::numeric_limits<double>::infinity();
+  if (!marked_.empty()) next = std::min(next, opened_ + settings_.coalesce);
+  const double silence = std::min(settings_.torpid_after, settings_.offline_after);
+  if (const Target* target = lively_.front()) next = std::min(next, target->heard_at + silence);
+  if (const Target* target = torpid_.front())
+    next = std::min(next, target->heard_at + settings_.offline_after);
+  if (const Target* target = gone_.front()) next = std::min(next, target->since + settings_.grace);
+  if (const Target* target = offline_.front()) next = std::min(next, target->since + settings_.lost_after);
+  if (std::isinf(next)) return std::nullopt;
+  return next;
+}
+
+MonitorBatch Monitor::collect() {
+  MonitorBatch batch;
+  marked_.for_each([&](IdSet::Id rank) { report(*targets_.find(rank), batch); });
+  marked_.clear();
+  batch.flapping = flapping_ - batch.lost;
+  flapping_.clear();
+  if (!batch.flapping.empty()) {
+    batch.flapping_reason = fmt::format("flapping: offline more than {} times within {}",
+                                        settings_.flap_count, format_duration(settings_.flap_window));
+  }
+  return batch;
+}
+
+// Says how a target differs from what was told, whatever it has been through since.
+void Monitor::report(Target& target, MonitorBatch& batch) {
+  target.marked = false;
+  if (target.online != target.told_online) (target.online ? batch.online : batch.offline).insert(target.rank);
+  const bool was_torpid = target.told_torpid && target.online;
+  if (target.torpid != was_torpid) (target.torpid ? batch.torpid : batch.lively).insert(target.rank);
+  target.told_online = target.online;
+  target.told_torpid = target.torpid;
+  if (!target.lost) return;
+  batch.lost.insert(target.rank);
+  drop(target);
+}
+
+bool MonitorBatch::empty() const noexcept {
+  return online.empty() && offline.empty() && torpid.empty() && lively.empty() && flapping.empty() &&
+         lost.empty();
+}
+
+}  // namespace resourced

@@ -1,0 +1,85 @@
+// What the monitor remembers of a target, the lists that it keeps targets in, and where it finds them.
+// Private to monitor.hpp. A list needs no memory of its own: the links are in the targets, which never move.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+struct MonitoredTarget {
+  struct Links {
+    MonitoredTarget* previous = nullptr;
+    MonitoredTarget* next = nullptr;
+  };
+
+  /// Its place by `heard_at` while it is online.
+  Links by_heard;
+  /// Its place by `since` while it is offline, or its connection is gone.
+  Links by_since;
+  double heard_at = 0;
+  double since = 0;
+  IdSet::Id rank = 0;
+  bool known : 1 = false;
+  bool connected : 1 = false;
+  bool online : 1 = false;
+  bool torpid : 1 = false;
+  bool lost : 1 = false;
+  bool told_online : 1 = false;
+  bool told_torpid : 1 = false;
+  bool marked : 1 = false;
+};
+
+/// Targets in the order in which they were added. Everything is constant time.
+template <MonitoredTarget::Links MonitoredTarget::*links>
+class TargetList {
+ public:
+  [[nodiscard]] MonitoredTarget* front() const noexcept { return first_; }
+
+  void push_back(MonitoredTarget& target) noexcept {
+    target.*links = {last_, nullptr};
+    (last_ != nullptr ? (last_->*links).next : first_) = &target;
+    last_ = &target;
+  }
+
+  /// Requires that the target is in this list.
+  void remove(MonitoredTarget& target) noexcept {
+    const auto [previous, next] = target.*links;
+    (previous != nullptr ? (previous->*links).next : first_) = next;
+    (next != nullptr ? (next->*links).previous : last_) = previous;
+    target.*links = {};
+  }
+
+ private:
+  MonitoredTarget* first_ = nullptr;
+  MonitoredTarget* last_ = nullptr;
+};
+
+/// Targets by rank, in pages of neighbours: those that never were cost nothing, or little beside one that is.
+class TargetPages {
+ public:
+  /// Null for a target that is not known.
+  [[nodiscard]] MonitoredTarget* find(IdSet::Id rank) const;
+  /// Makes a target known that is not.
+  MonitoredTarget& get(IdSet::Id rank);
+  /// Requires a target that is known and in no list.
+  void erase(IdSet::Id rank);
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  static constexpr IdSet::Id page_size = 64;
+  struct Page {
+    std::array<MonitoredTarget, page_size> targets;
+    unsigned known = 0;
+  };
+
+  std::unordered_map<IdSet::Id, std::unique_ptr<Page>> pages_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace resourced

@@ -1,0 +1,243 @@
+// Random histories of agents against a naive model that looks at every target at every moment. Each history
+// is made by its number alone.
+#include <array>
+#include <cmath>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "core/module/monitor.hpp"
+
+namespace resourced::test {
+namespace {
+
+constexpr IdSet::Id target_count = 6;
+
+// A target as a person would keep it on paper.
+struct Target {
+  bool known = false;
+  bool connected = false;
+  bool online = false;
+  bool torpid = false;
+  double heard_at = 0;
+  double gone_at = 0;
+  double fell_at = 0;
+  std::vector<double> falls;
+  bool flapping = false;
+  bool told_online = false;
+  bool told_torpid = false;
+  bool changed = false;
+};
+
+class Model {
+ public:
+  MonitorSettings settings;
+
+  void hello(IdSet::Id rank, double now) {
+    targets_[rank].connected = true;
+    hear(targets_[rank], now);
+  }
+  void beat(IdSet::Id rank, double now) {
+    if (targets_[rank].connected) hear(targets_[rank], now);
+  }
+  void gone(IdSet::Id rank, double now) {
+    if (!targets_[rank].connected) return;
+    targets_[rank].connected = false;
+    targets_[rank].gone_at = now;
+  }
+  void goodbye(IdSet::Id rank, double now) {
+    if (targets_[rank].online) fall(targets_[rank], now);
+    targets_[rank].connected = false;
+  }
+  void forget(IdSet::Id rank) { targets_[rank] = {}; }
+  void expect(IdSet::Id rank, double now) {
+    if (targets_[rank].known) return;
+    targets_[rank].known = true;
+    targets_[rank].fell_at = now;
+  }
+
+  MonitorBatch tick(double now) {
+    IdSet lost;
+    for (IdSet::Id rank = 0; rank < target_count; ++rank) {
+      Target& target = targets_[rank];
+      if (target.online && is_dead(target, now)) fall(target, now);
+      if (target.online && !target.torpid && target.heard_at + settings.torpid_after <= now) {
+        target.torpid = true;
+        change(target, now);
+      }
+      if (target.known && !target.online && target.fell_at + settings.lost_after <= now) {
+        change(target, now);
+        lost.insert(rank);
+      }
+    }
+    if (!pending() || opened_ + settings.coalesce > now) return {};
+    return collect(lost);
+  }
+
+  [[nodiscard]] double deadline() const {
+    double next = std::numeric_limits<double>::infinity();
+    if (pending()) next = opened_ + settings.coalesce;
+    for (const Target& target : targets_) {
+      if (target.online) {
+        next = std::min(next, target.heard_at + settings.offline_after);
+        if (!target.torpid) next = std::min(next, target.heard_at + settings.torpid_after);
+        if (!target.connected) next = std::min(next, target.gone_at + settings.grace);
+      } else if (target.known && !(target.changed && target.fell_at + settings.lost_after <= last_)) {
+        next = std::min(next, target.fell_at + settings.lost_after);
+      }
+    }
+    return next;
+  }
+
+  void pass(double now) { last_ = now; }
+
+ private:
+  [[nodiscard]] bool pending() const {
+    return std::ranges::any_of(targets_, [](const Target& target) { return target.changed; });
+  }
+
+  [[nodiscard]] bool is_dead(const Target& target, double now) const {
+    return target.heard_at + settings.offline_after <= now ||
+           (!target.connected && target.gone_at + settings.grace <= now);
+  }
+
+  void change(Target& target, double now) {
+    if (!pending()) opened_ = now;
+    target.changed = true;
+  }
+
+  void hear(Target& target, double now) {
+    target.known = true;
+    target.heard_at = now;
+    if (!target.online || target.torpid) change(target, now);
+    target.online = true;
+    target.torpid = false;
+  }
+
+  void fall(Target& target, double now) {
+    change(target, now);
+    target.online = target.torpid = false;
+    target.fell_at = now;
+    target.falls.push_back(now);
+    const auto recent =
+        std::ranges::count_if(target.falls, [&](double time) { return now - time <= settings.flap_window; });
+    if (recent <= static_cast<std::ptrdiff_t>(settings.flap_count)) return;
+    target.flapping = true;
+    target.falls.clear();
+  }
+
+  MonitorBatch collect(const IdSet& lost) {
+    MonitorBatch batch;
+    for (IdSet::Id rank = 0; rank < target_count; ++rank) {
+      Target& target = targets_[rank];
+      if (target.online && !target.told_online) batch.online.insert(rank);
+      if (!target.online && target.told_online) batch.offline.insert(rank);
+      if (target.torpid && !target.told_torpid) batch.torpid.insert(rank);
+      if (target.online && !target.torpid && target.told_torpid) batch.lively.insert(rank);
+      if (target.flapping && !lost.contains(rank)) batch.flapping.insert(rank);
+      target.told_online = target.online;
+      target.told_torpid = target.torpid;
+      target.changed = target.flapping = false;
+      if (lost.contains(rank)) forget(rank);
+    }
+    batch.lost = lost;
+    return batch;
+  }
+
+  std::array<Target, target_count> targets_;
+  double opened_ = 0;
+  double last_ = 0;
+};
+
+class History {
+ public:
+  explicit History(unsigned number) : random_(number) { reconfigure(); }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      // Now and then exactly when the monitor asks for it, so that what is due at once is seen at once.
+      const auto next = monitor_.next_deadline();
+      now_ = next && below(2) == 0 ? std::max(now_, *next) : now_ + below(40) / 4.0;
+      step();
+      check();
+    }
+  }
+
+ private:
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+  void reconfigure() {
+    model_.settings.torpid_after = below(20) + 1;
+    model_.settings.offline_after = below(40) + 1;
+    model_.settings.grace = below(10);
+    model_.settings.coalesce = below(8) / 4.0;
+    model_.settings.flap_window = below(100);
+    model_.settings.lost_after = below(3) == 0 ? std::numeric_limits<double>::infinity() : below(60);
+    model_.settings.flap_count = flap_count_;
+    monitor_.configure(model_.settings);
+  }
+
+  void step() {
+    const IdSet::Id rank = below(target_count);
+    switch (below(12)) {
+      case 0:
+      case 1:
+      case 2:
+        model_.hello(rank, now_);
+        return monitor_.hello(rank, now_);
+      case 3:
+      case 4:
+      case 5:
+        model_.beat(rank, now_);
+        return monitor_.beat(rank, now_);
+      case 6:
+      case 7:
+        model_.gone(rank, now_);
+        return monitor_.gone(rank, now_);
+      case 8:
+        model_.goodbye(rank, now_);
+        return monitor_.goodbye(rank, now_);
+      case 9:
+        model_.expect(rank, now_);
+        return monitor_.expect(IdSet{rank}, now_);
+      case 10:
+        if (below(4) != 0) return;
+        model_.forget(rank);
+        return monitor_.forget(IdSet{rank});
+      default:
+        return;
+    }
+  }
+
+  void check() {
+    const MonitorBatch expected = model_.tick(now_);
+    model_.pass(now_);
+    const auto batch = monitor_.tick(now_);
+    CHECK(batch.has_value() != expected.empty());
+    if (batch) {
+      CHECK(batch->online.encode() == expected.online.encode());
+      CHECK(batch->offline.encode() == expected.offline.encode());
+      CHECK(batch->torpid.encode() == expected.torpid.encode());
+      CHECK(batch->lively.encode() == expected.lively.encode());
+      CHECK(batch->flapping.encode() == expected.flapping.encode());
+      CHECK(batch->lost.encode() == expected.lost.encode());
+    }
+    CHECK(monitor_.next_deadline().value_or(std::numeric_limits<double>::infinity()) == model_.deadline());
+  }
+
+  std::mt19937 random_;
+  std::size_t flap_count_ = below(3) + 1;
+  Model model_;
+  Monitor monitor_;
+  double now_ = 1;
+};
+
+TEST_CASE("any history of agents is seen as the rules have it") {
+  for (unsigned number = 1; number <= 1000; ++number) {
+    CAPTURE(number);
+    History(number).run(150);
+  }
+}
+
+}  // namespace
+}  // namespace resourced::test
