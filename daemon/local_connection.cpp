@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
 #include "core/error.hpp"
@@ -15,10 +16,19 @@ constexpr std::size_t full_at = std::size_t{1} << 20;
 
 constexpr char welcome = '\0';
 
+// How many frames one connection has handled before others have their turn.
+constexpr int frames_per_turn = 32;
+
 }  // namespace
 
-LocalConnection::LocalConnection(Socket socket, std::size_t max_frame, Events events)
-    : socket_(std::move(socket)), decoder_(max_frame), events_(std::move(events)), waiting_(1, welcome) {}
+LocalConnection::LocalConnection(Socket socket, std::size_t max_frame,
+                                 std::chrono::milliseconds frame_timeout, Events events)
+    : socket_(std::move(socket)),
+      decoder_(max_frame),
+      frame_timeout_(frame_timeout),
+      frame_timer_(socket_.get_executor()),
+      events_(std::move(events)),
+      waiting_(1, welcome) {}
 
 void LocalConnection::start() {
   write();
@@ -40,6 +50,7 @@ void LocalConnection::stop_reading() { reading_ = false; }
 
 void LocalConnection::close() {
   open_ = false;
+  frame_timer_.cancel();
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
@@ -56,23 +67,46 @@ void LocalConnection::read() {
       [self = shared_from_this()](const boost::system::error_code& error, std::size_t size) {
         if (!self->open_) return;
         if (error) return self->end();
-        self->take_in(size);
-        if (self->open_ && self->reading_) self->read();
+        self->decoder_.feed({self->received_.data(), size});
+        self->take_frames();
       });
 }
 
-void LocalConnection::take_in(std::size_t size) {
+void LocalConnection::take_frames() {
   try {
-    decoder_.feed({received_.data(), size});
-    while (open_ && reading_) {
+    for (int i = 0; i < frames_per_turn; ++i) {
+      if (!open_ || !reading_) return;
       const auto parts = decoder_.next();
-      if (!parts) return;
+      if (!parts) {
+        watch_frame();
+        return read();
+      }
+      watching_frame_ = false;
       events_.frame(*parts);
     }
   } catch (const Error& error) {
-    events_.malformed(error.what());
-    end();
+    return fail(error.what());
   }
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->take_frames(); });
+}
+
+// A frame that begins and never ends would hold its memory, and its connection, for nothing.
+void LocalConnection::watch_frame() {
+  const bool partial = decoder_.pending() > 0;
+  if (partial == std::exchange(watching_frame_, partial) || !partial) return;
+  frame_timer_.expires_after(frame_timeout_);
+  frame_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->open_ || !self->watching_frame_) return;
+    // Called for an earlier frame, when a later one had begun already.
+    if (self->frame_timer_.expiry() > std::chrono::steady_clock::now()) return;
+    self->fail("it was not whole in time");
+  });
+}
+
+void LocalConnection::fail(const std::string& reason) {
+  events_.malformed(reason);
+  end();
 }
 
 void LocalConnection::write() {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "daemon/transport.hpp"
 #include "proto/local_frame.hpp"
@@ -26,7 +28,9 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
     std::function<void(const std::string&)> malformed;
   };
 
-  LocalConnection(Socket socket, std::size_t max_frame, Events events);
+  /// A frame that has begun must be whole within `frame_timeout`.
+  LocalConnection(Socket socket, std::size_t max_frame, std::chrono::milliseconds frame_timeout,
+                  Events events);
 
   /// Sends the welcome byte and begins to read.
   void start();
@@ -38,12 +42,18 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
 
  private:
   void read();
-  void take_in(std::size_t size);
+  /// Hands over what has come in, a few frames in a turn of the loop, and then reads on.
+  void take_frames();
+  void watch_frame();
+  void fail(const std::string& reason);
   void write();
   void end();
 
   Socket socket_;
   proto::LocalFrameDecoder decoder_;
+  std::chrono::milliseconds frame_timeout_;
+  boost::asio::steady_timer frame_timer_;
+  bool watching_frame_ = false;
   Events events_;
   std::array<char, 65536> received_{};
   std::string writing_;

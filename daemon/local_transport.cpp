@@ -3,12 +3,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "daemon/connection_count.hpp"
 #include "daemon/local_connection.hpp"
 #include "daemon/socket_file.hpp"
 
@@ -29,7 +32,13 @@ class LocalTransport final : public Transport {
  public:
   LocalTransport(asio::io_context& loop, std::string path, const LocalOptions& options, ClientIds& ids,
                  Listener& listener)
-      : path_(std::move(path)), options_(options), ids_(ids), listener_(listener), acceptor_(loop) {
+      : path_(std::move(path)),
+        options_(options),
+        ids_(ids),
+        listener_(listener),
+        acceptor_(loop),
+        retry_(loop),
+        count_(options.connections_per_uid) {
     const Protocol::endpoint endpoint(path_);
     remove_stale();
     boost::system::error_code error;
@@ -38,11 +47,12 @@ class LocalTransport final : public Transport {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error)
       throw Error(error.value(), fmt::format("cannot listen on {}: {}", this->endpoint(), error.message()));
+    set_socket_mode(path_, options_.mode);
     accept();
   }
 
   ~LocalTransport() override {
-    for (auto& [client, connection] : connections_) connection->close();
+    for (auto& [client, peer] : connections_) peer.connection->close();
     unlink(path_.c_str());
   }
 
@@ -55,20 +65,20 @@ class LocalTransport final : public Transport {
 
   SendResult send(ClientId client, const proto::Message& message) override {
     const auto found = connections_.find(client);
-    return found == connections_.end() ? SendResult::gone : found->second->send(message);
+    return found == connections_.end() ? SendResult::gone : found->second.connection->send(message);
   }
 
   void drop(ClientId client) override {
     const auto found = connections_.find(client);
     if (found == connections_.end()) return;
-    found->second->close();
-    connections_.erase(found);
+    found->second.connection->close();
+    forget(found);
   }
 
   void stop_reading() override {
     boost::system::error_code ignored;
     acceptor_.close(ignored);
-    for (auto& [client, connection] : connections_) connection->stop_reading();
+    for (auto& [client, peer] : connections_) peer.connection->stop_reading();
   }
 
  private:
@@ -82,26 +92,57 @@ class LocalTransport final : public Transport {
   void accept() {
     acceptor_.async_accept([this](const boost::system::error_code& error, Protocol::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error) welcome(std::move(socket));
-      if (acceptor_.is_open()) accept();
+      if (!error) meet(std::move(socket));
+      if (!acceptor_.is_open()) return;
+      // Without a free descriptor the same connection would come up again and again.
+      if (error == asio::error::no_descriptors) return accept_later();
+      accept();
     });
   }
 
-  void welcome(Protocol::socket socket) {
-    const ClientId client = ids_.next();
+  void accept_later() {
+    constexpr std::chrono::milliseconds pause{100};
+    retry_.expires_after(pause);
+    retry_.async_wait([this](const boost::system::error_code& error) {
+      if (!error && acceptor_.is_open()) accept();
+    });
+  }
+
+  void meet(Protocol::socket socket) {
     const Credentials credentials = peer_credentials(socket.native_handle());
+    const std::string peer = fmt::format("uid {}", credentials.userid);
+    if (options_.welcomes && !options_.welcomes(credentials)) {
+      turn_away(socket, EPERM);
+      listener_.on_refused(fmt::format("{} has no role", peer));
+    } else if (!count_.add(peer)) {
+      turn_away(socket, EBUSY);
+      listener_.on_refused(fmt::format("{} has too many connections to {}", peer, endpoint()));
+    } else {
+      welcome(std::move(socket), credentials, peer);
+    }
+  }
+
+  static void turn_away(Protocol::socket& socket, int errnum) {
+    const char answer = static_cast<char>(errnum);
+    boost::system::error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.send(asio::buffer(&answer, sizeof answer), 0, ignored);
+  }
+
+  void welcome(Protocol::socket socket, const Credentials& credentials, const std::string& peer) {
+    const ClientId client = ids_.next();
     LocalConnection::Events events{
         [this, client](const proto::Parts& parts) { deliver(client, parts); },
         [this, client] {
-          connections_.erase(client);
+          forget(connections_.find(client));
           listener_.on_gone(client);
         },
         [this] { listener_.on_writable(); },
         [this](const std::string& reason) { listener_.on_malformed(reason); },
     };
-    auto connection =
-        std::make_shared<LocalConnection>(std::move(socket), options_.max_message_size, std::move(events));
-    connections_.emplace(client, connection);
+    auto connection = std::make_shared<LocalConnection>(std::move(socket), options_.max_message_size,
+                                                        options_.frame_timeout, std::move(events));
+    connections_.emplace(client, Peer{connection, peer});
     listener_.on_client(*this, client, credentials);
     connection->start();
   }
@@ -117,12 +158,25 @@ class LocalTransport final : public Transport {
     listener_.on_message(client, std::move(message));
   }
 
+  struct Peer {
+    std::shared_ptr<LocalConnection> connection;
+    std::string name;
+  };
+  using Peers = std::unordered_map<ClientId, Peer>;
+
+  void forget(Peers::iterator peer) {
+    count_.remove(peer->second.name);
+    connections_.erase(peer);
+  }
+
   std::string path_;
   LocalOptions options_;
   ClientIds& ids_;
   Listener& listener_;
   Protocol::acceptor acceptor_;
-  std::unordered_map<ClientId, std::shared_ptr<LocalConnection>> connections_;
+  asio::steady_timer retry_;
+  ConnectionCount count_;
+  Peers connections_;
 };
 
 }  // namespace

@@ -2,18 +2,28 @@
 // The kernel says who the peer is; a connection that is closed is a client that is gone.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
 
+#include "daemon/socket_file.hpp"
 #include "daemon/transport.hpp"
 
 namespace resourced::daemon {
 
 struct LocalOptions {
   std::size_t max_message_size = std::size_t{64} << 20;
+  /// How long a frame may take to be whole once it has begun.
+  std::chrono::milliseconds frame_timeout{10000};
+  std::size_t connections_per_uid = std::numeric_limits<std::size_t>::max();
+  SocketMode mode;
+  /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
+  std::function<bool(const Credentials&)> welcomes;
 };
 
 /// Binds a socket at a path; one that nobody listens on any more is replaced. Throws Error that names it.

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.hpp>
 
@@ -29,6 +30,7 @@
 #include "core/module/partition.hpp"
 #include "core/request/query.hpp"
 #include "core/rset/targets.hpp"
+#include "daemon/endpoints.hpp"
 #include "daemon/import.hpp"
 #include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
@@ -68,15 +70,11 @@ std::string state_directory(const Options& options, const config::Config& config
   return proto::state_directory(environment);
 }
 
-std::vector<std::string> endpoints(const Options& options, const config::Config& config) {
-  if (!options.listen.empty()) return options.listen;
-  if (!config.bus.listen.empty()) return config.bus.listen;
-  return {proto::default_bus_uri(environment), proto::default_local_uri(environment)};
-}
-
 ZmqOptions zmq_options(const config::Bus& bus) {
   return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
 }
+
+SocketMode socket_mode(const config::Bus& bus) { return {bus.socket_mode, bus.socket_group}; }
 
 std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory) {
   std::vector<PartitionRule> rules;
@@ -114,7 +112,7 @@ class Server {
         trim_timer_(loop_),
         watchdog_(loop_) {
     start_module();
-    for (const std::string& uri : endpoints(options, config_)) listen(uri);
+    for (const proto::Endpoint& endpoint : endpoints(options, config_.bus)) listen(endpoint);
   }
 
   ~Server() {
@@ -156,19 +154,23 @@ class Server {
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
   }
 
-  void listen(const std::string& uri) {
-    const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::listen);
+  void listen(const proto::Endpoint& endpoint) {
     if (!endpoint.path.empty()) {
       std::error_code ignored;
       std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
     }
     if (endpoint.scheme == proto::Scheme::local) {
-      transports_.push_back(
-          make_local_transport(loop_, endpoint.path, {config_.bus.max_message_size}, ids_, service_));
+      transports_.push_back(make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
     } else {
       transports_.push_back(
           make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config_.bus), ids_, service_));
     }
+  }
+
+  LocalOptions local_options() {
+    return {config_.bus.max_message_size, config_.limits.handshake_timeout,
+            config_.limits.connections_per_uid, socket_mode(config_.bus),
+            [this](const Credentials& credentials) { return service_.welcomes(credentials); }};
   }
 
   // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
@@ -272,9 +274,18 @@ class Server {
   int exit_status_ = 0;
 };
 
+// Connections are bounded for each peer; what bounds them all should not be a default made for shells.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 int run(const Options& options) {
+  raise_descriptor_limit();
   config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
   return Server(options, std::move(config)).run();
@@ -286,6 +297,7 @@ void check(const Options& options) {
     throw config.fault("resource", "no path and no config: no inventory", ENOENT);
   const config::Inventory inventory = config::load_inventory(config);
   (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
+  (void)endpoints(options, config.bus);
   fmt::print("{}", config::describe(config, &inventory));
 }
 

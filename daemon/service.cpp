@@ -111,6 +111,13 @@ void Service::on_malformed(const std::string& reason) {
   }
 }
 
+void Service::on_refused(const std::string& reason) {
+  stats_.refused_connection();
+  if (const auto before = refusals_.admit()) {
+    spdlog::warn("refused a connection: {} ({} more since the last such line)", reason, *before);
+  }
+}
+
 void Service::on_committed(Sequence last) {
   outbox_.committed(last);
   journal_.committed(last);

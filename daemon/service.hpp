@@ -55,6 +55,7 @@ class Service final : public Listener {
   void on_gone(ClientId client) override;
   void on_writable() override;
   void on_malformed(const std::string& reason) override;
+  void on_refused(const std::string& reason) override;
 
   /// The store has this event and all before it on disk.
   void on_committed(Sequence last);
@@ -125,6 +126,7 @@ class Service final : public Listener {
   Store& store_;
   Stats stats_;
   RateLimit malformed_;
+  RateLimit refusals_;
   RateLimit denials_;
   RateLimit cuts_;
 };

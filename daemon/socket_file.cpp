@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "core/error.hpp"
 
 namespace resourced::daemon {
 
@@ -22,6 +27,17 @@ SocketFile look_at_socket(const std::string& path) {
   // EAGAIN: somebody listens who has not come to accept yet.
   if (errnum == 0 || errnum == EAGAIN) return SocketFile::in_use;
   return errnum == ECONNREFUSED ? SocketFile::stale : SocketFile::none;
+}
+
+void set_socket_mode(const std::string& path, const SocketMode& mode) {
+  const auto fail = [&](const char* what) {
+    const int errnum = errno;
+    throw Error(errnum, fmt::format("cannot set the {} of {}: {}", what, path, std::strerror(errnum)));
+  };
+  // The group first, as a change of it may take mode bits away.
+  constexpr auto same_owner = static_cast<uid_t>(-1);
+  if (mode.group && chown(path.c_str(), same_owner, *mode.group) != 0) fail("group");
+  if (chmod(path.c_str(), mode.mode) != 0) fail("mode");
 }
 
 }  // namespace resourced::daemon

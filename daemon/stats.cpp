@@ -42,6 +42,7 @@ std::string Stats::encode(const Gauges& gauges) const {
       {"merged-deltas", gauges.merged_deltas},
       {"journal-consumers", gauges.journal_consumers},
       {"dropped-frames", dropped_frames_},
+      {"refused-connections", refused_connections_},
       {"denied-requests", denied_},
       {"limited-requests", limited_},
       {"memory", resident_memory()},

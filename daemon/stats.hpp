@@ -13,6 +13,7 @@ class Stats {
   void succeeded(std::string_view topic) { ++outcomes_[std::string(topic)].succeeded; }
   void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
   void dropped_frame() noexcept { ++dropped_frames_; }
+  void refused_connection() noexcept { ++refused_connections_; }
   /// A request whose sender has not the role that it takes.
   void denied() noexcept { ++denied_; }
   /// A request beyond a limit.
@@ -39,6 +40,7 @@ class Stats {
   };
   std::map<std::string, Outcomes, std::less<>> outcomes_;
   std::uint64_t dropped_frames_ = 0;
+  std::uint64_t refused_connections_ = 0;
   std::uint64_t denied_ = 0;
   std::uint64_t limited_ = 0;
 };

@@ -47,6 +47,8 @@ class Listener {
   virtual void on_writable() = 0;
   /// Something came in that is not a message (RFC 3). The client has lost nothing but that.
   virtual void on_malformed(const std::string& reason) = 0;
+  /// A connection was turned away before it could be a client.
+  virtual void on_refused(const std::string& reason) = 0;
 };
 
 class Transport {

@@ -1,0 +1,60 @@
+// Which endpoints are listened on, and which are refused because the network could come in.
+#include "daemon/endpoints.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+std::vector<std::string> uris(const std::vector<proto::Endpoint>& endpoints) {
+  std::vector<std::string> uris;
+  for (const proto::Endpoint& endpoint : endpoints) uris.push_back(endpoint.uri());
+  return uris;
+}
+
+int refusal(const std::string& uri, const config::Bus& bus = {}) {
+  Options options;
+  options.listen = {uri};
+  try {
+    (void)endpoints(options, bus);
+  } catch (const Error& error) {
+    CHECK(std::string_view(error.what()).find(uri) != std::string_view::npos);
+    return error.errnum();
+  }
+  return 0;
+}
+
+TEST_CASE("the command line comes before the configuration, and that before the default") {
+  Options options;
+  config::Bus bus;
+  CHECK(endpoints(options, bus).size() == 2);
+  bus.listen = {"ipc:///tmp/a"};
+  CHECK(uris(endpoints(options, bus)) == bus.listen);
+  options.listen = {"ipc:///tmp/b", "local:///tmp/c"};
+  CHECK(uris(endpoints(options, bus)) == options.listen);
+}
+
+TEST_CASE("tcp beyond loopback takes CURVE, or the site's word") {
+  for (const char* uri : {"tcp://127.0.0.1:5000", "tcp://127.9.9.9:0", "tcp://[::1]:5000",
+                          "tcp://localhost:5000", "ipc:///tmp/bus", "local:///tmp/local"}) {
+    CAPTURE(uri);
+    CHECK(refusal(uri) == 0);
+  }
+  config::Bus curve;
+  curve.curve_key_file = "/etc/resourced/server.key";
+  config::Bus insecure;
+  insecure.insecure = true;
+  for (const char* uri : {"tcp://*:5000", "tcp://0.0.0.0:5000", "tcp://[::]:5000", "tcp://10.0.0.1:5000",
+                          "tcp://[fe80::1]:5000", "tcp://head1:5000", "tcp://localhost.example.org:5000",
+                          "tcp://[::ffff:10.0.0.1]:5000"}) {
+    CAPTURE(uri);
+    CHECK(refusal(uri) == EACCES);
+    CHECK(refusal(uri, curve) == 0);
+    CHECK(refusal(uri, insecure) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace resourced::daemon
