@@ -1,0 +1,48 @@
+// Which agent speaks for which target: gives each agent the rank of its host, and tells the agent of today
+// from one whose lost connection is noticed late. Connections are the caller's business, time the monitor's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class AgentRoster {
+ public:
+  /// Names an agent's stream; the caller makes it up and never uses one again.
+  using AgentId = std::uint64_t;
+
+  struct Admission {
+    IdSet::Id rank = 0;
+    /// The agent whose place this one has taken: it speaks for nobody any more.
+    std::optional<AgentId> replaced;
+  };
+
+  /// An agent says hello for a host. Where several ranks share the host, it gets one that has no agent, or
+  /// else the lowest. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent that is
+  /// here already.
+  Admission admit(AgentId agent, const std::string& hostname, const ResourceSet& inventory);
+
+  /// The rank that an agent speaks for; nothing for one that was replaced or was never here.
+  [[nodiscard]] std::optional<IdSet::Id> rank_of(AgentId agent) const;
+  [[nodiscard]] std::optional<AgentId> agent_of(IdSet::Id rank) const;
+
+  /// An agent has gone. Returns the rank that has no agent now, if it spoke for one.
+  std::optional<IdSet::Id> remove(AgentId agent);
+  /// A target is no more. Returns the agent that spoke for it, and does no longer.
+  std::optional<AgentId> forget(IdSet::Id rank);
+
+  [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
+
+ private:
+  std::unordered_map<AgentId, IdSet::Id> ranks_;
+  std::unordered_map<IdSet::Id, AgentId> agents_;
+};
+
+}  // namespace resourced

@@ -1,0 +1,87 @@
+#include "core/module/discovery.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace resourced {
+namespace {
+
+std::unordered_map<std::string, IdSet::Id> by_host(const RecordedRanks& recorded) {
+  std::unordered_map<std::string, IdSet::Id> ranks;
+  std::size_t position = 0;
+  recorded.ranks.for_each([&](IdSet::Id rank) {
+    if (position < recorded.hosts.size()) ranks.emplace(recorded.hosts.at(position++), rank);
+  });
+  return ranks;
+}
+
+}  // namespace
+
+Discovery::Discovery(const DiscoverySettings& settings, double now)
+    : settings_(settings), deadline_(now + settings.timeout) {}
+
+void Discovery::report(NodeReport report) {
+  if (nodes_.size() >= ResourceSet::max_targets && !nodes_.contains(report.hostname)) {
+    throw Error(EINVAL, fmt::format("more than {} nodes", ResourceSet::max_targets));
+  }
+  std::string hostname = report.hostname;
+  nodes_.insert_or_assign(std::move(hostname), std::move(report));
+}
+
+void Discovery::withdraw(const std::string& hostname) { nodes_.erase(hostname); }
+
+bool Discovery::complete(double now) const {
+  return !nodes_.empty() && (now >= deadline_ || (settings_.size && nodes_.size() >= *settings_.size));
+}
+
+std::optional<double> Discovery::next_deadline() const {
+  if (nodes_.empty() || std::isinf(deadline_)) return std::nullopt;
+  return deadline_;
+}
+
+ResourceSet Discovery::inventory(const RecordedRanks& recorded) const {
+  Hostlist names;
+  for (const auto& [hostname, report] : nodes_) names.append(hostname);
+  names.sort();
+
+  const auto known = by_host(recorded);
+  std::vector<std::pair<IdSet::Id, const NodeReport*>> ranked;
+  std::vector<const NodeReport*> fresh;
+  IdSet taken;
+  names.for_each([&](std::string_view name) {
+    const NodeReport& report = nodes_.find(std::string(name))->second;
+    if (const auto rank = known.find(report.hostname); rank != known.end()) {
+      ranked.emplace_back(rank->second, &report);
+      taken.insert(rank->second);
+    } else {
+      fresh.push_back(&report);
+    }
+  });
+  IdSet::Id next = 0;
+  for (const NodeReport* report : fresh) {
+    while (taken.contains(next)) ++next;
+    ranked.emplace_back(next++, report);
+  }
+  std::ranges::sort(ranked);
+
+  std::vector<ResourceGroup> groups;
+  Hostlist hosts;
+  ResourceSet::Properties properties;
+  for (const auto& [rank, report] : ranked) {
+    groups.push_back({IdSet{rank}, report->cores, report->gpus});
+    hosts.append(report->hostname);
+    for (const std::string& name : report->properties) properties[name].insert(rank);
+  }
+  ResourceSet inventory(std::move(groups), std::move(hosts));
+  for (const auto& [name, ranks] : properties) inventory.add_property(name, ranks);
+  return inventory;
+}
+
+}  // namespace resourced

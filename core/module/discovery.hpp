@@ -1,0 +1,59 @@
+// The inventory as the node agents report it, where no configuration names one (RFC 28: dynamic discovery):
+// collects reports until there are enough, and numbers the hosts. Pure: time is an argument, in seconds of a
+// clock that never goes back. What became known before goes on through the store, without another discovery.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/module/node_report.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+struct DiscoverySettings {
+  /// How many agents make the inventory complete; nothing for as many as come in time.
+  std::optional<std::size_t> size;
+  /// Seconds after which the agents that have come are all there are. If none has, the first one is.
+  double timeout = std::numeric_limits<double>::infinity();
+};
+
+/// Ranks that hosts had before: the hosts in the order of the sorted ranks.
+struct RecordedRanks {
+  IdSet ranks;
+  Hostlist hosts;
+};
+
+class Discovery {
+ public:
+  Discovery(const DiscoverySettings& settings, double now);
+
+  /// A node reports itself. A later report of the same host takes the place of the earlier one. Throws Error
+  /// EINVAL if there are more nodes than an inventory can hold.
+  void report(NodeReport report);
+  /// The agent of a host has gone before the inventory was complete.
+  void withdraw(const std::string& hostname);
+
+  /// Whether the inventory is complete.
+  [[nodiscard]] bool complete(double now) const;
+  /// When complete() becomes true by itself, if agents stay as they are.
+  [[nodiscard]] std::optional<double> next_deadline() const;
+  /// How many nodes have reported.
+  [[nodiscard]] std::size_t count() const noexcept { return nodes_.size(); }
+
+  /// The inventory of what was reported: a host keeps the rank that it had before, the others get the lowest
+  /// free ranks in the natural order of their names (n2 before n10), in whatever order they came.
+  [[nodiscard]] ResourceSet inventory(const RecordedRanks& recorded = {}) const;
+
+ private:
+  DiscoverySettings settings_;
+  double deadline_;
+  std::map<std::string, NodeReport> nodes_;
+};
+
+}  // namespace resourced

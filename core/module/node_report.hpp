@@ -1,0 +1,26 @@
+// What a node agent says that its node has, taken from the R that it found there (RFC 20). The ranks of that
+// R are its own and mean nothing here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+struct NodeReport {
+  /// The host that the agent speaks for.
+  std::string hostname;
+  /// The host that its R names.
+  std::string found_host;
+  IdSet cores;
+  IdSet gpus;
+  std::vector<std::string> properties;
+};
+
+/// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
+[[nodiscard]] NodeReport read_node_report(const std::string& hostname, const ResourceSet& found);
+
+}  // namespace resourced

@@ -1,0 +1,195 @@
+// What agents say of their nodes: held against the inventory, or made into one; and who speaks for which
+// rank.
+#include <algorithm>
+#include <random>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/module/agent_roster.hpp"
+#include "core/module/discovery.hpp"
+#include "core/module/verification.hpp"
+
+namespace resourced::test {
+namespace {
+
+ResourceSet node(const char* rank, const char* cores, const char* gpus, const char* host) {
+  return ResourceSet({{IdSet::parse(rank), IdSet::parse(cores), IdSet::parse(gpus)}}, Hostlist::parse(host));
+}
+
+// What an agent on this host would say that has four cores; its R has a rank of its own.
+NodeReport report(const std::string& host, const char* cores = "0-3", const char* gpus = "") {
+  return read_node_report(host, node("7", cores, gpus, host.c_str()));
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return fmt::format("{} {}", error.errnum(), error.what());
+  }
+  return "";
+}
+
+TEST_CASE("an agent reports one node") {
+  ResourceSet found = node("7", "0-3", "1", "n3");
+  found.add_property("ssd", IdSet{7});
+  const NodeReport read = read_node_report("n3", found);
+  CHECK(read.hostname == "n3");
+  CHECK(read.found_host == "n3");
+  CHECK(read.cores.encode() == "0-3");
+  CHECK(read.gpus.encode() == "1");
+  CHECK(read.properties == std::vector<std::string>{"ssd"});
+  CHECK(error_of([] { (void)read_node_report("n3", node("0-1", "0", "", "n[3-4]")); }) ==
+        "22 the R of the agent on n3 describes 2 nodes, not one");
+  CHECK(error_of([] { (void)read_node_report("n3", ResourceSet()); }) ==
+        "22 the R of the agent on n3 describes 0 nodes, not one");
+  CHECK_THROWS_AS((void)read_node_report("n[3]", found), Error);
+  CHECK_THROWS_AS((void)read_node_report("", found), Error);
+}
+
+TEST_CASE("a node is held against the inventory") {
+  const ResourceSet inventory({{IdSet::parse("0-3"), IdSet::parse("0-3"), IdSet::parse("0-3")},
+                               {IdSet::parse("4"), IdSet::parse("0-7"), IdSet()}},
+                              Hostlist::parse("n[0-4]"));
+  const VerifyOptions strict = VerifyOptions::all(VerifyMode::strict);
+  const struct {
+    const char* name;
+    IdSet::Id rank;
+    NodeReport report;
+    VerifyOptions options;
+    std::string reason;
+  } cases[] = {
+      {"as configured", 2, report("n2", "0-3", "0-3"), strict, ""},
+      {"gpus missing", 2, report("n2", "0-3", "0-1"), strict, "missing resources: gpu[2-3]"},
+      {"gpus missing, but not looked at", 2, report("n2", "0-3", ""), {}, ""},
+      {"cores missing", 4, report("n4", "0-5"), {}, "missing resources: core[6-7]"},
+      {"cores extra, strictly", 4, report("n4", "0-8"), strict, "extra resources: core8"},
+      {"cores extra, by default", 4, report("n4", "0-8"), {}, ""},
+      {"both", 2, report("n2", "0-2", "0-4"), strict, "missing resources: core3; extra resources: gpu4"},
+      {"only extra is looked at", 2, report("n2", "0", "0-5"), VerifyOptions::all(VerifyMode::allow_missing),
+       "extra resources: gpu[4-5]"},
+      {"another host", 2, report("n9", "0-3", "0-3"), strict, "hostname mismatch: rank 2 is n9, expected n2"},
+      {"another host, but not looked at", 2, report("n9", "0-3", "0-3"),
+       VerifyOptions::all(VerifyMode::ignore), ""},
+      {"the R of another host", 2, read_node_report("n2", node("0", "0-3", "0-3", "x")), strict,
+       "hostname mismatch: rank 2 is x, expected n2"},
+      {"nothing is looked at", 2, report("n9", "9"), VerifyOptions::all(VerifyMode::ignore), ""},
+  };
+  for (const auto& row : cases) {
+    CAPTURE(row.name);
+    CHECK(verify_node(inventory, row.rank, row.report, row.options) == row.reason);
+  }
+  CHECK_THROWS_AS((void)verify_node(inventory, 9, report("n9"), {}), Error);
+}
+
+TEST_CASE("discovery is over when enough agents have come, or in time") {
+  SUBCASE("enough") {
+    Discovery discovery({2, std::numeric_limits<double>::infinity()}, 100);
+    discovery.report(report("a"));
+    CHECK_FALSE(discovery.complete(1e9));
+    CHECK_FALSE(discovery.next_deadline());
+    discovery.report(report("a"));  // the same host again is not another one
+    CHECK_FALSE(discovery.complete(101));
+    discovery.report(report("b"));
+    CHECK(discovery.complete(101));
+    discovery.withdraw("a");
+    CHECK_FALSE(discovery.complete(101));
+  }
+  SUBCASE("in time, whoever is there") {
+    Discovery discovery({5, 60}, 100);
+    discovery.report(report("a"));
+    CHECK(discovery.next_deadline() == 160);
+    CHECK_FALSE(discovery.complete(159));
+    CHECK(discovery.complete(160));
+  }
+  SUBCASE("the first one after the time") {
+    Discovery discovery({std::nullopt, 60}, 100);
+    CHECK_FALSE(discovery.complete(500));
+    CHECK_FALSE(discovery.next_deadline());
+    discovery.report(report("late"));
+    CHECK(discovery.complete(500));
+  }
+}
+
+TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
+  const std::vector<std::string> hosts{"n1", "n2", "n9", "n10", "n11", "login", "n100-ib", "a3"};
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> order = hosts;
+    std::ranges::shuffle(order, random);
+    Discovery discovery({}, 0);
+    for (const std::string& host : order) discovery.report(report(host, host == "n2" ? "0-7" : "0-3"));
+    const ResourceSet inventory = discovery.inventory();
+    CHECK(inventory.ranks().encode() == "0-7");
+    CHECK(inventory.nodelist().encode() == "a3,login,n[1-2,9-11],n100-ib");
+    CHECK(inventory.counts(IdSet{*inventory.rank_of("n2")}).cores == 8);
+    CHECK(inventory.counts() == ResourceCounts{8, 36, 0});
+    CHECK(inventory.groups().size() == 2);
+  }
+}
+
+TEST_CASE("a later report takes the place of an earlier one, properties too") {
+  Discovery discovery({}, 0);
+  NodeReport first = report("a", "0-3");
+  first.properties = {"old"};
+  discovery.report(first);
+  NodeReport second = report("a", "0-1", "0");
+  second.properties = {"ssd"};
+  discovery.report(second);
+  discovery.report(report("b", "0-1", "0"));
+  const ResourceSet inventory = discovery.inventory();
+  CHECK(inventory.counts() == ResourceCounts{2, 4, 2});
+  CHECK(inventory.properties() == ResourceSet::Properties{{"ssd", IdSet{0}}});
+}
+
+TEST_CASE("hosts keep the ranks that they had, newcomers get what is free") {
+  Discovery discovery({}, 0);
+  for (const char* host : {"a", "b", "c", "d", "x1", "x2"}) discovery.report(report(host));
+  const ResourceSet inventory = discovery.inventory({IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b")});
+  CHECK(inventory.ranks().encode() == "0-5");
+  CHECK(inventory.nodelist() == Hostlist::parse("c,d,a,x1,x2,b"));
+}
+
+TEST_CASE("each rank has one agent, the latest") {
+  const ResourceSet inventory = node("0-3", "0", "", "n[0-3]");
+  AgentRoster roster;
+  CHECK(roster.admit(11, "n2", inventory).rank == 2);
+  CHECK(roster.rank_of(11) == 2U);
+  CHECK(roster.agent_of(2) == 11U);
+  CHECK(error_of([&] { roster.admit(11, "n3", inventory); }) == "17 the agent on n3 is here already");
+  CHECK(error_of([&] { roster.admit(12, "stranger", inventory); }) ==
+        "22 host stranger is not in the inventory");
+
+  // An agent is there again before the loss of its connection is noticed.
+  const auto again = roster.admit(13, "n2", inventory);
+  CHECK(again.rank == 2);
+  CHECK(again.replaced == 11U);
+  CHECK_FALSE(roster.remove(11));
+  CHECK(roster.agent_of(2) == 13U);
+  CHECK(roster.remove(13) == 2U);
+  CHECK(roster.size() == 0);
+
+  roster.admit(14, "n1", inventory);
+  CHECK(roster.forget(1) == 14U);
+  CHECK_FALSE(roster.forget(1));
+  CHECK_FALSE(roster.remove(14));
+}
+
+TEST_CASE("agents on a host of several ranks share them out") {
+  const ResourceSet inventory = node("0-4", "0", "", "n,m,n,m,n");
+  AgentRoster roster;
+  CHECK(roster.admit(1, "n", inventory).rank == 0);
+  CHECK(roster.admit(2, "n", inventory).rank == 2);
+  CHECK(roster.admit(3, "m", inventory).rank == 1);
+  CHECK(roster.admit(4, "n", inventory).rank == 4);
+  roster.remove(2);
+  CHECK(roster.admit(5, "n", inventory).rank == 2);
+  const auto another = roster.admit(6, "n", inventory);
+  CHECK(another.rank == 0);
+  CHECK(another.replaced == 1U);
+}
+
+}  // namespace
+}  // namespace resourced::test
