@@ -1,0 +1,41 @@
+// A variable of the environment for the time of a test.
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace resourced::test {
+
+class Variable {
+ public:
+  Variable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(before_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void set(const std::optional<std::string>& value) const {
+    if (value) {
+      setenv(name_.c_str(), value->c_str(), 1);
+    } else {
+      unsetenv(name_.c_str());
+    }
+  }
+
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+/// Nothing that the surroundings of the test say about hwloc.
+class NoHwlocVariables {
+  Variable xml_{"HWLOC_XMLFILE", std::nullopt};
+  Variable synthetic_{"HWLOC_SYNTHETIC", std::nullopt};
+  Variable this_system_{"HWLOC_THISSYSTEM", std::nullopt};
+};
+
+}  // namespace resourced::test
