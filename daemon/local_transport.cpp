@@ -47,7 +47,6 @@ class LocalTransport final : public Transport {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error)
       throw Error(error.value(), fmt::format("cannot listen on {}: {}", this->endpoint(), error.message()));
-    set_socket_mode(path_, options_.mode);
     accept();
   }
 

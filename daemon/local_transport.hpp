@@ -11,7 +11,6 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "daemon/socket_file.hpp"
 #include "daemon/transport.hpp"
 
 namespace resourced::daemon {
@@ -21,7 +20,6 @@ struct LocalOptions {
   /// How long a frame may take to be whole once it has begun.
   std::chrono::milliseconds frame_timeout{10000};
   std::size_t connections_per_uid = std::numeric_limits<std::size_t>::max();
-  SocketMode mode;
   /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
   std::function<bool(const Credentials&)> welcomes;
 };

@@ -36,6 +36,7 @@
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 #include "daemon/service_manager.hpp"
+#include "daemon/socket_file.hpp"
 #include "daemon/zmq_transport.hpp"
 #include "proto/defaults.hpp"
 #include "proto/uri.hpp"
@@ -74,8 +75,6 @@ ZmqOptions zmq_options(const config::Bus& bus) {
   return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
 }
 
-SocketMode socket_mode(const config::Bus& bus) { return {bus.socket_mode, bus.socket_group}; }
-
 std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory) {
   std::vector<PartitionRule> rules;
   for (std::size_t i = 0; i < config.acquire.partitions.size(); ++i) {
@@ -103,6 +102,7 @@ class Server {
       : options_(options),
         config_(std::move(config)),
         inventory_(config::load_inventory(config_)),
+        endpoints_(endpoints(options_, config_.bus)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
@@ -112,7 +112,7 @@ class Server {
         trim_timer_(loop_),
         watchdog_(loop_) {
     start_module();
-    for (const proto::Endpoint& endpoint : endpoints(options, config_.bus)) listen(endpoint);
+    for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
   }
 
   ~Server() {
@@ -165,11 +165,14 @@ class Server {
       transports_.push_back(
           make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config_.bus), ids_, service_));
     }
+    if (!endpoint.path.empty()) {
+      set_socket_mode(endpoint.path, {config_.bus.socket_mode, config_.bus.socket_group});
+    }
   }
 
   LocalOptions local_options() {
     return {config_.bus.max_message_size, config_.limits.handshake_timeout,
-            config_.limits.connections_per_uid, socket_mode(config_.bus),
+            config_.limits.connections_per_uid,
             [this](const Credentials& credentials) { return service_.welcomes(credentials); }};
   }
 
@@ -260,6 +263,8 @@ class Server {
   const Options options_;
   config::Config config_;
   config::Inventory inventory_;
+  /// Before the store: what refuses to start should not leave anything behind.
+  const std::vector<proto::Endpoint> endpoints_;
   asio::io_context loop_{1};
   zmq::context_t context_;
   ClientIds ids_;

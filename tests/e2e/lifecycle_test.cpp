@@ -50,7 +50,8 @@ TEST_CASE("SIGTERM and SIGINT end it in order: streams get ECANCELED, the exit s
 
 TEST_CASE("it listens on several endpoints and says where, the bound tcp port too") {
   TempDir dir;
-  Daemon daemon(dir, {.listen = {"ipc://" + (dir / "bus").string(), "tcp://127.0.0.1:*"}});
+  Daemon daemon(dir, {.config = std::string(eight_nodes) + "[access]\nanonymous = [\"user\"]\n",
+                      .listen = {"ipc://" + (dir / "bus").string(), "tcp://127.0.0.1:*"}});
   REQUIRE(daemon.endpoints().size() == 2);
   CHECK(daemon.endpoints()[0] == "ipc://" + (dir / "bus").string());
   const std::string tcp = daemon.endpoints()[1];

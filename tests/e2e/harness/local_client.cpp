@@ -22,6 +22,17 @@ std::size_t big_endian(std::string_view bytes) {
   return value;
 }
 
+std::string four_bytes(std::size_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>((value >> shift) & 0xFF));
+  return bytes;
+}
+
+std::string part(std::string_view data) {
+  if (data.size() < long_part) return static_cast<char>(data.size()) + std::string(data);
+  return static_cast<char>(long_part) + four_bytes(data.size()) + std::string(data);
+}
+
 }  // namespace
 
 LocalClient::LocalClient(const std::filesystem::path& socket)
@@ -74,6 +85,28 @@ std::vector<std::string> LocalClient::receive(const Deadline& deadline) {
     rest.remove_prefix(size);
   }
   return parts;
+}
+
+std::uint32_t LocalClient::request(std::string_view topic, const nlohmann::json& payload,
+                                   std::uint8_t flags) {
+  flags |= wire::flag_route | wire::flag_topic;
+  std::string body = part("") + part(topic);
+  if (!payload.is_null()) {
+    flags |= wire::flag_payload;
+    body += part(payload.dump() + '\0');
+  }
+  body += part(wire::proto(wire::type_request, flags, wire::nodeid_any, ++last_matchtag_));
+  send(std::string(magic) + four_bytes(body.size()) + body);
+  return last_matchtag_;
+}
+
+RawResponse LocalClient::response(const Deadline& deadline) { return take_apart(receive(deadline)); }
+
+RawResponse LocalClient::call(std::string_view topic, const nlohmann::json& payload) {
+  const std::uint32_t matchtag = request(topic, payload);
+  RawResponse answer = response();
+  if (answer.matchtag != matchtag) throw std::runtime_error("an answer to another request");
+  return answer;
 }
 
 bool LocalClient::ended(const Deadline& deadline) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/deadline.hpp"
+#include "harness/raw_client.hpp"
 
 namespace resourced::e2e {
 
@@ -26,6 +27,13 @@ class LocalClient {
   void send(std::string_view bytes) const;
   /// The parts of the next message. Throws Timeout; std::runtime_error at the end of the stream.
   std::vector<std::string> receive(const Deadline& deadline = Deadline());
+  /// Sends a request with a fresh matchtag, which it returns.
+  std::uint32_t request(std::string_view topic, const nlohmann::json& payload = nullptr,
+                        std::uint8_t flags = 0);
+  /// The next message, taken apart.
+  RawResponse response(const Deadline& deadline = Deadline());
+  /// Sends a request and waits for its response, which must be the next message.
+  RawResponse call(std::string_view topic, const nlohmann::json& payload = nullptr);
   /// Whether the daemon ends the connection, which it must before the deadline.
   bool ended(const Deadline& deadline = Deadline());
 
@@ -34,6 +42,7 @@ class LocalClient {
 
   int fd_;
   int welcome_ = -1;
+  std::uint32_t last_matchtag_ = 0;
 };
 
 }  // namespace resourced::e2e

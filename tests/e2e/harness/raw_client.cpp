@@ -43,7 +43,8 @@ std::vector<std::string> receive_parts(void* socket) {
   return parts;
 }
 
-// A DEALER gets what its ROUTER leaves of a response: delimiter, topic, payload where there is one, PROTO.
+}  // namespace
+
 RawResponse take_apart(const std::vector<std::string>& parts) {
   const auto malformed = [](const char* what) {
     return std::runtime_error(fmt::format("a response {}", what));
@@ -66,8 +67,6 @@ RawResponse take_apart(const std::vector<std::string>& parts) {
   if (has_payload) response.payload = parts[2];
   return response;
 }
-
-}  // namespace
 
 std::string wire::proto(std::uint8_t type, std::uint8_t flags, std::uint32_t aux, std::uint32_t matchtag) {
   std::string bytes{magic, version, static_cast<char>(type), static_cast<char>(flags)};

@@ -49,6 +49,10 @@ struct RawResponse {
   [[nodiscard]] std::string text() const;
 };
 
+/// The parts of a response without its routes: delimiter, topic, payload where there is one, PROTO. Throws
+/// std::runtime_error if it is not well made.
+[[nodiscard]] RawResponse take_apart(const std::vector<std::string>& parts);
+
 class RawClient {
  public:
   /// `receive_hwm`: how many messages libzmq takes in before anyone receives them.
