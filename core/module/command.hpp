@@ -80,7 +80,7 @@ struct ReloadCommand {
 };
 
 /// What monitoring has seen, in this order. Ranks that are not in the inventory, or so already, are passed
-/// over.
+/// over; only what is online can be torpid.
 struct MonitorCommand {
   IdSet offline;
   IdSet online;

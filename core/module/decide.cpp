@@ -156,8 +156,9 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, double now) 
   IdSet torpid = (command.torpid & ((online_ - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
   if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
-  if (!online.empty()) events.push_back({now, OnlineEvent{std::move(online)}});
+  // Torpid before online, so that no scheduler sees such a target come up in between.
   if (!torpid.empty()) events.push_back({now, TorpidEvent{std::move(torpid)}});
+  if (!online.empty()) events.push_back({now, OnlineEvent{std::move(online)}});
   if (!lively.empty()) events.push_back({now, LivelyEvent{std::move(lively)}});
   return events;
 }

@@ -1,0 +1,209 @@
+#include "core/module/parent.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "core/error.hpp"
+#include "core/rset/operations.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/host_index.hpp"
+
+namespace resourced {
+
+namespace {
+
+constexpr IdSet::Id no_rank = IdSet::max_id + 1;
+
+// Ranks that share a host have the same order on both sides.
+std::vector<IdSet::Id> find_handed_ranks(const ResourceSet& handed_down, const ResourceSet& inventory) {
+  std::unordered_map<std::string, std::vector<IdSet::Id>> of_host;
+  if (handed_down.hosts_repeat()) {
+    std::size_t position = handed_down.nodelist().size();
+    std::vector<IdSet::Id> ranks;
+    handed_down.ranks().for_each([&](IdSet::Id rank) { ranks.push_back(rank); });
+    while (position-- > 0) of_host[handed_down.nodelist().at(position)].push_back(ranks[position]);
+  }
+  std::vector<IdSet::Id> handed;
+  inventory.nodelist().for_each([&](std::string_view host) {
+    const auto several = of_host.find(std::string(host));
+    if (several != of_host.end() && !several->second.empty()) {
+      handed.push_back(several->second.back());
+      several->second.pop_back();
+    } else {
+      handed.push_back(handed_down.rank_of(host).value_or(no_rank));
+    }
+  });
+  return handed;
+}
+
+}  // namespace
+
+ResourceSet enclosed_inventory(const ResourceSet& handed_down, const std::optional<Hostlist>& host_order) {
+  if (handed_down.empty()) throw Error(EINVAL, "the R of the enclosing instance has no ranks");
+  ResourceSet inventory = host_order ? rerank(handed_down, *host_order) : remap(handed_down);
+  inventory = inventory.without_local_properties();
+  inventory.set_nslots(std::nullopt);
+  return inventory;
+}
+
+bool ParentChange::empty() const noexcept {
+  return down.empty() && up.empty() && shrink.empty() && !expiration;
+}
+
+ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle)
+    : handed_down_(handed_down),
+      inventory_(inventory),
+      settle_(settle),
+      handed_ranks_(find_handed_ranks(handed_down, inventory)) {
+  begin();
+}
+
+void ParentMirror::begin() {
+  synced_ = false;
+  for (IdSet* set : {&drained_, &offline_, &torpid_, &shrunk_}) set->clear();
+  link(handed_down_.ranks(), handed_down_.nodelist());
+}
+
+void ParentMirror::apply(const Event& event) {
+  std::visit([&](const auto& body) { apply_to(body, event.timestamp); }, event.body);
+}
+
+void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid) {
+  drained_ = targets_of(drained);
+  offline_ = targets_of(offline);
+  torpid_ = targets_of(torpid);
+}
+
+void ParentMirror::synced(double now) {
+  synced_ = true;
+  if (was_synced_) settled_at_ = now + settle_;
+  was_synced_ = true;
+}
+
+std::optional<ParentChange> ParentMirror::take(double now) {
+  if (!synced_) return std::nullopt;
+  IdSet unreachable = offline_ | torpid_ | absent_;
+  if (now < settled_at_) unreachable &= told_down_;
+  const IdSet down = (drained_ | unreachable) - shrunk_;
+  told_down_ -= shrunk_;
+
+  ParentChange change;
+  change.down = down - told_down_;
+  change.up = told_down_ - down;
+  change.shrink = shrunk_ - told_shrunk_;
+  if (expiration_ != told_expiration_) change.expiration = expiration_;
+  told_down_ = down;
+  told_shrunk_ |= shrunk_;
+  told_expiration_ = expiration_;
+  if (change.empty()) return std::nullopt;
+  return change;
+}
+
+std::optional<double> ParentMirror::next_deadline() const {
+  const IdSet held = (offline_ | torpid_ | absent_) - drained_ - shrunk_ - told_down_;
+  if (!synced_ || held.empty()) return std::nullopt;
+  return settled_at_;
+}
+
+void ParentMirror::link(const IdSet& ranks, const Hostlist& hosts) {
+  if (ranks.count() != hosts.size()) return;
+  parent_ranks_.clear();
+  parent_ranks_.reserve(hosts.size());
+  ranks.for_each([&](IdSet::Id rank) { parent_ranks_.push_back(rank); });
+  parent_hosts_ = hosts;
+
+  const HostIndex index(hosts);
+  links_.clear();
+  absent_.clear();
+  std::size_t position = 0;
+  const Hostlist& own_hosts = inventory_.nodelist();
+  inventory_.ranks().for_each([&](IdSet::Id rank) {
+    const std::string host = own_hosts.at(position);
+    const IdSet::Id handed = handed_ranks_[position++];
+    if (is_parent_host(handed, host)) {
+      links_.push_back({handed, rank});
+    } else if (const auto found = index.find(host)) {
+      links_.push_back({parent_ranks_[*found], rank});
+    } else {
+      absent_.insert(rank);
+    }
+  });
+  std::ranges::sort(links_, {}, &Link::parent);
+}
+
+std::optional<std::size_t> ParentMirror::parent_position(IdSet::Id rank) const {
+  const auto found = std::ranges::lower_bound(parent_ranks_, rank);
+  if (found == parent_ranks_.end() || *found != rank) return std::nullopt;
+  return static_cast<std::size_t>(found - parent_ranks_.begin());
+}
+
+bool ParentMirror::is_parent_host(IdSet::Id rank, const std::string& host) const {
+  const auto position = parent_position(rank);
+  return position && parent_hosts_.at(*position) == host;
+}
+
+IdSet ParentMirror::targets_of(const IdSet& parent_ranks) const {
+  IdSet targets;
+  parent_ranks.for_each_range([&](IdSet::Range range) {
+    for (auto link = std::ranges::lower_bound(links_, range.first, {}, &Link::parent);
+         link != links_.end() && link->parent <= range.last; ++link) {
+      targets.insert(link->rank);
+    }
+  });
+  return targets;
+}
+
+IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts) const {
+  if (hosts.empty()) return targets_of(parent_ranks);
+  bool as_now = parent_ranks.count() == hosts.size();
+  std::size_t position = 0;
+  for (auto rank = parent_ranks.at_or_after(0); as_now && rank; rank = parent_ranks.at_or_after(*rank + 1)) {
+    as_now = is_parent_host(*rank, hosts.at(position++));
+  }
+  return as_now ? targets_of(parent_ranks) : known_ranks_of_hosts(hosts, inventory_);
+}
+
+void ParentMirror::apply_to(const RestartEvent& event, double /*timestamp*/) {
+  link(event.ranks, event.nodelist);
+  offline_ = inventory_.ranks() - absent_ - targets_of(event.online);
+  torpid_.clear();
+}
+
+void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
+  if (event.inventory) link(event.inventory->ranks(), event.inventory->nodelist());
+}
+
+void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
+  if (event.expiration && timestamp > handed_down_.starttime()) expiration_ = event.expiration;
+  shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
+}
+
+void ParentMirror::apply_to(const DrainEvent& event, double /*timestamp*/) {
+  drained_ |= targets_of(event.ranks, event.nodelist);
+}
+
+void ParentMirror::apply_to(const UndrainEvent& event, double /*timestamp*/) {
+  drained_ -= targets_of(event.ranks, event.nodelist);
+}
+
+void ParentMirror::apply_to(const OnlineEvent& event, double /*timestamp*/) {
+  offline_ -= targets_of(event.ranks);
+}
+
+void ParentMirror::apply_to(const OfflineEvent& event, double /*timestamp*/) {
+  offline_ |= targets_of(event.ranks);
+  torpid_ -= targets_of(event.ranks);
+}
+
+void ParentMirror::apply_to(const TorpidEvent& event, double /*timestamp*/) {
+  torpid_ |= targets_of(event.ranks);
+}
+
+void ParentMirror::apply_to(const LivelyEvent& event, double /*timestamp*/) {
+  torpid_ -= targets_of(event.ranks);
+}
+
+}  // namespace resourced

@@ -1,0 +1,113 @@
+// The enclosing instance (RFC 28): the inventory that it handed down, and what happens to these hosts there
+// since, told from its journal (RFC 44). Reading the journal is the caller's business. Pure: time is an
+// argument, in seconds of a clock that never goes back.
+//
+// Ranks of the parent mean nothing here, and may be others after each restart of it: hosts decide.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/event.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+/// The inventory of an instance that was given this R: ranks from 0 in the order of the parent's, or in that
+/// of the given hosts. It is no allocation any more: nslots and properties local to the parent are gone.
+/// Throws Error EINVAL for an R without ranks, or hosts that are not the very hosts of the R.
+[[nodiscard]] ResourceSet enclosed_inventory(const ResourceSet& handed_down,
+                                             const std::optional<Hostlist>& host_order = std::nullopt);
+
+/// What an instance has to do because of its parent, in ranks of its own. No rank is in two of the sets.
+struct ParentChange {
+  /// Not to be had in the parent any more, and to be had again.
+  IdSet down;
+  IdSet up;
+  /// Left the parent for good.
+  IdSet shrink;
+  /// Seconds since the epoch, 0 for none.
+  std::optional<double> expiration;
+
+  [[nodiscard]] bool empty() const noexcept;
+};
+
+class ParentMirror {
+ public:
+  /// `inventory` is that of this instance, made of the R that was handed down. An expiration is news if it
+  /// was set after the starttime of that R. After the connection was lost, what has gone offline meanwhile
+  /// has `settle` seconds to come back before it is down: a parent that restarts waits for its own agents.
+  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0);
+
+  /// The journal begins, or begins again after the connection was lost: what is known of the parent is void
+  /// until synced(), what this instance was told is not.
+  void begin();
+  /// An event of the journal, in its order. A definition has the R that came with it.
+  void apply(const Event& event);
+  /// The present state as `resource.status` of the parent has it, in its ranks: for a journal that begins
+  /// with a truncation, once the history is through.
+  void assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid);
+  /// The history is through.
+  void synced(double now);
+
+  /// What is different from before; nothing before synced(), or if nothing is.
+  [[nodiscard]] std::optional<ParentChange> take(double now);
+  /// When take() has something to say if nothing happens until then.
+  [[nodiscard]] std::optional<double> next_deadline() const;
+
+ private:
+  struct Link {
+    IdSet::Id parent;
+    IdSet::Id rank;
+  };
+
+  void apply_to(const RestartEvent& event, double timestamp);
+  void apply_to(const DefineEvent& event, double timestamp);
+  void apply_to(const UpdateEvent& event, double timestamp);
+  void apply_to(const DrainEvent& event, double timestamp);
+  void apply_to(const UndrainEvent& event, double timestamp);
+  void apply_to(const OnlineEvent& event, double timestamp);
+  void apply_to(const OfflineEvent& event, double timestamp);
+  void apply_to(const TorpidEvent& event, double timestamp);
+  void apply_to(const LivelyEvent& event, double timestamp);
+
+  /// Finds the targets among the ranks of the parent, `hosts` in their order.
+  void link(const IdSet& ranks, const Hostlist& hosts);
+  [[nodiscard]] std::optional<std::size_t> parent_position(IdSet::Id rank) const;
+  [[nodiscard]] bool is_parent_host(IdSet::Id rank, const std::string& host) const;
+  /// The targets behind ranks of the parent, in time proportional to those.
+  [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks) const;
+  /// The same for ranks that had these hosts when something happened to them.
+  [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks, const Hostlist& hosts) const;
+
+  ResourceSet handed_down_;
+  ResourceSet inventory_;
+  double settle_;
+  // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
+  std::vector<IdSet::Id> handed_ranks_;
+  // The ranks of the parent as it is now, and their hosts.
+  std::vector<IdSet::Id> parent_ranks_;
+  Hostlist parent_hosts_;
+  // By rank of the parent; and targets whose host the parent does not have.
+  std::vector<Link> links_;
+  IdSet absent_;
+
+  IdSet drained_;
+  IdSet offline_;
+  IdSet torpid_;
+  IdSet shrunk_;
+  std::optional<double> expiration_;
+  bool synced_ = false;
+  bool was_synced_ = false;
+  double settled_at_ = 0;
+
+  IdSet told_down_;
+  IdSet told_shrunk_;
+  std::optional<double> told_expiration_;
+};
+
+}  // namespace resourced

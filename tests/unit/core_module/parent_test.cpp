@@ -1,0 +1,271 @@
+// An instance inside another: the inventory that it is handed down, and what it does when its parent's hosts
+// change.
+#include "core/module/parent.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/module/presence.hpp"
+
+namespace resourced::test {
+namespace {
+
+ResourceSet nodes(const char* ranks, const char* hosts) {
+  return ResourceSet({{IdSet::parse(ranks), IdSet::parse("0-3"), IdSet()}}, Hostlist::parse(hosts));
+}
+
+std::string text_of(const std::optional<ParentChange>& change) {
+  if (!change) return "";
+  std::string text;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  };
+  add("down", change->down.encode());
+  add("up", change->up.encode());
+  add("shrink", change->shrink.encode());
+  if (change->expiration) add("expiration", fmt::format("{}", *change->expiration));
+  return text;
+}
+
+Event restart(const char* ranks, const char* hosts, const char* online, double time = 1) {
+  return {time, RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
+}
+Event drain(const char* ranks, const char* hosts) {
+  return {2, DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt, Overwrite::nothing}};
+}
+Event undrain(const char* ranks, const char* hosts) {
+  return {2, UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};
+}
+Event offline(const char* ranks) { return {2, OfflineEvent{IdSet::parse(ranks)}}; }
+Event online(const char* ranks) { return {2, OnlineEvent{IdSet::parse(ranks)}}; }
+Event torpid(const char* ranks) { return {2, TorpidEvent{IdSet::parse(ranks)}}; }
+Event lively(const char* ranks) { return {2, LivelyEvent{IdSet::parse(ranks)}}; }
+Event shrink(const char* ranks, const char* hosts) {
+  UpdateEvent update;
+  update.shrink = IdSet::parse(ranks);
+  update.shrink_nodelist = Hostlist::parse(hosts);
+  return {2, std::move(update)};
+}
+Event expiration(double time, double at) {
+  UpdateEvent update;
+  update.expiration = time;
+  return {at, std::move(update)};
+}
+
+TEST_CASE("the inventory handed down is numbered from 0") {
+  ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  handed.add_property("ssd", IdSet{5, 9});
+  handed.add_property("+local", IdSet{4});
+  handed.set_nslots(4);
+  handed.set_starttime(100);
+  handed.set_expiration(900);
+
+  const ResourceSet plain = enclosed_inventory(handed);
+  CHECK(plain.ranks().encode() == "0-3");
+  CHECK(plain.nodelist().encode() == "n[4-6,9]");
+  CHECK(plain.properties() == ResourceSet::Properties{{"ssd", IdSet{1, 3}}});
+  CHECK_FALSE(plain.nslots());
+  CHECK(plain.starttime() == 100);
+  CHECK(plain.expiration() == 900);
+
+  const ResourceSet ordered = enclosed_inventory(handed, Hostlist::parse("n9,n[4-6]"));
+  CHECK(ordered.nodelist().encode() == "n[9,4-6]");
+  CHECK(ordered.properties() == ResourceSet::Properties{{"ssd", IdSet{0, 2}}});
+
+  CHECK_THROWS_WITH_AS((void)enclosed_inventory(handed, Hostlist::parse("n[4-6,8]")), "unknown host: n8",
+                       Error);
+  CHECK_THROWS_WITH_AS((void)enclosed_inventory(handed, Hostlist::parse("n[4-6]")), "host n9 is missing",
+                       Error);
+  CHECK_THROWS_AS((void)enclosed_inventory(ResourceSet()), Error);
+}
+
+// The parent has n0 to n9 as ranks 0 to 9; this instance has n4, n5, n6 and n9 as ranks 0 to 3.
+TEST_CASE("what happens to a host in the parent happens to its target here") {
+  const struct {
+    const char* name;
+    std::vector<Event> events;
+    std::string expected;  // each change, with ; between
+  } cases[] = {
+      {"other hosts are no news", {drain("0-3", "n[0-3]"), offline("7-8"), torpid("2")}, ""},
+      {"drained and back", {drain("5-7", "n[5-7]"), undrain("6", "n6")}, "down=1-2; up=2"},
+      {"offline and back", {offline("0-9"), online("4,9")}, "down=0-3; up=0,3"},
+      {"torpid and back", {torpid("9"), lively("9")}, "down=3; up=3"},
+      {"back only when neither drained nor offline",
+       {drain("4", "n4"), offline("4"), undrain("4", "n4"), online("4")},
+       "down=0; up=0"},
+      {"the other way round",
+       {offline("4"), drain("4", "n4"), online("4"), undrain("4", "n4")},
+       "down=0; up=0"},
+      {"what goes offline is not torpid any more", {torpid("4"), offline("4"), online("4")}, "down=0; up=0"},
+      {"the same again is no news",
+       {drain("4", "n4"), drain("4-5", "n[4-5]"), drain("5", "n5")},
+       "down=0; down=1"},
+      {"shrunk", {shrink("5-7", "n[5-7]"), offline("5"), undrain("5", "n5")}, "shrink=1-2"},
+      {"down, then shrunk", {offline("5"), shrink("5", "n5")}, "down=1; shrink=1"},
+      {"a new expiration",
+       {expiration(5000, 2), expiration(5000, 3), expiration(0, 4)},
+       "expiration=5000; expiration=0"},
+      {"a drain without hosts", {drain("4", "")}, "down=0"},
+      {"hosts decide where ranks are others now", {drain("4-5", "n[9,3]")}, "down=3"},
+  };
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  for (const auto& row : cases) {
+    CAPTURE(row.name);
+    ParentMirror mirror(handed, enclosed_inventory(handed));
+    mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+    mirror.synced(0);
+    CHECK_FALSE(mirror.take(0));
+    std::string heard;
+    for (const Event& event : row.events) {
+      mirror.apply(event);
+      if (const std::string change = text_of(mirror.take(0)); !change.empty()) {
+        heard += (heard.empty() ? "" : "; ") + change;
+      }
+    }
+    CHECK(heard == row.expected);
+  }
+}
+
+TEST_CASE("a history is told as what came of it") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(drain("4-5", "n[4-5]"));
+  mirror.apply(undrain("4", "n4"));
+  mirror.apply(offline("9"));
+  CHECK_FALSE(mirror.take(0));
+  mirror.synced(0);
+  CHECK(text_of(mirror.take(0)) == "down=1,3");
+  CHECK_FALSE(mirror.take(0));
+}
+
+TEST_CASE("after a lost connection only the difference is told") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(drain("4-5", "n[4-5]"));
+  mirror.apply(expiration(7000, 2));
+  mirror.synced(0);
+  CHECK(text_of(mirror.take(0)) == "down=0-1 expiration=7000");
+
+  // The parent has restarted without n6, its ranks are others, and n4 was undrained meanwhile.
+  mirror.begin();
+  CHECK_FALSE(mirror.take(5));
+  mirror.apply(drain("4-5", "n[4-5]"));
+  mirror.apply(expiration(7000, 2));
+  mirror.apply(restart("0-8", "n[9,0-5,7-8]", "0-8"));
+  mirror.apply(undrain("5", "n4"));
+  mirror.synced(5);
+  CHECK(text_of(mirror.take(5)) == "down=2 up=0");
+  mirror.apply(offline("0"));
+  CHECK(text_of(mirror.take(5)) == "down=3");
+  mirror.apply(online("9"));
+  CHECK_FALSE(mirror.take(5));
+}
+
+TEST_CASE("a parent that restarts has time to find its nodes again") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed), 10);
+  mirror.apply(restart("0-9", "n[0-9]", "4-6"));
+  mirror.synced(100);
+  CHECK(text_of(mirror.take(100)) == "down=3");  // nothing to wait for at the start
+  CHECK_FALSE(mirror.next_deadline());
+
+  mirror.begin();
+  mirror.apply(restart("0-9", "n[0-9]", ""));
+  mirror.apply(drain("4", "n4"));
+  mirror.synced(200);
+  CHECK(text_of(mirror.take(200)) == "down=0");  // a drain is meant, and n9 was down before
+  CHECK(mirror.next_deadline() == 210);
+  mirror.apply(online("5,9"));
+  CHECK(text_of(mirror.take(203)) == "up=3");
+  CHECK_FALSE(mirror.take(209));
+  CHECK(text_of(mirror.take(210)) == "down=2");
+  CHECK_FALSE(mirror.next_deadline());
+  mirror.apply(offline("9"));
+  CHECK(text_of(mirror.take(300)) == "down=3");
+}
+
+TEST_CASE("a truncated history is made good by the parent's status") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply({1, DefineEvent{DefineMethod::configuration,
+                               std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
+                               {},
+                               {},
+                               0}});
+  mirror.apply(offline("1"));
+  mirror.assume(IdSet{2, 7}, IdSet{4}, IdSet{});
+  mirror.synced(0);
+  CHECK(text_of(mirror.take(0)) == "down=1,3");
+}
+
+TEST_CASE("only an expiration that is newer than the hand-down counts") {
+  ResourceSet handed = nodes("4", "n4");
+  handed.set_starttime(100);
+  handed.set_expiration(1000);
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(expiration(5000, 99));
+  mirror.synced(0);
+  CHECK_FALSE(mirror.take(0));
+  mirror.apply(expiration(6000, 101));
+  CHECK(text_of(mirror.take(0)) == "expiration=6000");
+}
+
+TEST_CASE("ranks that share a host are told apart as long as their ranks are the same") {
+  const ResourceSet handed = nodes("1,3-4", "n,n,m");
+  const ResourceSet own = enclosed_inventory(handed, Hostlist::parse("m,n,n"));
+  ParentMirror mirror(handed, own);
+  mirror.apply(restart("0-4", "n,n,n,n,m", "0-4"));
+  mirror.synced(0);
+  mirror.apply(offline("3"));
+  CHECK(text_of(mirror.take(0)) == "down=2");
+  mirror.apply(drain("0-1", "n,n"));
+  CHECK(text_of(mirror.take(0)) == "down=1");
+  mirror.apply(offline("4"));
+  CHECK(text_of(mirror.take(0)) == "down=0");
+}
+
+TEST_CASE("a target is online when its agent and its parent say so") {
+  const auto inventory = std::make_shared<const ResourceSet>(nodes("0-3", "n[0-3]"));
+  StartCommand command;
+  command.inventory = inventory;
+  Module module;
+  for (const auto& [event, recorded] : Module::start(command, 1)) module.apply(event);
+  Presence presence{IdSet{}};
+  const auto execute = [&](const Command& some) {
+    for (const Event& event : module.decide(some, 2)) module.apply(event);
+  };
+  const auto agents = [&](IdSet MonitorBatch::*set, IdSet ranks) {
+    MonitorBatch batch;
+    batch.*set = std::move(ranks);
+    batch = presence.seen(std::move(batch));
+    execute(MonitorCommand{batch.offline, batch.online, batch.torpid, batch.lively});
+  };
+  const auto parent = [&](const ParentChange& change) {
+    for (const Command& some : presence.told(change, module)) execute(some);
+  };
+
+  parent({.down = IdSet{1}, .up = {}, .shrink = {}, .expiration = {}});
+  agents(&MonitorBatch::online, IdSet{0, 1, 2});
+  CHECK(module.available().encode() == "0,2");
+  agents(&MonitorBatch::torpid, IdSet{1, 2});
+  CHECK(module.available().encode() == "0");
+  parent({.down = IdSet{0}, .up = IdSet{1, 3}, .shrink = {}, .expiration = {}});
+  CHECK(module.online().encode() == "1-2");
+  CHECK(module.available().empty());
+  agents(&MonitorBatch::lively, IdSet{1, 2});
+  CHECK(module.available().encode() == "1-2");
+  agents(&MonitorBatch::offline, IdSet{0});
+  parent({.down = {}, .up = IdSet{0}, .shrink = {}, .expiration = 777});
+  CHECK(module.available().encode() == "1-2");
+  CHECK(module.inventory().expiration() == 777);
+  agents(&MonitorBatch::online, IdSet{0, 3});
+  parent({.down = {}, .up = {}, .shrink = IdSet{0}, .expiration = {}});
+  CHECK(module.available().encode() == "1-3");
+  CHECK(module.inventory().ranks().encode() == "1-3");
+}
+
+}  // namespace
+}  // namespace resourced::test
