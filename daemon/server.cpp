@@ -28,7 +28,6 @@
 #include "config/inventory.hpp"
 #include "config/reload.hpp"
 #include "core/module/partition.hpp"
-#include "core/request/query.hpp"
 #include "core/rset/targets.hpp"
 #include "daemon/endpoints.hpp"
 #include "daemon/import.hpp"
@@ -36,6 +35,7 @@
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 #include "daemon/service_manager.hpp"
+#include "daemon/settings.hpp"
 #include "daemon/socket_file.hpp"
 #include "daemon/zmq_transport.hpp"
 #include "proto/defaults.hpp"
@@ -75,27 +75,6 @@ ZmqOptions zmq_options(const config::Bus& bus) {
   return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
 }
 
-std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory) {
-  std::vector<PartitionRule> rules;
-  for (std::size_t i = 0; i < config.acquire.partitions.size(); ++i) {
-    const config::Partition& partition = config.acquire.partitions[i];
-    const std::string key =
-        fmt::format("acquire.partition[{}].{}", i, partition.targets ? "targets" : "constraint");
-    PartitionRule rule{partition.name, std::nullopt, {}};
-    try {
-      if (partition.targets) {
-        rule.targets = parse_targets(*partition.targets, inventory);
-      } else {
-        rule.constraint = parse_query(*partition.constraint);
-      }
-    } catch (const Error& error) {
-      throw config.fault(key, error.what(), error.errnum());
-    }
-    rules.push_back(std::move(rule));
-  }
-  return rules;
-}
-
 class Server {
  public:
   Server(const Options& options, config::Config config)
@@ -106,10 +85,12 @@ class Server {
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
-                  Access(config_.access, geteuid()), config_.limits, uptime, [this] { reload(); }}),
+                  Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
+                  [this](double when) { wake_at(when); }, [this] { reload(); }}),
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
+        agent_timer_(loop_),
         watchdog_(loop_) {
     start_module();
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
@@ -138,7 +119,7 @@ class Server {
     StartCommand start;
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
-    start.online = inventory_.resources.ranks();
+    if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
     start.recorded = store_.load();
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
@@ -152,6 +133,16 @@ class Server {
                   },
                   [this](const Error& error) { store_failed(error); }});
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
+    service_.on_defined();
+  }
+
+  void wake_at(double when) {
+    using Duration = asio::steady_timer::duration;
+    const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(when));
+    agent_timer_.expires_at(asio::steady_timer::time_point(time));
+    agent_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) service_.on_time();
+    });
   }
 
   void listen(const proto::Endpoint& endpoint) {
@@ -228,6 +219,7 @@ class Server {
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
     service_.set_access(Access(config_.access, geteuid()));
+    if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
     if (!options_.log_level) set_log_level(config_.log.level);
     trim_history();
     spdlog::info("configuration reloaded");
@@ -274,6 +266,7 @@ class Server {
   asio::signal_set signals_;
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
+  asio::steady_timer agent_timer_;
   Watchdog watchdog_;
   bool announced_ = false;
   int exit_status_ = 0;

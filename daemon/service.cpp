@@ -28,12 +28,14 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
           [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
       journal_(clients_, requests_, store, engine_.module(), settings.journal_max),
       answers_(engine_.module(), engine_.acquisition()),
+      wake_at_(std::move(settings.wake_at)),
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
       store_(store) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
+  if (settings.agents) agents_.emplace(engine_, *settings.agents);
 }
 
 void Service::set_configuration(std::string configuration) {
@@ -41,10 +43,13 @@ void Service::set_configuration(std::string configuration) {
 }
 
 const Service::Topic* Service::find_topic(std::string_view name) {
-  static constexpr std::array<Topic, 19> topics{{
+  static constexpr std::array<Topic, 22> topics{{
       {"resource.acquire", &Service::acquire, Right::schedule, true},
       {"resource.acquire-cancel", &Service::cancel, Right::none},
       {"resource.acquire-mute", &Service::acquire_mute, Right::operate},
+      {"resource.agent", &Service::agent, Right::report, true},
+      {"resource.agent-cancel", &Service::cancel, Right::none},
+      {"resource.agent-beat", &Service::agent_beat, Right::report},
       {"resource.disconnect", &Service::disconnect, Right::none},
       {"resource.drain", &Service::drain, Right::operate},
       {"resource.undrain", &Service::undrain, Right::operate},
@@ -82,6 +87,7 @@ void Service::on_message(ClientId client, Message message) {
     refuse(client, message, error);
   }
   flush();
+  schedule();
 }
 
 void Service::dispatch(ClientId client, const Message& request) {
@@ -97,6 +103,7 @@ void Service::dispatch(ClientId client, const Message& request) {
 void Service::on_gone(ClientId client) {
   forget(client);
   clients_.remove(client);
+  schedule();
 }
 
 void Service::on_writable() {
@@ -134,12 +141,9 @@ void Service::on_store_failed(const Error& error) {
 }
 
 void Service::shut_down() {
-  for (const std::string_view topic : {"resource.acquire", "resource.journal"}) {
+  for (const std::string_view topic : streams) {
     for (const proto::RequestKey key : requests_.with_topic(topic)) {
-      release(key);
-      if (const auto request = requests_.take(key)) {
-        refuse(key.client, *request, Error(ECANCELED, "the resource module was unloaded"));
-      }
+      end_stream(key, Error(ECANCELED, "the resource module was unloaded"));
     }
   }
 }
@@ -150,14 +154,20 @@ void Service::acquire(ClientId client, const Message& request) {
     partition = proto::parse_partition(proto::parse_object(request));
   }
   const proto::RequestKey key = requests_.add(client, request);
+  if (engine_.module().defined()) {
+    hold(key, partition);
+  } else {
+    early_acquires_.emplace(key, std::move(partition));
+  }
+}
+
+void Service::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
   const auto holder = subscribers_.add(key);
   try {
     const IdSet& targets = engine_.acquisition().acquire(holder, partition, engine_.module().acquirable());
-    respond(client, request, answers_.acquired(targets));
-  } catch (const Error&) {
-    subscribers_.remove(key);
-    requests_.take(key);
-    throw;
+    respond(key.client, *requests_.find(key), answers_.acquired(targets));
+  } catch (const Error& error) {
+    end_stream(key, error);
   }
 }
 
@@ -179,7 +189,7 @@ void Service::journal(ClientId client, const Message& request) {
 void Service::cancel(ClientId client, const Message& request) {
   const auto cancelled = requests_.take_cancelled(client, request);
   if (!cancelled) return;
-  release({client, cancelled->matchtag});
+  release({client, cancelled->matchtag}, Agents::End::farewell);
   refuse(client, *cancelled, Error(ECANCELED, "the request was cancelled"));
 }
 
@@ -298,15 +308,19 @@ void Service::forget(ClientId client) {
 void Service::flush_journal() {
   const auto [gone, ended] = journal_.flush();
   for (const ClientId client : gone) on_gone(client);
-  for (const auto& [key, error] : ended) {
-    release(key);
-    if (const auto request = requests_.take(key)) refuse(key.client, *request, error);
-  }
+  for (const auto& [key, error] : ended) end_stream(key, error);
 }
 
-void Service::release(proto::RequestKey request) {
+void Service::release(proto::RequestKey request, Agents::End end) {
   journal_.remove(request);
+  early_acquires_.erase(request);
+  if (agents_) agents_->end(request, end, uptime_());
   if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
+}
+
+void Service::end_stream(proto::RequestKey request, const Error& error) {
+  release(request);
+  if (const auto known = requests_.take(request)) refuse(request.client, *known, error);
 }
 
 }  // namespace resourced::daemon

@@ -3,14 +3,18 @@
 // from it in the engine.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "config/config.hpp"
 #include "core/error.hpp"
 #include "daemon/access.hpp"
+#include "daemon/agents.hpp"
 #include "daemon/answers.hpp"
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
@@ -34,6 +38,10 @@ class Service final : public Listener {
     config::Limits limits;
     /// Seconds that never go back, for rates.
     std::function<double()> uptime;
+    /// How node agents are watched; nothing where every target is online always.
+    std::optional<Agents::Settings> agents;
+    /// Asks for on_time() at that uptime. A later call takes the place of an earlier one.
+    std::function<void(double)> wake_at;
     /// Reads the configuration again; throws Error if it is refused.
     std::function<void()> reload;
   };
@@ -46,6 +54,11 @@ class Service final : public Listener {
   /// Who has lost a right loses what it holds by it, and who has none any more its connection.
   void set_access(Access access);
   void set_limits(const config::Limits& limits);
+  void set_agents(const Agents::Settings& settings);
+  /// The inventory is what node agents report. `define` takes it to the engine.
+  void discover(const DiscoverySettings& settings, std::function<void(const ResourceSet&)> define);
+  /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
+  void on_defined();
   /// Whether a client may do anything at all.
   [[nodiscard]] bool welcomes(const Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return access_.knows_key(key); }
@@ -59,6 +72,8 @@ class Service final : public Listener {
 
   /// The store has this event and all before it on disk.
   void on_committed(Sequence last);
+  /// It is as late as was asked for.
+  void on_time();
   /// The store has answered a question.
   void on_answered() { flush_journal(); }
   /// The store keeps nothing more: who waits for it is told so, and nothing else will be.
@@ -74,6 +89,9 @@ class Service final : public Listener {
     bool streaming = false;
   };
   static const Topic* find_topic(std::string_view name);
+  /// The topics whose requests stay until they are ended.
+  static constexpr std::array<std::string_view, 3> streams{"resource.acquire", "resource.journal",
+                                                           "resource.agent"};
 
   /// Whether a request keeps to the limits; if it does not, its sender has been told so or cut off.
   bool admit(ClientId client, const proto::Message& request);
@@ -83,8 +101,11 @@ class Service final : public Listener {
   void dispatch(ClientId client, const proto::Message& request);
   void cancel(ClientId client, const proto::Message& request);
   void acquire(ClientId client, const proto::Message& request);
+  void hold(proto::RequestKey key, const std::optional<std::string>& partition);
   void acquire_mute(ClientId client, const proto::Message& request);
   void disconnect(ClientId client, const proto::Message& request);
+  void agent(ClientId client, const proto::Message& request);
+  void agent_beat(ClientId client, const proto::Message& request);
   void drain(ClientId client, const proto::Message& request);
   void undrain(ClientId client, const proto::Message& request);
   void property(ClientId client, const proto::Message& request);
@@ -109,7 +130,12 @@ class Service final : public Listener {
   void flush_journal();
   void forget(ClientId client);
   /// Lets go of what the request of a stream holds.
-  void release(proto::RequestKey request);
+  void release(proto::RequestKey request, Agents::End end = Agents::End::lost);
+  /// Ends a stream with an error.
+  void end_stream(proto::RequestKey request, const Error& error);
+  Agents& agents();
+  /// Sees to it that on_time() is called when agents have something due.
+  void schedule();
 
   Clients clients_;
   proto::RequestTable requests_;
@@ -119,6 +145,11 @@ class Service final : public Listener {
   Journal journal_;
   Answers answers_;
   proto::Payload configuration_;
+  std::optional<Agents> agents_;
+  /// Acquires that wait for the inventory, and the partitions that they ask for.
+  std::map<proto::RequestKey, std::optional<std::string>> early_acquires_;
+  std::function<void(double)> wake_at_;
+  std::optional<double> awake_at_;
   Access access_;
   config::Limits limits_;
   std::function<double()> uptime_;

@@ -88,13 +88,10 @@ void Service::set_access(Access access) {
       cut_off(client, "it has no role any more");
     }
   }
-  for (const std::string_view name : {"resource.acquire", "resource.journal"}) {
+  for (const std::string_view name : streams) {
     const Right right = find_topic(name)->right;
     for (const proto::RequestKey key : requests_.with_topic(name)) {
-      if (clients_.find(key.client)->principal.rights.has(right)) continue;
-      release(key);
-      const auto request = requests_.take(key);
-      refuse(key.client, *request, denial(name, right));
+      if (!clients_.find(key.client)->principal.rights.has(right)) end_stream(key, denial(name, right));
     }
   }
   flush();

@@ -1,5 +1,7 @@
 #include "proto/payloads.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -81,6 +83,28 @@ std::string parse_partition(const json& payload) {
   const std::string& name = required_string(payload, "partition");
   if (name.empty()) throw Error(ENOENT, "unknown partition: \"\"");
   return name;
+}
+
+NodeReport parse_agent(const json& payload) {
+  const std::string& hostname = required_string(payload, "hostname");
+  const auto found = payload.find("R");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: R");
+  if (!found->is_object()) throw Error(EPROTO, "R must be an object");
+  return read_node_report(hostname, ResourceSet::parse(found->dump()));
+}
+
+std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval) {
+  json answer{{"interval", interval}};
+  if (rank) answer["rank"] = *rank;
+  return answer.dump();
+}
+
+std::uint32_t parse_agent_beat(const json& payload) {
+  const auto found = payload.find("matchtag");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: matchtag");
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
+    throw Error(EPROTO, "matchtag must be a number of 32 bits");
+  return found->get<std::uint32_t>();
 }
 
 }  // namespace resourced::proto

@@ -2,6 +2,7 @@
 // written as JSON text. Keys and errors: RFC 28, and drain, undrain and status as operators know them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/module.hpp"
+#include "core/module/node_report.hpp"
 
 namespace resourced::proto {
 
@@ -30,6 +32,14 @@ struct JournalRequest {
   std::optional<std::string> targets;
 };
 [[nodiscard]] JournalRequest parse_journal(const nlohmann::json& payload);
+
+/// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT}`. Error EINVAL too if the R is none,
+/// or not of one node.
+[[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);
+/// What the daemon answers: `{"rank": N, "interval": SECONDS}`, without a rank until it is known.
+[[nodiscard]] std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval);
+/// Which of its agents a connection means by a beat: `{"matchtag": N}`.
+[[nodiscard]] std::uint32_t parse_agent_beat(const nlohmann::json& payload);
 
 /// First response to resource.acquire; `resources` is an R as text.
 [[nodiscard]] std::string encode_acquired(std::string_view resources, const IdSet& up);

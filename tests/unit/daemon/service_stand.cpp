@@ -17,7 +17,8 @@ SendResult FakeTransport::send(ClientId client, const proto::Message& message) {
   return SendResult::sent;
 }
 
-Stand::Stand(std::string_view hosts, std::size_t journal_max) : hosts_(hosts), journal_max_(journal_max) {
+Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<Agents::Settings> agents)
+    : agents_(std::move(agents)), hosts_(hosts), journal_max_(journal_max) {
   // Hostile clients are what many of these tests are made of.
   spdlog::set_level(spdlog::level::off);
   start();
@@ -27,14 +28,21 @@ Stand::~Stand() { store->stop(); }
 
 void Stand::start() {
   store = std::make_unique<Store>(dir.file("state"));
-  Service::Settings settings{"{}", journal_max_, Access({}, 0), {}, [this] { return uptime; }, nullptr};
+  Service::Settings settings{"{}",
+                             journal_max_,
+                             Access({}, 0),
+                             {},
+                             [this] { return uptime; },
+                             agents_,
+                             [this](double when) { wake = when; },
+                             nullptr};
   service = std::make_unique<Service>(
       *store, [this] { return now; }, std::move(settings));
   InventoryBuilder builder;
   builder.add(Hostlist::parse(hosts_), IdSet::range(0, 3), IdSet{}, {});
   StartCommand command;
   command.inventory = std::make_shared<const ResourceSet>(builder.finish());
-  command.online = command.inventory->ranks();
+  if (!agents_) command.online = command.inventory->ranks();
   command.recorded = store->load();
   store->start({[this](std::function<void()> work) {
                   const std::lock_guard lock(mutex_);
@@ -47,6 +55,7 @@ void Stand::start() {
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
   service->engine().start(command, {});
+  service->on_defined();
   settle();
 }
 

@@ -37,7 +37,8 @@ class FakeTransport final : public Transport {
 
 class Stand {
  public:
-  explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000);
+  explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000,
+                 std::optional<Agents::Settings> agents = std::nullopt);
   ~Stand();
   Stand(const Stand&) = delete;
   Stand& operator=(const Stand&) = delete;
@@ -71,11 +72,14 @@ class Stand {
   std::unique_ptr<Service> service;
   double now = 1000;
   double uptime = 0;
+  /// When the service wants to be called again.
+  double wake = 0;
   Sequence committed = 0;
 
  private:
   void start();
 
+  std::optional<Agents::Settings> agents_;
   std::string hosts_;
   std::size_t journal_max_;
   std::uint64_t last_client_ = 0;

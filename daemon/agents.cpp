@@ -1,0 +1,140 @@
+#include "daemon/agents.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "core/module/monitor_commands.hpp"
+#include "core/module/verification.hpp"
+
+namespace resourced::daemon {
+
+Agents::Agents(Engine& engine, const Settings& settings)
+    : engine_(engine), settings_(settings), monitor_(settings.monitor) {}
+
+void Agents::configure(const Settings& settings) {
+  settings_ = settings;
+  monitor_.configure(settings.monitor);
+}
+
+double Agents::interval() const noexcept {
+  constexpr double longest = 10;
+  constexpr double beats_before_silence = 3;
+  const double silence = std::min(settings_.monitor.torpid_after, settings_.monitor.offline_after);
+  return std::min(longest, silence / beats_before_silence);
+}
+
+void Agents::discover(const DiscoverySettings& settings, double now,
+                      std::function<void(const ResourceSet&)> define) {
+  discovery_.emplace(settings, now);
+  define_ = std::move(define);
+}
+
+std::vector<Agents::Placed> Agents::place_waiting(double now) {
+  if (settings_.expect_all) monitor_.expect(engine_.module().inventory().ranks(), now);
+  waiting_.clear();
+  std::vector<Placed> placed;
+  for (auto& [request, agent] : agents_) {
+    if (!agent.waiting) continue;
+    const NodeReport report = *std::exchange(agent.waiting, std::nullopt);
+    try {
+      placed.push_back({request, admit(agent.id, report, now).rank, std::nullopt});
+    } catch (const Error& error) {
+      placed.push_back({request, std::nullopt, error});
+    }
+  }
+  return placed;
+}
+
+Agents::Welcome Agents::hello(proto::RequestKey request, const NodeReport& report, double now) {
+  const AgentId id = ++last_id_;
+  Welcome welcome;
+  if (discovery_) {
+    discovery_->report(report);
+    const auto [place, is_first] = waiting_.emplace(report.hostname, id);
+    if (!is_first) welcome.replaced = replace(std::exchange(place->second, id));
+    agents_[request] = {id, report};
+  } else {
+    welcome = admit(id, report, now);
+    agents_[request] = {id, std::nullopt};
+  }
+  requests_.emplace(id, request);
+  return welcome;
+}
+
+proto::RequestKey Agents::replace(AgentId agent) {
+  const auto found = requests_.find(agent);
+  const proto::RequestKey request = found->second;
+  agents_.erase(request);
+  requests_.erase(found);
+  return request;
+}
+
+Agents::Welcome Agents::admit(AgentId agent, const NodeReport& report, double now) {
+  const auto [rank, replaced] = roster_.admit(agent, report.hostname, engine_.module().inventory());
+  Welcome welcome{rank, std::nullopt};
+  if (replaced) welcome.replaced = replace(*replaced);
+  monitor_.hello(rank, now);
+  verify(rank, report);
+  return welcome;
+}
+
+void Agents::verify(IdSet::Id rank, const NodeReport& report) {
+  const std::string reason = verify_node(engine_.module().inventory(), rank, report, settings_.verify);
+  if (reason.empty()) return;
+  if (const auto drain = monitor_drain(IdSet::range(rank, rank), reason, engine_.module())) {
+    spdlog::warn("{} is drained: {}", report.hostname, reason);
+    engine_.execute(*drain);
+  }
+}
+
+void Agents::beat(ClientId client, double now) {
+  for (auto agent = agents_.lower_bound({client, 0}); agent != agents_.end() && agent->first.client == client;
+       ++agent) {
+    if (const auto rank = roster_.rank_of(agent->second.id)) monitor_.beat(*rank, now);
+  }
+}
+
+void Agents::beat(proto::RequestKey request, double now) {
+  const auto agent = agents_.find(request);
+  if (agent == agents_.end()) return;
+  if (const auto rank = roster_.rank_of(agent->second.id)) monitor_.beat(*rank, now);
+}
+
+void Agents::end(proto::RequestKey request, End end, double now) {
+  const auto agent = agents_.find(request);
+  if (agent == agents_.end()) return;
+  if (agent->second.waiting) {
+    discovery_->withdraw(agent->second.waiting->hostname);
+    waiting_.erase(agent->second.waiting->hostname);
+  }
+  if (const auto rank = roster_.remove(agent->second.id)) {
+    if (end == End::farewell) {
+      monitor_.goodbye(*rank, now);
+    } else {
+      monitor_.gone(*rank, now);
+    }
+  }
+  requests_.erase(agent->second.id);
+  agents_.erase(agent);
+}
+
+void Agents::tick(double now) {
+  if (discovery_) {
+    if (!discovery_->complete(now)) return;
+    const ResourceSet inventory = discovery_->inventory();
+    discovery_.reset();
+    define_(inventory);
+  }
+  const auto batch = monitor_.tick(now);
+  if (!batch) return;
+  for (const Command& command : monitor_commands(*batch, engine_.module())) engine_.execute(command);
+  batch->lost.for_each([this](IdSet::Id rank) { roster_.forget(rank); });
+}
+
+std::optional<double> Agents::next_deadline() const {
+  return discovery_ ? discovery_->next_deadline() : monitor_.next_deadline();
+}
+
+}  // namespace resourced::daemon

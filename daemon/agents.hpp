@@ -1,0 +1,103 @@
+// The node agents: `resource.agent` as streams, their beats, and what follows from hearing them, or not.
+// Until the inventory is known they are what it is discovered from. Whether a target is alive is decided in
+// core/module/monitor.hpp; this knows whose request is which agent, and carries the findings to the engine.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/module/agent_roster.hpp"
+#include "core/module/discovery.hpp"
+#include "core/module/monitor.hpp"
+#include "core/module/node_report.hpp"
+#include "core/rset/verify.hpp"
+#include "daemon/engine.hpp"
+#include "proto/request_table.hpp"
+
+namespace resourced::daemon {
+
+class Agents {
+ public:
+  struct Settings {
+    MonitorSettings monitor;
+    VerifyOptions verify;
+    /// Targets without an agent are lost after a time, like those whose agent has gone.
+    bool expect_all = false;
+  };
+  Agents(Engine& engine, const Settings& settings);
+
+  /// New times, for present agents too.
+  void configure(const Settings& settings);
+
+  /// How often an agent should beat, in seconds: several times before its silence means anything.
+  [[nodiscard]] double interval() const noexcept;
+
+  /// Collects agents until there is an inventory, and gives it to `define` then.
+  void discover(const DiscoverySettings& settings, double now,
+                std::function<void(const ResourceSet&)> define);
+  /// The inventory is known. What became of the agents that waited for it.
+  struct Placed {
+    proto::RequestKey request;
+    std::optional<IdSet::Id> rank;
+    std::optional<Error> refused;
+  };
+  [[nodiscard]] std::vector<Placed> place_waiting(double now);
+
+  struct Welcome {
+    /// Nothing as long as the inventory is not known.
+    std::optional<IdSet::Id> rank;
+    /// The request of an agent whose place this one has taken.
+    std::optional<proto::RequestKey> replaced;
+  };
+  /// Throws Error EINVAL for a host that is not in the inventory.
+  Welcome hello(proto::RequestKey request, const NodeReport& report, double now);
+  /// A sign of life of all agents of a client.
+  void beat(ClientId client, double now);
+  /// A sign of life of one of them. One that is not here is passed over.
+  void beat(proto::RequestKey request, double now);
+
+  enum class End { farewell, lost };
+  /// A request is no more. One that is no agent's is passed over.
+  void end(proto::RequestKey request, End end, double now);
+
+  /// Does what is due.
+  void tick(double now);
+  /// When there is something to do if nothing is heard until then.
+  [[nodiscard]] std::optional<double> next_deadline() const;
+
+  [[nodiscard]] std::size_t count() const noexcept { return agents_.size(); }
+
+ private:
+  using AgentId = AgentRoster::AgentId;
+
+  struct Agent {
+    AgentId id = 0;
+    /// Kept while the inventory is not known.
+    std::optional<NodeReport> waiting;
+  };
+
+  Welcome admit(AgentId agent, const NodeReport& report, double now);
+  /// Takes an agent out whose place another one has.
+  proto::RequestKey replace(AgentId agent);
+  void verify(IdSet::Id rank, const NodeReport& report);
+
+  Engine& engine_;
+  Settings settings_;
+  Monitor monitor_;
+  AgentRoster roster_;
+  std::optional<Discovery> discovery_;
+  std::function<void(const ResourceSet&)> define_;
+  std::map<proto::RequestKey, Agent> agents_;
+  std::unordered_map<AgentId, proto::RequestKey> requests_;
+  /// Who waits for the inventory, by host.
+  std::unordered_map<std::string, AgentId> waiting_;
+  AgentId last_id_ = 0;
+};
+
+}  // namespace resourced::daemon

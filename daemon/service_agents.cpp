@@ -1,0 +1,87 @@
+// The topics of node agents, and what follows from their inventory and their silence.
+#include <cerrno>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "proto/payloads.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon {
+
+using proto::Message;
+
+Agents& Service::agents() {
+  if (!agents_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
+  return *agents_;
+}
+
+void Service::agent(ClientId client, const Message& request) {
+  const NodeReport report = proto::parse_agent(proto::parse_object(request));
+  const proto::RequestKey key = requests_.add(client, request);
+  try {
+    const Agents::Welcome welcome = agents().hello(key, report, uptime_());
+    if (welcome.replaced) {
+      end_stream(*welcome.replaced, Error(EEXIST, "another agent speaks for " + report.hostname + " now"));
+    }
+    respond(client, request, proto::make_payload(proto::encode_agent(welcome.rank, agents().interval())));
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
+}
+
+void Service::agent_beat(ClientId client, const Message& request) {
+  const double now = uptime_();
+  if (request.has(proto::flag::payload)) {
+    agents().beat({client, proto::parse_agent_beat(proto::parse_object(request))}, now);
+  } else {
+    agents().beat(client, now);
+  }
+  respond(client, request);
+}
+
+void Service::set_agents(const Agents::Settings& settings) {
+  if (!agents_) return;
+  agents_->configure(settings);
+  schedule();
+}
+
+void Service::discover(const DiscoverySettings& settings, std::function<void(const ResourceSet&)> define) {
+  agents().discover(settings, uptime_(), std::move(define));
+  schedule();
+}
+
+void Service::on_defined() {
+  if (agents_) {
+    for (const auto& [key, rank, refused] : agents_->place_waiting(uptime_())) {
+      if (refused) {
+        end_stream(key, *refused);
+      } else if (const Message* request = requests_.find(key)) {
+        respond(key.client, *request, proto::make_payload(proto::encode_agent(rank, agents_->interval())));
+      }
+    }
+  }
+  for (const auto& [key, partition] : std::exchange(early_acquires_, {})) hold(key, partition);
+  flush();
+  schedule();
+}
+
+void Service::on_time() {
+  awake_at_.reset();
+  if (agents_) agents_->tick(uptime_());
+  flush();
+  schedule();
+}
+
+// A timer that fires too early finds nothing to do and asks again; so only an earlier time is worth a call.
+void Service::schedule() {
+  if (!agents_) return;
+  const auto deadline = agents_->next_deadline();
+  if (!deadline || (awake_at_ && *awake_at_ <= *deadline)) return;
+  awake_at_ = deadline;
+  wake_at_(*deadline);
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,22 @@
+// What the parts of the daemon want to know, taken from the configuration.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/module/partition.hpp"
+#include "core/rset/resource_set.hpp"
+#include "daemon/agents.hpp"
+
+namespace resourced::daemon {
+
+/// Throws Error EINVAL that names file, line and key for targets or a constraint that the inventory does not
+/// know.
+[[nodiscard]] std::vector<PartitionRule> partition_rules(const config::Config& config,
+                                                         const ResourceSet& inventory);
+
+/// Nothing where every target is online always.
+[[nodiscard]] std::optional<Agents::Settings> agent_settings(const config::Config& config);
+
+}  // namespace resourced::daemon

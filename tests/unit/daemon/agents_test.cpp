@@ -1,0 +1,260 @@
+// Node agents at the service: who is online because of whom, and what their nodes are found to be. Time is
+// what the test says it is.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/rset/builder.hpp"
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+constexpr auto streaming = proto::flag::streaming;
+constexpr auto noresponse = proto::flag::noresponse;
+
+Agents::Settings settings() {
+  Agents::Settings settings;
+  settings.monitor.torpid_after = 30;
+  settings.monitor.offline_after = 120;
+  settings.monitor.grace = 10;
+  settings.monitor.coalesce = 0.2;
+  settings.monitor.flap_count = 2;
+  settings.monitor.flap_window = 600;
+  return settings;
+}
+
+json hello(const std::string& host, const std::string& cores = "0-3", const std::string& gpus = "") {
+  InventoryBuilder builder;
+  builder.add(Hostlist::parse(host), IdSet::parse(cores), IdSet::parse(gpus), {});
+  return {{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
+}
+
+class AgentStand : public Stand {
+ public:
+  explicit AgentStand(const Agents::Settings& agents = settings()) : Stand("n[0-7]", 100000, agents) {}
+
+  struct Agent {
+    ClientId client;
+    std::uint32_t matchtag;
+  };
+  // Connects and says hello. The answer stays to be received.
+  Agent say_hello(const json& payload) {
+    const ClientId client = connect();
+    return {client, request(client, "resource.agent", payload, streaming)};
+  }
+  Agent join(const std::string& host) {
+    const Agent agent = say_hello(hello(host));
+    settle();
+    CHECK(receive(agent.client).errnum() == 0);
+    return agent;
+  }
+  void beat(const Agent& agent) { request(agent.client, "resource.agent-beat", nullptr, noresponse); }
+
+  // Lets time pass, with all that becomes due on the way.
+  void pass(double seconds) {
+    const double end = uptime + seconds;
+    while (wake > 0 && wake <= end) {
+      uptime = wake;
+      wake = 0;
+      service->on_time();
+    }
+    uptime = end;
+    settle();
+  }
+  json status() { return json::parse(call(reader_, "resource.status").text()); }
+  // The names of all events, divided by blanks.
+  std::string event_names() {
+    const ClientId client = connect();
+    request(client, "resource.journal", json::object(), streaming);
+    settle();
+    std::string names;
+    while (!silent(client)) {
+      const json response = receive_json(client);
+      for (const json& event : response["events"]) {
+        names += (names.empty() ? "" : " ") + event["name"].get<std::string>();
+      }
+    }
+    disconnect(client);
+    return names;
+  }
+
+ private:
+  ClientId reader_ = connect();
+};
+
+TEST_CASE("without [monitor], agents are told so") {
+  Stand stand;
+  const ClientId client = stand.connect();
+  stand.request(client, "resource.agent", hello("n1"), streaming);
+  CHECK(stand.receive(client).errnum() == ENOSYS);
+}
+
+TEST_CASE("a target is offline until its agent says hello, and a scheduler hears of it") {
+  AgentStand stand;
+  CHECK(stand.status()["online"] == "");
+  const ClientId scheduler = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive_json(scheduler)["up"] == "");
+  const auto agent = stand.say_hello(hello("n3"));
+  CHECK(stand.receive_json(agent.client) == json{{"rank", 3}, {"interval", 10.0}});
+  CHECK(stand.silent(scheduler));
+  stand.pass(0.2);
+  CHECK(stand.receive_json(scheduler) == json{{"up", "3"}});
+  CHECK(stand.status()["online"] == "3");
+}
+
+TEST_CASE("agents that come together make one event and one message") {
+  AgentStand stand;
+  const ClientId scheduler = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)stand.receive(scheduler);
+  for (int i = 0; i < 8; ++i) stand.join(fmt::format("n{}", i));
+  stand.pass(0.2);
+  CHECK(stand.receive_json(scheduler) == json{{"up", "0-7"}});
+  CHECK(stand.event_names() == "restart resource-define online");
+}
+
+TEST_CASE("silence makes a target torpid and then offline, and beats bring it back") {
+  AgentStand stand;
+  const auto silent_one = stand.join("n1");
+  const auto lively_one = stand.join("n2");
+  const ClientId scheduler = stand.connect();
+  stand.pass(1);
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  stand.settle();
+  CHECK(stand.receive_json(scheduler)["up"] == "1-2");
+  for (int i = 0; i < 4; ++i) {
+    stand.pass(10);
+    stand.beat(lively_one);
+  }
+  CHECK(stand.receive_json(scheduler) == json{{"down", "1"}});
+  CHECK(stand.status()["torpid"] == "1");
+  stand.beat(silent_one);
+  stand.pass(0.2);
+  CHECK(stand.receive_json(scheduler) == json{{"up", "1"}});
+  CHECK(stand.status()["torpid"] == "");
+  for (int i = 0; i < 13; ++i) {
+    stand.pass(10);
+    stand.beat(lively_one);
+  }
+  CHECK(stand.receive_json(scheduler) == json{{"down", "1"}});
+  CHECK(stand.status()["offline"] == "0-1,3-7");
+  CHECK(stand.silent(scheduler));
+}
+
+TEST_CASE("a lost connection counts after the grace, a farewell at once") {
+  AgentStand stand;
+  const auto lost = stand.join("n1");
+  const auto leaves = stand.join("n2");
+  const auto returns = stand.join("n3");
+  stand.pass(1);
+  stand.disconnect(lost.client);
+  stand.disconnect(returns.client);
+  stand.request(leaves.client, "resource.agent-cancel", {{"matchtag", leaves.matchtag}}, noresponse);
+  CHECK(stand.receive(leaves.client).errnum() == ECANCELED);
+  stand.pass(0.3);
+  CHECK(stand.status()["online"] == "1,3");
+  stand.join("n3");
+  stand.pass(11);
+  CHECK(stand.status()["online"] == "3");
+}
+
+TEST_CASE("the later of two agents of a host speaks for it, and the earlier is told") {
+  AgentStand stand;
+  const auto first = stand.join("n1");
+  const auto second = stand.join("n1");
+  const proto::Message end = stand.receive(first.client);
+  CHECK(end.errnum() == EEXIST);
+  CHECK(end.text() == "another agent speaks for n1 now");
+  stand.disconnect(first.client);
+  stand.pass(20);
+  CHECK(stand.status()["online"] == "1");
+  stand.disconnect(second.client);
+  stand.pass(20);
+  CHECK(stand.status()["online"] == "");
+}
+
+TEST_CASE("a connection that speaks for many beats for all of them, or for one") {
+  AgentStand stand;
+  const ClientId proxy = stand.connect();
+  const auto first = stand.request(proxy, "resource.agent", hello("n1"), streaming);
+  stand.request(proxy, "resource.agent", hello("n2"), streaming);
+  stand.pass(25);
+  stand.request(proxy, "resource.agent-beat", nullptr, noresponse);
+  stand.pass(10);
+  CHECK(stand.status()["torpid"] == "");
+  stand.request(proxy, "resource.agent-beat", {{"matchtag", first}}, noresponse);
+  stand.pass(25);
+  CHECK(stand.status()["torpid"] == "2");
+}
+
+TEST_CASE("what is not a node of the inventory is refused, and tried again by its agent") {
+  AgentStand stand;
+  const auto refusal = [&](const json& payload) {
+    const auto agent = stand.say_hello(payload);
+    const proto::Message answer = stand.receive(agent.client);
+    CHECK(stand.silent(agent.client));
+    return std::pair{answer.errnum(), std::string(answer.text())};
+  };
+  CHECK(refusal(hello("other")) ==
+        std::pair{std::uint32_t{EINVAL}, std::string("host other is not in the inventory")});
+  CHECK(refusal({{"hostname", "n1"}}).first == EPROTO);
+  CHECK(refusal({{"hostname", "n1"}, {"R", json::object()}}).first == EINVAL);
+  CHECK(refusal({{"hostname", "n1"}, {"R", hello("n[1-2]")["R"]}}).first == EINVAL);
+  stand.pass(1);
+  CHECK(stand.status()["online"] == "");
+}
+
+TEST_CASE("a node with less than the inventory says is drained, and says what is missing") {
+  AgentStand stand;
+  stand.say_hello(hello("n1", "0-1"));
+  stand.join("n2");
+  stand.pass(1);
+  const json status = stand.status();
+  CHECK(status["drain"]["1"]["reason"] == "missing resources: core[2-3]");
+  CHECK(status["drain"].size() == 1);
+  CHECK(status["online"] == "1-2");
+}
+
+TEST_CASE("a node that comes and goes too often is drained once, and says so") {
+  AgentStand stand;
+  for (int i = 0; i < 3; ++i) {
+    const auto agent = stand.join("n1");
+    stand.pass(1);
+    stand.disconnect(agent.client);
+    stand.pass(11);
+  }
+  const json drain = stand.status()["drain"];
+  REQUIRE(drain.contains("1"));
+  const std::string reason = drain["1"]["reason"];
+  CHECK(reason.find("2") != std::string::npos);
+  stand.join("n1");
+  stand.pass(1);
+  CHECK(stand.status()["drain"]["1"]["timestamp"] == drain["1"]["timestamp"]);
+}
+
+TEST_CASE("after a restart every target is offline until its agent is back") {
+  AgentStand stand;
+  stand.join("n1");
+  stand.pass(1);
+  CHECK(stand.status()["online"] == "1");
+  stand.restart();
+  const ClientId scheduler = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive_json(scheduler)["up"] == "");
+}
+
+TEST_CASE("beats of clients that said no hello are nothing") {
+  AgentStand stand;
+  const ClientId stranger = stand.connect();
+  stand.request(stranger, "resource.agent-beat", nullptr, noresponse);
+  stand.request(stranger, "resource.agent-beat", {{"matchtag", 77}}, noresponse);
+  CHECK(stand.silent(stranger));
+  stand.pass(1);
+  CHECK(stand.status()["online"] == "");
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test
