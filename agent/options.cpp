@@ -60,6 +60,8 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   std::string level;
   app.add_option("--uri", options.uri,
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
+  app.add_option("--key", options.key_file, "The file with the keys for a tcp: bus; default: $RESOURCED_KEY")
+      ->type_name("FILE");
   app.add_option("--hostname", options.hostname, "The name of this node; default: that of the host")
       ->type_name("NAME")
       ->check(check([](const std::string& text) { Hostlist().append(text); }), "");

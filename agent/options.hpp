@@ -15,6 +15,8 @@ namespace resourced::agent {
 struct Options {
   /// The daemon's bus; the client's default if it is empty.
   std::string uri;
+  /// The file with the keys of this agent; the client's default if it is empty.
+  std::string key_file;
   /// The name of the node; that of the host if it is empty.
   std::string hostname;
   ProbeOptions probe;

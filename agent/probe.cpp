@@ -75,12 +75,14 @@ Topology load(const Source& source) {
   if (source.synthetic && hwloc_topology_set_synthetic(made, source.synthetic->c_str()) != 0) {
     fail(source, errno);
   }
+  // The probe shall not run on every processor in turn, where jobs of others run.
+  unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
   const bool machine = !source.xml && !source.synthetic;
   const auto this_system = environment("HWLOC_THISSYSTEM");
   if (this_system ? *this_system != "0" : machine) {
-    hwloc_topology_set_flags(made,
-                             HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+    flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
   }
+  hwloc_topology_set_flags(made, flags);
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   errno = 0;
   if (hwloc_topology_load(made) != 0) fail(source, errno);

@@ -67,7 +67,9 @@ void serve(const Options& options, const std::string& hostname, const ResourceSe
            std::ostream& err) {
   const TerminationSignals signals;
   const auto log = make_log(err, options.log_level);
-  client::Connection connection(options.uri);
+  client::ConnectionOptions connection_options;
+  connection_options.key_file = options.key_file;
+  client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {
     sd_notifyf(0, "STATUS=%s", text.c_str());
     if (severity == Agent::Severity::info) log->info("{}", text);

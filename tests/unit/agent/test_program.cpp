@@ -165,18 +165,20 @@ TEST_SUITE("program") {
     CHECK(run({"--version"}).out == "resource-agent " RESOURCED_VERSION "\n");
     const auto help = run({"--help"});
     CHECK(help.status == 0);
-    for (const auto* option : {"--uri", "--hostname", "--interval", "--xml", "--synthetic", "--print",
-                               "--log-level", "--version"}) {
+    for (const auto* option : {"--uri", "--key", "--hostname", "--interval", "--xml", "--synthetic",
+                               "--print", "--log-level", "--version"}) {
       CAPTURE(option);
       CHECK(help.out.find(option) != std::string::npos);
     }
   }
 
   TEST_CASE_FIXTURE(test::NoHwlocVariables, "what cannot work is status 1 and one line") {
-    const std::vector<std::vector<std::string>> cases = {{"--xml", "/nonexistent/topology.xml"},
-                                                         {"--xml", RESOURCED_SOURCE "/README.md"},
-                                                         {"--synthetic", "nonsense"},
-                                                         {"--uri", "nonsense", "--synthetic", "core:1 pu:1"}};
+    const std::vector<std::vector<std::string>> cases = {
+        {"--xml", "/nonexistent/topology.xml"},
+        {"--xml", RESOURCED_SOURCE "/README.md"},
+        {"--synthetic", "nonsense"},
+        {"--uri", "nonsense", "--synthetic", "core:1 pu:1"},
+        {"--uri", "tcp://127.0.0.1:1", "--key", "/nonexistent/key", "--synthetic", "core:1 pu:1"}};
     for (const auto& arguments : cases) {
       CAPTURE(json(arguments).dump());
       const auto outcome = run(arguments);
