@@ -6,7 +6,13 @@ void ZmqPeers::accepted(int descriptor) {
   Descriptor& state = descriptors_[descriptor];
   ++state.connection;
   state.open = true;
+  state.unwanted = false;
   state.client.reset();
+}
+
+void ZmqPeers::refuse(int descriptor) {
+  if (const auto found = descriptors_.find(descriptor); found != descriptors_.end())
+    found->second.unwanted = true;
 }
 
 std::optional<ClientId> ZmqPeers::disconnected(int descriptor) {
@@ -20,8 +26,13 @@ std::optional<ClientId> ZmqPeers::disconnected(int descriptor) {
 }
 
 ZmqPeers::Arrival ZmqPeers::arrived(std::string_view identity, int descriptor) {
-  Descriptor& state = descriptors_[descriptor];
   Arrival arrival;
+  const auto place = descriptors_.find(descriptor);
+  if (place == descriptors_.end() || place->second.unwanted) {
+    arrival.is_unwanted = true;
+    return arrival;
+  }
+  Descriptor& state = place->second;
   if (const auto found = peers_.find(std::string(identity)); found != peers_.end()) {
     const Peer& peer = found->second;
     if (peer.descriptor == descriptor && peer.connection == state.connection) {
@@ -65,6 +76,18 @@ void ZmqPeers::forget(ClientId client) {
   }
   peers_.erase(peer);
   identities_.erase(found);
+}
+
+std::optional<int> ZmqPeers::drop(ClientId client) {
+  const auto found = identities_.find(client);
+  if (found == identities_.end()) return std::nullopt;
+  const Peer peer = peers_.at(found->second);
+  Descriptor& state = descriptors_.at(peer.descriptor);
+  const bool is_its_own = state.client == client && state.connection == peer.connection;
+  forget(client);
+  if (!is_its_own) return std::nullopt;
+  state.unwanted = true;
+  return peer.descriptor;
 }
 
 }  // namespace resourced::daemon

@@ -1,7 +1,8 @@
 // Which client stands behind a ROUTER identity, and when it is gone. The socket monitor tells of connections
 // by file descriptor, messages by identity and descriptor; a descriptor is used again as soon as it is
 // closed, so each connection on it counts as a new one, and a message that was still under way when its
-// connection ended never keeps a dead client alive. No sockets in here.
+// connection ended never keeps a dead client alive. Nor is anything heard of a connection that was refused or
+// dropped. No sockets in here.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,16 @@ class ZmqPeers {
 
   /// Monitor: a connection was accepted on this descriptor.
   void accepted(int descriptor);
+  /// Nothing is to be heard of the connection on this descriptor.
+  void refuse(int descriptor);
   /// Monitor: the connection on this descriptor ended. Returns the client that had it.
   std::optional<ClientId> disconnected(int descriptor);
 
   struct Arrival {
     ClientId client{};
+    /// The message is of a connection that was refused or dropped, or that nobody accepted: it is to be
+    /// thrown away, and nothing else here means anything.
+    bool is_unwanted = false;
     bool is_new = false;
     /// The connection ended before this message was read: the client is to be taken as gone after it.
     bool is_gone = false;
@@ -38,8 +44,10 @@ class ZmqPeers {
   /// Null for a client that is not known (any more).
   [[nodiscard]] const std::string* identity(ClientId client) const;
 
-  /// Forgets a client, because a send showed that it is gone or because it is not wanted.
+  /// Forgets a client of a connection that has ended.
   void forget(ClientId client);
+  /// Forgets a client, and hears no more of its connection. Returns the descriptor if that is still open.
+  std::optional<int> drop(ClientId client);
 
  private:
   struct Peer {
@@ -51,6 +59,8 @@ class ZmqPeers {
     /// Counts the connections that have used this descriptor.
     std::uint64_t connection = 0;
     bool open = false;
+    /// Its messages are thrown away, those too that are read after its end.
+    bool unwanted = false;
     std::optional<ClientId> client;
   };
 

@@ -9,12 +9,17 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <zmq.hpp>
 
 #include "core/error.hpp"
+#include "core/text/z85.hpp"
+#include "daemon/peer_address.hpp"
 #include "daemon/socket_file.hpp"
+#include "daemon/zap.hpp"
+#include "daemon/zmq_connections.hpp"
 #include "daemon/zmq_peers.hpp"
+#include "daemon/zmq_receive.hpp"
+#include "proto/key_file.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -24,26 +29,20 @@ namespace asio = boost::asio;
 // How many messages one turn of the loop takes from one socket before others have theirs.
 constexpr int messages_per_turn = 128;
 
-// A message of many parts ends up in one of these; what lies beyond the last is read and thrown away.
-struct Multipart {
-  std::vector<zmq::message_t> parts;
-  bool too_many = false;
-};
-
-// Reads without waiting; false if there is nothing. A signal (SIGHUP reloads) may interrupt ZeroMQ even then.
-bool receive_now(zmq::socket_t& socket, zmq::message_t& part) {
-  while (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) {
-    if (errno != EINTR) return false;
-  }
-  return true;
+// A property of the connection that a message came by (zmq_msg_gets(3)). A client can add some of its own,
+// but not replace those that libzmq has set.
+std::string_view property(const zmq::message_t& part, const char* name) {
+  const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(part.handle()), name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// The uid behind an ipc connection, straight from the kernel.
-std::uint32_t peer_userid(int descriptor) {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return proto::userid_unknown;
-  return credentials.uid;
+// Error EINVAL if the secret key has another public half than the one that clients are told to trust.
+void require_pair(const CurveServer& keys) {
+  std::array<char, z85_key_size + 1> public_key{};
+  if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0 ||
+      keys.public_key != public_key.data()) {
+    throw Error(EINVAL, "the public and the secret key of the daemon are not a pair");
+  }
 }
 
 class ZmqTransport final : public Transport {
@@ -57,8 +56,11 @@ class ZmqTransport final : public Transport {
         monitor_(context, zmq::socket_type::pair),
         router_ready_(loop),
         monitor_ready_(loop),
-        is_ipc_(uri.starts_with("ipc:")) {
+        connections_(options.max_connections_per_peer),
+        is_ipc_(uri.starts_with("ipc:")),
+        has_curve_(!is_ipc_ && options.curve.has_value()) {
     configure(options);
+    if (has_curve_) require_keys(*options.curve);
     // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
     if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
@@ -114,7 +116,10 @@ class ZmqTransport final : public Transport {
     return SendResult::sent;
   }
 
-  void drop(ClientId client) override { peers_.forget(client); }
+  // ZeroMQ cannot close one peer of a ROUTER, but it sees the end of a connection that is shut down under it.
+  void drop(ClientId client) override {
+    if (const auto descriptor = peers_.drop(client)) connections_.end(*descriptor);
+  }
 
   void stop_reading() override { reading_ = false; }
 
@@ -125,14 +130,23 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::sndhwm, options.send_hwm);
     router_.set(zmq::sockopt::rcvhwm, options.receive_hwm);
     router_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
+    router_.set(zmq::sockopt::handshake_ivl, static_cast<int>(options.handshake_timeout.count()));
     router_.set(zmq::sockopt::heartbeat_ivl, static_cast<int>(options.heartbeat_interval.count()));
     router_.set(zmq::sockopt::heartbeat_timeout, static_cast<int>(options.heartbeat_timeout.count()));
     router_.set(zmq::sockopt::heartbeat_ttl, static_cast<int>(options.heartbeat_timeout.count()));
   }
 
+  // Makes the socket a server that nobody speaks to in clear, and that asks the handler about each key.
+  void require_keys(const CurveServer& keys) {
+    require_pair(keys);
+    router_.set(zmq::sockopt::curve_server, true);
+    router_.set(zmq::sockopt::curve_secretkey, keys.secret_key);
+    router_.set(zmq::sockopt::zap_domain, zap_domain);
+  }
+
   void watch_connections() {
     const std::string name = fmt::format("inproc://monitor-{}", static_cast<const void*>(this));
-    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
+    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
     if (zmq_socket_monitor(router_.handle(), name.c_str(), events) != 0) {
       throw Error(errno, fmt::format("cannot watch connections: {}", zmq_strerror(errno)));
     }
@@ -184,42 +198,42 @@ class ZmqTransport final : public Transport {
       zmq::message_t address;
       if (event.more()) (void)receive_now(monitor_, address);
       if (number == ZMQ_EVENT_ACCEPTED) {
-        peers_.accepted(static_cast<int>(descriptor));
+        accepted(static_cast<int>(descriptor));
       } else if (number == ZMQ_EVENT_DISCONNECTED) {
+        connections_.disconnected(static_cast<int>(descriptor));
         if (const auto gone = peers_.disconnected(static_cast<int>(descriptor))) listener_.on_gone(*gone);
+      } else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        handshake_failed(descriptor);
       }
     }
+    connections_.end_refused();
   }
 
-  bool receive(Multipart& message) {
-    message.parts.clear();
-    message.too_many = false;
-    for (;;) {
-      zmq::message_t part;
-      if (!receive_now(router_, part)) return false;
-      const bool more = part.more();
-      if (message.parts.size() <= proto::max_parts) {
-        message.parts.push_back(std::move(part));
-      } else {
-        message.too_many = true;
-      }
-      if (!more) return true;
-    }
+  void accepted(int descriptor) {
+    peers_.accepted(descriptor);
+    const ZmqConnections::Admission admission = connections_.accepted(descriptor);
+    if (!admission.wanted) peers_.refuse(descriptor);
+    if (!admission.refusal.empty()) listener_.on_refused(admission.refusal);
+  }
+
+  // In the place of a descriptor this event has a number that says what went wrong.
+  void handshake_failed(std::uint32_t problem) {
+    listener_.on_refused(
+        problem == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
+            ? "a client that does not have this daemon's public key"
+            : fmt::format("a connection that is not one of ours (ZMTP error {:#x})", problem));
   }
 
   bool read_message() {
-    if (!receive(received_)) return false;
+    if (!receive_now(router_, received_, proto::max_parts + 1)) return false;
     // The monitor's events that are older than this message have to be known before it is given to a client.
     read_monitor();
     const auto& parts = received_.parts;
     const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(parts[0].handle()), ZMQ_SRCFD);
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
+    if (arrival.is_unwanted) return true;
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);
-    if (arrival.is_new) {
-      listener_.on_client(
-          *this, arrival.client,
-          {is_ipc_ ? peer_userid(descriptor) : proto::userid_unknown, proto::userid_unknown, {}, {}});
-    }
+    if (arrival.is_new) listener_.on_client(*this, arrival.client, credentials_of(parts[0]));
     deliver(arrival.client);
     if (arrival.is_gone) {
       peers_.forget(arrival.client);
@@ -228,15 +242,27 @@ class ZmqTransport final : public Transport {
     return true;
   }
 
+  Credentials credentials_of(const zmq::message_t& part) const {
+    Credentials credentials;
+    const std::string_view address = property(part, "Peer-Address");
+    if (is_ipc_) {
+      if (const auto peer = parse_ipc_peer(address)) {
+        credentials.userid = peer->userid;
+        credentials.groupid = peer->groupid;
+      }
+      return credentials;
+    }
+    credentials.address = address;
+    // Only where our handler has set it: on a connection without keys anybody can claim a User-Id.
+    if (has_curve_) credentials.key = property(part, "User-Id");
+    return credentials;
+  }
+
   void deliver(ClientId client) {
-    std::vector<std::string_view> parts;
-    parts.reserve(received_.parts.size());
-    for (std::size_t i = 1; i < received_.parts.size(); ++i)
-      parts.push_back(received_.parts[i].to_string_view());
     std::optional<proto::Message> message;
     try {
       if (received_.too_many) throw Error(EPROTO, "too many parts");
-      message = proto::from_parts(parts);
+      message = proto::from_parts(views_of(received_, 1));
     } catch (const Error& error) {
       listener_.on_malformed(error.what());
       return;
@@ -275,7 +301,9 @@ class ZmqTransport final : public Transport {
   zmq::socket_t monitor_;
   asio::posix::stream_descriptor router_ready_;
   asio::posix::stream_descriptor monitor_ready_;
+  ZmqConnections connections_;
   bool is_ipc_;
+  bool has_curve_;
   std::string endpoint_;
   Multipart received_;
   bool reading_ = true;
@@ -284,6 +312,11 @@ class ZmqTransport final : public Transport {
 };
 
 }  // namespace
+
+CurveServer load_curve_server(const std::string& key_file, const ZapHandler& handler) {
+  const proto::KeyFile keys = proto::load_key_file(key_file);
+  return {keys.public_key, keys.secret_key, handler};
+}
 
 std::unique_ptr<Transport> make_zmq_transport(asio::io_context& loop, zmq::context_t& context,
                                               const std::string& uri, const ZmqOptions& options,

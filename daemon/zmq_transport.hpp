@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -18,16 +20,36 @@ class context_t;
 
 namespace resourced::daemon {
 
+class ZapHandler;
+
+/// What makes a tcp:// endpoint a CURVE server.
+struct CurveServer {
+  std::string public_key;  ///< Z85, as the other
+  std::string secret_key;
+  /// The handler of the same context, which says who may come in and outlives the transport: without one,
+  /// libzmq would let everybody in.
+  std::reference_wrapper<const ZapHandler> handler;
+};
+
+/// Reads the daemon's key file. Throws as proto::load_key_file().
+[[nodiscard]] CurveServer load_curve_server(const std::string& key_file, const ZapHandler& handler);
+
 struct ZmqOptions {
   int send_hwm = 1000;
   int receive_hwm = 1000;
   std::chrono::milliseconds heartbeat_interval{5000};
   std::chrono::milliseconds heartbeat_timeout{15000};
   std::size_t max_message_size = std::size_t{64} << 20;
+  /// How long a connection may take until both ends know who they talk to.
+  std::chrono::milliseconds handshake_timeout{30000};
+  /// Of one uid on ipc, of one address on tcp; 0: no limit.
+  std::size_t max_connections_per_peer = 0;
+  /// For tcp; ipc endpoints have no use for it.
+  std::optional<CurveServer> curve = std::nullopt;
 };
 
-/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and why it cannot be had.
-/// The context must outlive the transport, and the listener too.
+/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and why it cannot be had; EINVAL for keys
+/// that are not a pair. The context must outlive the transport, and the listener too.
 std::unique_ptr<Transport> make_zmq_transport(boost::asio::io_context& loop, zmq::context_t& context,
                                               const std::string& uri, const ZmqOptions& options,
                                               ClientIds& ids, Listener& listener);

@@ -85,5 +85,67 @@ TEST_CASE("a forgotten client is not reported when its connection ends") {
   CHECK_FALSE(peers.disconnected(20));
 }
 
+TEST_CASE("nothing is heard of a client that was dropped, nor of its end") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto client = peers.arrived("A", 20).client;
+  CHECK(peers.drop(client) == 20);
+  CHECK(peers.identity(client) == nullptr);
+  // What was still in the pipe, under whatever identity.
+  CHECK(peers.arrived("A", 20).is_unwanted);
+  CHECK(peers.arrived("B", 20).is_unwanted);
+  CHECK_FALSE(peers.disconnected(20));
+  CHECK(peers.arrived("A", 20).is_unwanted);
+  CHECK_FALSE(peers.drop(client));
+
+  // The next connection on the descriptor is somebody else's.
+  peers.accepted(20);
+  const auto next = peers.arrived("A", 20);
+  CHECK_FALSE(next.is_unwanted);
+  CHECK(next.is_new);
+  CHECK(next.client != client);
+  CHECK(peers.disconnected(20) == next.client);
+}
+
+TEST_CASE("a client that is dropped takes no other connection along") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  const auto old = peers.arrived("A", 20);
+  CHECK(peers.disconnected(20) == old.client);
+  CHECK_FALSE(peers.drop(old.client));
+
+  // A message that is read after its connection ended: its client is on no connection that could be cut.
+  const auto late = peers.arrived("A", 20);
+  CHECK(late.is_gone);
+  CHECK_FALSE(peers.drop(late.client));
+  peers.accepted(20);
+  const auto live = peers.arrived("B", 20);
+  CHECK_FALSE(live.is_unwanted);
+  CHECK_FALSE(peers.drop(late.client));
+  CHECK_FALSE(peers.arrived("B", 20).is_new);
+}
+
+TEST_CASE("nothing is heard of a connection that was refused") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  peers.accepted(20);
+  peers.refuse(20);
+  CHECK(peers.arrived("A", 20).is_unwanted);
+  CHECK_FALSE(peers.disconnected(20));
+  CHECK(peers.arrived("A", 20).is_unwanted);
+  peers.refuse(21);
+  peers.accepted(21);
+  CHECK(peers.arrived("A", 21).is_new);
+}
+
+TEST_CASE("a message of a descriptor that was never accepted is thrown away") {
+  ClientIds ids;
+  ZmqPeers peers(ids);
+  CHECK(peers.arrived("A", 20).is_unwanted);
+  CHECK(peers.arrived("A", -1).is_unwanted);
+}
+
 }  // namespace
 }  // namespace resourced::daemon

@@ -1,0 +1,15 @@
+#include "daemon/descriptor_limit.hpp"
+
+#include <sys/resource.h>
+
+namespace resourced::daemon {
+
+std::size_t raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : before;
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,59 @@
+#include "daemon/connection_count.hpp"
+
+#include <map>
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace resourced::daemon {
+namespace {
+
+TEST_CASE("each peer has its own limit") {
+  ConnectionCount count(2);
+  CHECK(count.add("uid 1"));
+  CHECK(count.add("uid 1"));
+  CHECK_FALSE(count.add("uid 1"));
+  CHECK(count.add("uid 2"));
+  count.remove("uid 1");
+  CHECK(count.add("uid 1"));
+  CHECK_FALSE(count.add("uid 1"));
+}
+
+TEST_CASE("0 is no limit") {
+  ConnectionCount count(0);
+  for (int i = 0; i < 1000; ++i) CHECK(count.add("uid 1"));
+  CHECK(count.of("uid 1") == 1000);
+}
+
+TEST_CASE("ends that no beginning belongs to change nothing") {
+  ConnectionCount count(1);
+  count.remove("uid 1");
+  CHECK(count.of("uid 1") == 0);
+  CHECK(count.add("uid 1"));
+  count.remove("uid 2");
+  CHECK_FALSE(count.add("uid 1"));
+}
+
+TEST_CASE("the count is that of a model under random operations") {
+  constexpr unsigned seed = 5;
+  INFO("seed ", seed);
+  std::mt19937 random(seed);
+  constexpr std::size_t limit = 3;
+  ConnectionCount count(limit);
+  std::map<std::string, std::size_t> model;
+  for (int i = 0; i < 10000; ++i) {
+    const std::string peer(1, static_cast<char>('a' + random() % 4));
+    if (random() % 2 == 0) {
+      CHECK(count.add(peer) == (model[peer] < limit));
+      if (model[peer] < limit) ++model[peer];
+    } else {
+      count.remove(peer);
+      if (model[peer] > 0) --model[peer];
+    }
+    CHECK(count.of(peer) == model[peer]);
+  }
+}
+
+}  // namespace
+}  // namespace resourced::daemon

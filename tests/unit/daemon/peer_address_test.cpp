@@ -1,0 +1,46 @@
+#include "daemon/peer_address.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+namespace resourced::daemon {
+namespace {
+
+TEST_CASE("what libzmq writes about the peer of an ipc connection") {
+  CHECK(parse_ipc_peer("localhost:1000:100:4242") == IpcPeer{1000, 100});
+  CHECK(parse_ipc_peer("localhost:0:0:1") == IpcPeer{0, 0});
+  CHECK(parse_ipc_peer(":1000:100:4242") == IpcPeer{1000, 100});
+  CHECK(parse_ipc_peer("localhost:4294967294:4294967294:0") == IpcPeer{4294967294, 4294967294});
+}
+
+TEST_CASE("whatever else it is says nothing about anybody") {
+  for (const std::string_view text : {"",
+                                      ":",
+                                      "localhost",
+                                      "localhost:",
+                                      "localhost:0",
+                                      "localhost:0:0",
+                                      "localhost:0:0:",
+                                      "localhost:0:0:1:",
+                                      "localhost:0:0:1:0:0:1",
+                                      "localhost::0:1",
+                                      "localhost:+0:0:1",
+                                      "localhost:-1:0:1",
+                                      "localhost: 0:0:1",
+                                      "localhost:0:0:1 ",
+                                      "localhost:0x0:0:1",
+                                      "localhost:4294967296:0:1",
+                                      "localhost:0:0:4294967296",
+                                      "localhost:a:b:c",
+                                      "127.0.0.1",
+                                      "::1",
+                                      "fe80::1:2:3"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_ipc_peer(text));
+  }
+}
+
+}  // namespace
+}  // namespace resourced::daemon

@@ -1,0 +1,350 @@
+// The ZeroMQ transport against real sockets: who a client is said to be, who gets in, and who is cut off.
+#include "daemon/zmq_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zmq.hpp>
+
+#include "core/error.hpp"
+#include "daemon/zap.hpp"
+#include "raw_zmtp.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+using resourced::test::RawZmtp;
+
+constexpr std::chrono::seconds deadline{20};
+
+struct Keys {
+  Keys() {
+    std::array<char, 41> a{};
+    std::array<char, 41> b{};
+    if (zmq_curve_keypair(a.data(), b.data()) != 0) throw std::runtime_error("no CURVE");
+    public_key = a.data();
+    secret_key = b.data();
+  }
+  std::string public_key;
+  std::string secret_key;
+};
+
+// Keeps what it hears.
+struct Recorder final : Listener {
+  void on_client(Transport& /*transport*/, ClientId client, const Credentials& credentials) override {
+    clients[client] = credentials;
+  }
+  void on_message(ClientId client, proto::Message message) override {
+    messages.push_back(message.topic);
+    if (then) then(client);
+  }
+  void on_gone(ClientId client) override { gone.push_back(client); }
+  void on_writable() override {}
+  void on_malformed(const std::string& reason) override { malformed.push_back(reason); }
+  void on_refused(const std::string& reason) override { refused.push_back(reason); }
+
+  std::map<ClientId, Credentials> clients;
+  std::vector<std::string> messages;
+  std::vector<ClientId> gone;
+  std::vector<std::string> malformed;
+  std::vector<std::string> refused;
+  std::function<void(ClientId)> then;
+};
+
+// A DEALER that never comes back by itself once its connection has ended, and the monitor that says so.
+class Client {
+ public:
+  explicit Client(const std::string& uri, const Keys* keys = nullptr, const std::string& server_key = {})
+      : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
+    const int none = 0;
+    const int never = -1;
+    zmq_setsockopt(socket_, ZMQ_LINGER, &none, sizeof none);
+    zmq_setsockopt(socket_, ZMQ_RECONNECT_IVL, &never, sizeof never);
+    if (keys != nullptr) {
+      zmq_setsockopt(socket_, ZMQ_CURVE_SERVERKEY, server_key.c_str(), 41);
+      zmq_setsockopt(socket_, ZMQ_CURVE_PUBLICKEY, keys->public_key.c_str(), 41);
+      zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, keys->secret_key.c_str(), 41);
+    }
+    zmq_socket_monitor(socket_, "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
+    monitor_ = zmq_socket(context_, ZMQ_PAIR);
+    zmq_connect(monitor_, "inproc://monitor");
+    if (zmq_connect(socket_, uri.c_str()) != 0) throw std::runtime_error(uri);
+  }
+  ~Client() {
+    zmq_close(monitor_);
+    zmq_close(socket_);
+    zmq_ctx_term(context_);
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void send(const std::string& topic) {
+    proto::Message message;
+    message.type = proto::MessageType::request;
+    message.flags = proto::flag::route | proto::flag::topic;
+    message.topic = topic;
+    const proto::ProtoPart proto = proto::encode_proto(message);
+    const proto::Parts parts = proto::to_parts(message, proto);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      zmq_send(socket_, parts[i].data(), parts[i].size(), i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
+    }
+  }
+
+  [[nodiscard]] bool ended() {
+    zmq_pollitem_t item{monitor_, 0, ZMQ_POLLIN, 0};
+    return zmq_poll(&item, 1, 0) == 1;
+  }
+
+ private:
+  void* context_;
+  void* socket_;
+  void* monitor_ = nullptr;
+};
+
+struct Stand {
+  resourced::test::TempDir dir;
+  boost::asio::io_context loop{1};
+  zmq::context_t context;
+  ClientIds ids;
+  Recorder recorder;
+  Keys server_keys;
+  std::vector<std::string> allowed;
+  std::vector<std::string> refused;
+  std::unique_ptr<ZapHandler> handler;
+  std::unique_ptr<Transport> transport;
+
+  const std::string& listen(const std::string& uri, ZmqOptions options = {}) {
+    transport = make_zmq_transport(loop, context, uri, options, ids, recorder);
+    uri_ = transport->endpoint();
+    return uri_;
+  }
+  const std::string& listen_ipc(const ZmqOptions& options = {}) {
+    return listen("ipc://" + dir.file("bus"), options);
+  }
+  const std::string& listen_curve() {
+    handler = std::make_unique<ZapHandler>(
+        loop, context,
+        [this](std::string_view key) {
+          return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
+        },
+        [this](const std::string& why) { refused.push_back(why); });
+    ZmqOptions options;
+    options.curve = CurveServer{server_keys.public_key, server_keys.secret_key, *handler};
+    return listen("tcp://127.0.0.1:*", options);
+  }
+
+  // Lets the daemon's side work until the condition holds.
+  void until(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end)
+        throw std::runtime_error("what was waited for did not happen");
+      loop.run_one_for(std::chrono::milliseconds(5));
+    }
+  }
+  void until_messages(std::size_t count) {
+    until([&] { return recorder.messages.size() >= count; });
+  }
+  const Credentials& only_client() {
+    REQUIRE(recorder.clients.size() == 1);
+    return recorder.clients.begin()->second;
+  }
+
+ private:
+  std::string uri_;
+};
+
+TEST_CASE_FIXTURE(Stand, "on ipc a client is the user and group of its process") {
+  Client client(listen_ipc());
+  client.send("a.b");
+  until_messages(1);
+  CHECK(only_client().userid == geteuid());
+  CHECK(only_client().groupid == getegid());
+  CHECK(only_client().key.empty());
+}
+
+TEST_CASE_FIXTURE(Stand, "on tcp a client is an address") {
+  Client client(listen("tcp://127.0.0.1:*"));
+  client.send("a.b");
+  until_messages(1);
+  CHECK(only_client().address == "127.0.0.1");
+  CHECK(only_client().userid == proto::userid_unknown);
+  CHECK(only_client().key.empty());
+}
+
+TEST_CASE_FIXTURE(Stand, "what a client claims about itself in its handshake is not believed") {
+  const Keys known;
+  const std::vector<std::pair<std::string, std::string>> claims = {
+      {"Socket-Type", "DEALER"}, {"Peer-Address", "localhost:4242:4242:1"}, {"User-Id", known.public_key}};
+  SUBCASE("ipc") {
+    const RawZmtp client = RawZmtp::to_path(listen_ipc().substr(std::string_view("ipc://").size()));
+    client.shake_hands(claims);
+    client.send(RawZmtp::frame("x"));
+    until([&] { return !recorder.clients.empty(); });
+    CHECK(only_client().userid == geteuid());
+    CHECK(only_client().key.empty());
+  }
+  SUBCASE("tcp") {
+    const RawZmtp client = RawZmtp::to_port(listen("tcp://127.0.0.1:*"));
+    client.shake_hands(claims);
+    client.send(RawZmtp::frame("x"));
+    until([&] { return !recorder.clients.empty(); });
+    CHECK(only_client().address == "127.0.0.1");
+    CHECK(only_client().key.empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Stand, "with CURVE a client is the key that it has") {
+  const Keys keys;
+  allowed.push_back(keys.public_key);
+  Client client(listen_curve(), &keys, server_keys.public_key);
+  client.send("a.b");
+  until_messages(1);
+  CHECK(only_client().key == keys.public_key);
+  CHECK(only_client().address == "127.0.0.1");
+  CHECK(only_client().userid == proto::userid_unknown);
+  CHECK(handler->refused() == 0);
+}
+
+TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
+  const Keys known;
+  allowed.push_back(known.public_key);
+  const std::string uri = listen_curve();
+  SUBCASE("an unknown key") {
+    const Keys keys;
+    Client client(uri, &keys, server_keys.public_key);
+    client.send("a.b");
+    until([&] { return client.ended(); });
+    CHECK(handler->refused() == 1);
+    REQUIRE(refused.size() == 1);
+    CHECK(refused[0] == fmt::format("unknown key {} from 127.0.0.1", keys.public_key));
+  }
+  SUBCASE("somebody who knows a public key, but not its secret") {
+    Keys forged;
+    forged.public_key = known.public_key;
+    Client client(uri, &forged, server_keys.public_key);
+    client.send("a.b");
+    until([&] { return client.ended(); });
+  }
+  SUBCASE("somebody who does not know the daemon") {
+    const Keys other;
+    Client client(uri, &known, other.public_key);
+    client.send("a.b");
+    until([&] { return client.ended() && !recorder.refused.empty(); });
+    CHECK(recorder.refused[0] == "a client that does not have this daemon's public key");
+  }
+  SUBCASE("somebody without a key") {
+    Client client(uri);
+    client.send("a.b");
+    until([&] { return client.ended(); });
+  }
+  // One that is known comes in afterwards, and is the only one.
+  Client good(uri, &known, server_keys.public_key);
+  good.send("c.d");
+  until_messages(1);
+  CHECK(recorder.messages == std::vector<std::string>{"c.d"});
+  CHECK(only_client().key == known.public_key);
+}
+
+TEST_CASE_FIXTURE(Stand, "keys of the daemon that are not a pair are refused") {
+  handler = std::make_unique<ZapHandler>(
+      loop, context, [](std::string_view) { return true; }, [](const std::string&) {});
+  ZmqOptions options;
+  options.curve = CurveServer{server_keys.public_key, Keys().secret_key, *handler};
+  CHECK_THROWS_WITH_AS(listen("tcp://127.0.0.1:*", options),
+                       "the public and the secret key of the daemon are not a pair", Error);
+}
+
+TEST_CASE_FIXTURE(Stand, "a context has one handler") {
+  (void)listen_curve();
+  CHECK_THROWS_AS(ZapHandler(
+                      loop, context, [](std::string_view) { return true; }, [](const std::string&) {}),
+                  Error);
+}
+
+TEST_CASE_FIXTURE(Stand, "a client that is dropped is cut off, and nothing more is heard of it") {
+  std::string uri;
+  SUBCASE("ipc") { uri = listen_ipc(); }
+  SUBCASE("tcp") { uri = listen("tcp://127.0.0.1:*"); }
+  Client other(uri);
+  other.send("other.before");
+  until_messages(1);
+
+  Client client(uri);
+  recorder.then = [&](ClientId who) {
+    if (recorder.messages.back() == "first.one") transport->drop(who);
+  };
+  client.send("first.one");
+  for (int i = 0; i < 500; ++i) client.send("later.one");
+  until([&] { return client.ended(); });
+  other.send("other.after");
+  until([&] { return recorder.messages.back() == "other.after"; });
+  CHECK(recorder.messages == std::vector<std::string>{"other.before", "first.one", "other.after"});
+  CHECK(recorder.clients.size() == 2);
+  CHECK(recorder.gone.empty());
+  CHECK_FALSE(other.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "a peer has no more connections than it may have") {
+  ZmqOptions options;
+  options.max_connections_per_peer = 2;
+  std::string uri;
+  std::string peer;
+  SUBCASE("ipc") {
+    uri = listen_ipc(options);
+    peer = fmt::format("uid {}", geteuid());
+  }
+  SUBCASE("tcp") {
+    uri = listen("tcp://127.0.0.1:*", options);
+    peer = "127.0.0.1";
+  }
+  Client first(uri);
+  first.send("first.one");
+  until_messages(1);
+  {
+    Client second(uri);
+    second.send("second.one");
+    until_messages(2);
+    Client third(uri);
+    third.send("third.one");
+    until([&] { return third.ended(); });
+    CHECK(recorder.refused ==
+          std::vector<std::string>{fmt::format("too many connections of {}: it has 2", peer)});
+    CHECK_FALSE(second.ended());
+  }
+  until([&] { return recorder.gone.size() == 1; });
+  Client fourth(uri);
+  fourth.send("fourth.one");
+  until_messages(3);
+  CHECK(recorder.messages == std::vector<std::string>{"first.one", "second.one", "fourth.one"});
+  CHECK_FALSE(first.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "a connection that does not say who it is does not stay") {
+  ZmqOptions options;
+  options.handshake_timeout = std::chrono::milliseconds(20);
+  options.max_connections_per_peer = 1;
+  const std::string uri = listen_ipc(options);
+  const RawZmtp silent = RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
+  const RawZmtp half = [&] {
+    until([&] { return silent.ended(); });
+    return RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
+  }();
+  half.send(RawZmtp::greeting().substr(0, 20));
+  until([&] { return half.ended(); });
+  CHECK(recorder.clients.empty());
+}
+
+}  // namespace
+}  // namespace resourced::daemon
