@@ -102,15 +102,6 @@ void add_scheduling(const Config& config, ResourceSet& resources) {
   }
 }
 
-IdSet read_exclude(const Config& config, const ResourceSet& resources) {
-  if (config.resource.exclude.empty()) return {};
-  try {
-    return parse_targets(config.resource.exclude, resources);
-  } catch (const Error& error) {
-    throw config.fault("resource.exclude", error.what(), error.errnum());
-  }
-}
-
 }  // namespace
 
 Inventory load_inventory(const Config& config) {
@@ -119,8 +110,17 @@ Inventory load_inventory(const Config& config) {
   Inventory inventory;
   inventory.resources = config.resource.entries.empty() ? read_resource_set(config) : build(config);
   if (!config.resource.scheduling.empty()) add_scheduling(config, inventory.resources);
-  inventory.exclude = read_exclude(config, inventory.resources);
+  inventory.exclude = load_exclude(config, inventory.resources);
   return inventory;
+}
+
+IdSet load_exclude(const Config& config, const ResourceSet& resources) {
+  if (config.resource.exclude.empty()) return {};
+  try {
+    return parse_targets(config.resource.exclude, resources);
+  } catch (const Error& error) {
+    throw config.fault("resource.exclude", error.what(), error.errnum());
+  }
 }
 
 }  // namespace resourced::config

@@ -21,4 +21,8 @@ struct Inventory {
 /// cannot be read.
 [[nodiscard]] Inventory load_inventory(const Config& config);
 
+/// The excluded targets of an inventory that came from elsewhere. Throws Error EINVAL that names file, line
+/// and key.
+[[nodiscard]] IdSet load_exclude(const Config& config, const ResourceSet& resources);
+
 }  // namespace resourced::config

@@ -25,9 +25,10 @@ double Agents::interval() const noexcept {
   return std::min(longest, silence / beats_before_silence);
 }
 
-void Agents::discover(const DiscoverySettings& settings, double now,
+void Agents::discover(const DiscoverySettings& settings, RecordedRanks recorded, double now,
                       std::function<void(const ResourceSet&)> define) {
   discovery_.emplace(settings, now);
+  recorded_ = std::move(recorded);
   define_ = std::move(define);
 }
 
@@ -123,7 +124,7 @@ void Agents::end(proto::RequestKey request, End end, double now) {
 void Agents::tick(double now) {
   if (discovery_) {
     if (!discovery_->complete(now)) return;
-    const ResourceSet inventory = discovery_->inventory();
+    const ResourceSet inventory = discovery_->inventory(recorded_);
     discovery_.reset();
     define_(inventory);
   }

@@ -39,7 +39,7 @@ class Agents {
   [[nodiscard]] double interval() const noexcept;
 
   /// Collects agents until there is an inventory, and gives it to `define` then.
-  void discover(const DiscoverySettings& settings, double now,
+  void discover(const DiscoverySettings& settings, RecordedRanks recorded, double now,
                 std::function<void(const ResourceSet&)> define);
   /// The inventory is known. What became of the agents that waited for it.
   struct Placed {
@@ -92,6 +92,7 @@ class Agents {
   Monitor monitor_;
   AgentRoster roster_;
   std::optional<Discovery> discovery_;
+  RecordedRanks recorded_;
   std::function<void(const ResourceSet&)> define_;
   std::map<proto::RequestKey, Agent> agents_;
   std::unordered_map<AgentId, proto::RequestKey> requests_;

@@ -71,6 +71,7 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
 }
 
 void Engine::execute(const Command& command) {
+  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   const std::vector<Event> events = module_.decide(command, next_timestamp());
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<UpdateEvent>(event.body) || std::holds_alternative<DefineEvent>(event.body);

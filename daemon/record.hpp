@@ -41,6 +41,8 @@ struct Record {
   /// Hosts that left for good.
   Hostlist shrunk;
   std::optional<RecordedState::Expiration> expiration;
+  /// An R that only the store will know after a restart.
+  std::optional<std::string> inventory;
   /// The drain table begins anew with this record: ranks or hosts are others than before.
   bool forget_drains = false;
 };

@@ -86,7 +86,10 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
   }
   record.undrained = outcome.undrained;
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) record_update(record, *update, module);
-  if (std::holds_alternative<DefineEvent>(event.body)) rewrite_properties(record, module);
+  if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
+    rewrite_properties(record, module);
+    if (define->method == DefineMethod::dynamic_discovery) record.inventory = define->inventory->encode();
+  }
   return record;
 }
 

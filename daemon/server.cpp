@@ -75,12 +75,18 @@ ZmqOptions zmq_options(const config::Bus& bus) {
   return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
 }
 
+config::Inventory configured_inventory(const config::Config& config) {
+  if (config.resource.has_inventory()) return config::load_inventory(config);
+  if (config.monitor.mode == config::MonitorMode::agents) return {};
+  throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
+}
+
 class Server {
  public:
   Server(const Options& options, config::Config config)
       : options_(options),
         config_(std::move(config)),
-        inventory_(config::load_inventory(config_)),
+        inventory_(configured_inventory(config_)),
         endpoints_(endpoints(options_, config_.bus)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
@@ -94,6 +100,11 @@ class Server {
         watchdog_(loop_) {
     start_module();
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
+    // Nothing has to be on disk where nothing is known yet.
+    if (!service_.engine().module().defined()) {
+      announced_ = true;
+      asio::post(loop_, [this] { announce(); });
+    }
   }
 
   ~Server() {
@@ -116,11 +127,7 @@ class Server {
 
  private:
   void start_module() {
-    StartCommand start;
-    start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
-    start.exclude = inventory_.exclude;
-    if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
-    start.recorded = store_.load();
+    recorded_ = store_.load();
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
                       answer();
@@ -132,8 +139,48 @@ class Server {
                     if (!std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); }});
+    if (config_.resource.has_inventory()) {
+      define(DefineMethod::configuration, std::move(inventory_));
+    } else if (recorded_.inventory && !config_.resource.rediscover) {
+      define(DefineMethod::kvs, discovered(*recorded_.inventory));
+    } else {
+      discover();
+    }
+  }
+
+  void define(DefineMethod method, config::Inventory inventory) {
+    inventory_ = std::move(inventory);
+    StartCommand start;
+    start.method = method;
+    start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
+    start.exclude = inventory_.exclude;
+    if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
+    start.recorded = std::exchange(recorded_, {});
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
     service_.on_defined();
+  }
+
+  // What no configuration file says of an inventory that it does not name.
+  config::Inventory discovered(const ResourceSet& resources) {
+    return {resources, "dynamic-discovery", config::load_exclude(config_, resources)};
+  }
+
+  void discover() {
+    RecordedRanks ranks;
+    if (recorded_.inventory) ranks = {recorded_.inventory->ranks(), recorded_.inventory->nodelist()};
+    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(ranks),
+                      [this](const ResourceSet& found) {
+                        try {
+                          define(DefineMethod::dynamic_discovery, discovered(found));
+                        } catch (const Error& error) {
+                          // Partitions or exclusions that do not fit what was found: nothing that a later
+                          // agent could mend.
+                          spdlog::critical("the inventory that was discovered is refused, stopping: {}",
+                                           error.what());
+                          exit_status_ = 1;
+                          stop();
+                        }
+                      });
   }
 
   void wake_at(double when) {
@@ -176,6 +223,7 @@ class Server {
   }
 
   std::string status() {
+    if (!service_.engine().module().defined()) return "waiting for node agents to tell the inventory";
     const ResourceCounts counts = service_.engine().module().inventory().counts();
     return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
   }
@@ -205,13 +253,17 @@ class Server {
   // All of the new configuration takes effect, or none: what can refuse comes first.
   void reload() {
     config::Config next = load_configuration(options_);
-    config::Inventory inventory = config::load_inventory(next);
+    config::Inventory inventory = configured_inventory(next);
+    const bool defined = service_.engine().module().defined();
+    if (!next.resource.has_inventory() && defined) {
+      inventory = {inventory_.resources, inventory_.method, config::load_exclude(next, inventory_.resources)};
+    }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     ReloadCommand command;
     command.exclude = inventory.exclude;
     command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
-    service_.engine().execute(command);
+    if (defined) service_.engine().execute(command);
 
     config_ = std::move(next);
     inventory_ = std::move(inventory);
@@ -255,6 +307,7 @@ class Server {
   const Options options_;
   config::Config config_;
   config::Inventory inventory_;
+  RecordedState recorded_;
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   asio::io_context loop_{1};
@@ -291,12 +344,11 @@ int run(const Options& options) {
 
 void check(const Options& options) {
   const config::Config config = load_configuration(options);
-  if (!config.resource.has_inventory())
-    throw config.fault("resource", "no path and no config: no inventory", ENOENT);
-  const config::Inventory inventory = config::load_inventory(config);
-  (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
+  const config::Inventory inventory = configured_inventory(config);
+  const bool known = config.resource.has_inventory();
+  if (known) (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
   (void)endpoints(options, config.bus);
-  fmt::print("{}", config::describe(config, &inventory));
+  fmt::print("{}", config::describe(config, known ? &inventory : nullptr));
 }
 
 void import_log(const Options& options) {

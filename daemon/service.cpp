@@ -254,6 +254,7 @@ void Service::feasibility(ClientId client, const Message& request) {
   const auto jobspec = payload.find("jobspec");
   if (jobspec == payload.end()) throw Error(EPROTO, "missing key: jobspec");
   if (!jobspec->is_object()) throw Error(EPROTO, "jobspec must be an object");
+  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   const Feasibility judged = check_jobspec_feasibility(*jobspec, answers_.acquirable());
   if (!judged.feasible()) throw Error(EINVAL, judged.reason);
   respond(client, request);

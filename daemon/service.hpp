@@ -56,7 +56,9 @@ class Service final : public Listener {
   void set_limits(const config::Limits& limits);
   void set_agents(const Agents::Settings& settings);
   /// The inventory is what node agents report. `define` takes it to the engine.
-  void discover(const DiscoverySettings& settings, std::function<void(const ResourceSet&)> define);
+  /// `recorded` are ranks that hosts had before.
+  void discover(const DiscoverySettings& settings, RecordedRanks recorded,
+                std::function<void(const ResourceSet&)> define);
   /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
   void on_defined();
   /// Whether a client may do anything at all.

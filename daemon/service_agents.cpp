@@ -26,6 +26,8 @@ void Service::agent(ClientId client, const Message& request) {
       end_stream(*welcome.replaced, Error(EEXIST, "another agent speaks for " + report.hostname + " now"));
     }
     respond(client, request, proto::make_payload(proto::encode_agent(welcome.rank, agents().interval())));
+    // This may be the one that the inventory waits for.
+    if (!engine_.module().defined()) agents().tick(uptime_());
   } catch (const Error&) {
     requests_.take(key);
     throw;
@@ -48,8 +50,9 @@ void Service::set_agents(const Agents::Settings& settings) {
   schedule();
 }
 
-void Service::discover(const DiscoverySettings& settings, std::function<void(const ResourceSet&)> define) {
-  agents().discover(settings, uptime_(), std::move(define));
+void Service::discover(const DiscoverySettings& settings, RecordedRanks recorded,
+                       std::function<void(const ResourceSet&)> define) {
+  agents().discover(settings, std::move(recorded), uptime_(), std::move(define));
   schedule();
 }
 

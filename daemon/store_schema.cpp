@@ -9,7 +9,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 1;
+constexpr std::int64_t schema_version = 2;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -51,6 +51,14 @@ constexpr const char* version_1 = R"sql(
   );
 )sql";
 
+// An inventory that was discovered has no configuration to come from.
+constexpr const char* version_2 = R"sql(
+  CREATE TABLE inventory (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    text TEXT NOT NULL
+  );
+)sql";
+
 std::int64_t pragma(Database& database, const char* text) {
   Statement statement(database, text);
   const std::int64_t value = statement.step() ? statement.integer(0) : 0;
@@ -69,17 +77,19 @@ void check_schema(Database& database) {
                                     database.path()));
   }
   const std::int64_t version = pragma(database, "PRAGMA user_version");
-  if (version != schema_version) {
-    throw Error(EINVAL, fmt::format("{}: schema version {} is not {}, which this resourced reads; "
+  if (version < 1 || version > schema_version) {
+    throw Error(EINVAL, fmt::format("{}: schema version {} is not from 1 to {}, which this resourced reads; "
                                     "start the version that wrote it",
                                     database.path(), version, schema_version));
   }
 }
 
 void prepare_schema(Database& database) {
-  if (!is_empty(database)) return;
+  const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
+  if (version == schema_version) return;
   database.execute("BEGIN IMMEDIATE");
-  database.execute(version_1);
+  if (version < 1) database.execute(version_1);
+  if (version < 2) database.execute(version_2);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
           .c_str());

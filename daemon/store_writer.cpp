@@ -61,6 +61,7 @@ StoreWriter::StoreWriter(const std::string& path)
       forget_properties_(database_, "DELETE FROM property"),
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host) VALUES (?)"),
       put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
+      put_inventory_(database_, "INSERT OR REPLACE INTO inventory(id, text) VALUES (1, ?)"),
       last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event") {}
 
 Sequence StoreWriter::last_sequence() {
@@ -85,6 +86,10 @@ RecordedState StoreWriter::load() {
   while (shrunk.step()) state.shrunk.push_back(shrunk.text(0));
   Statement expiration(database_, "SELECT value, configured FROM expiration");
   if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1)};
+  Statement inventory(database_, "SELECT text FROM inventory");
+  if (inventory.step()) {
+    state.inventory = std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(0)));
+  }
   return state;
 }
 
@@ -138,6 +143,7 @@ void StoreWriter::write(const Record& record) {
   write_drains(record);
   write_properties(record);
   record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
+  if (record.inventory) put_inventory_.bind(1, std::string_view(*record.inventory)).run();
   if (record.expiration) {
     put_expiration_.bind(1, record.expiration->value).bind(2, record.expiration->configured).run();
   }

@@ -55,6 +55,7 @@ class StoreWriter {
   Statement forget_properties_;
   Statement put_shrunk_;
   Statement put_expiration_;
+  Statement put_inventory_;
   Statement last_sequence_;
 };
 

@@ -70,6 +70,8 @@ struct RecordedState {
     double configured = 0;
   };
   std::optional<Expiration> expiration;
+  /// The inventory that was discovered; null if there was none.
+  std::shared_ptr<const ResourceSet> inventory;
 };
 
 /// A new configuration in the place of the present one, same hosts and resources.

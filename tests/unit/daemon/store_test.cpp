@@ -90,6 +90,44 @@ TEST_CASE("what is not a store is refused and left as it is") {
   }
 }
 
+TEST_CASE("a store of an older version is brought to the present one with all that it knows") {
+  const test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 1: two drains, a property and an expiration.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_1.sqlite", path);
+  for (int opened = 0; opened < 2; ++opened) {
+    StoreWriter writer(path);
+    const RecordedState state = writer.load();
+    REQUIRE(state.drains.size() == 3);
+    CHECK(state.drains[0].host == "test2");
+    CHECK(state.drains[0].reason == "bad dimm");
+    CHECK(state.drains[2].rank == 5);
+    CHECK_FALSE(state.drains[2].reason);
+    REQUIRE(state.properties.size() == 1);
+    CHECK(state.properties[0].host == "test1");
+    REQUIRE(state.expiration);
+    CHECK(state.expiration->value == 2000000000);
+    CHECK(state.inventory == nullptr);
+  }
+}
+
+TEST_CASE("an inventory that was discovered is there at the next start") {
+  const test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  const std::string text =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],"nodelist":["n[0-1]"],)"
+      R"("starttime":0.0,"expiration":0.0}})";
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(1, 0, "n0", "why");
+    record.inventory = text;
+    writer.commit({record});
+  }
+  const auto inventory = StoreWriter(path).load().inventory;
+  REQUIRE(inventory);
+  CHECK(*inventory == ResourceSet::parse(text));
+}
+
 TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
   const test::TempDir dir;
   const std::string path = store_path(dir.path());
