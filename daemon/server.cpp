@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.hpp>
 
@@ -29,6 +28,7 @@
 #include "config/reload.hpp"
 #include "core/module/partition.hpp"
 #include "core/rset/targets.hpp"
+#include "daemon/descriptor_limit.hpp"
 #include "daemon/endpoints.hpp"
 #include "daemon/import.hpp"
 #include "daemon/local_transport.hpp"
@@ -37,8 +37,10 @@
 #include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/socket_file.hpp"
+#include "daemon/zap.hpp"
 #include "daemon/zmq_transport.hpp"
 #include "proto/defaults.hpp"
+#include "proto/key_file.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -71,10 +73,6 @@ std::string state_directory(const Options& options, const config::Config& config
   return proto::state_directory(environment);
 }
 
-ZmqOptions zmq_options(const config::Bus& bus) {
-  return {bus.send_hwm, bus.receive_hwm, bus.heartbeat_interval, bus.heartbeat_timeout, bus.max_message_size};
-}
-
 config::Inventory configured_inventory(const config::Config& config) {
   if (config.resource.has_inventory()) return config::load_inventory(config);
   if (config.monitor.mode == config::MonitorMode::agents) return {};
@@ -93,11 +91,15 @@ class Server {
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
                   [this](double when) { wake_at(when); }, [this] { reload(); }}),
+        zap_(
+            loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
+            [this](const std::string& why) { service_.on_refused(why); }),
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
         agent_timer_(loop_),
         watchdog_(loop_) {
+    if (!config_.bus.curve_key_file.empty()) curve_ = load_curve_server(config_.bus.curve_key_file, zap_);
     start_module();
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
     // Nothing has to be on disk where nothing is known yet.
@@ -201,11 +203,23 @@ class Server {
       transports_.push_back(make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
     } else {
       transports_.push_back(
-          make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config_.bus), ids_, service_));
+          make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(), ids_, service_));
     }
     if (!endpoint.path.empty()) {
       set_socket_mode(endpoint.path, {config_.bus.socket_mode, config_.bus.socket_group});
     }
+  }
+
+  ZmqOptions zmq_options() {
+    const config::Bus& bus = config_.bus;
+    return {bus.send_hwm,
+            bus.receive_hwm,
+            bus.heartbeat_interval,
+            bus.heartbeat_timeout,
+            bus.max_message_size,
+            config_.limits.handshake_timeout,
+            config_.limits.connections_per_uid,
+            curve_};
   }
 
   LocalOptions local_options() {
@@ -315,6 +329,8 @@ class Server {
   ClientIds ids_;
   Store store_;
   Service service_;
+  ZapHandler zap_;
+  std::optional<CurveServer> curve_;
   std::vector<std::unique_ptr<Transport>> transports_;
   asio::signal_set signals_;
   asio::signal_set hang_up_;
@@ -324,14 +340,6 @@ class Server {
   bool announced_ = false;
   int exit_status_ = 0;
 };
-
-// Connections are bounded for each peer; what bounds them all should not be a default made for shells.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 }  // namespace
 
@@ -348,6 +356,8 @@ void check(const Options& options) {
   const bool known = config.resource.has_inventory();
   if (known) (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
   (void)endpoints(options, config.bus);
+  // Whoever checks need not be who runs the daemon, and may be kept from the secret half.
+  if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   fmt::print("{}", config::describe(config, known ? &inventory : nullptr));
 }
 
