@@ -1,0 +1,122 @@
+// Measures every row of docs/performance.md against its bar and against what this machine does at best in the
+// same run, and says how its cost grows with the size of the cluster.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "consumers.hpp"
+#include "limits.hpp"
+#include "measure.hpp"
+#include "report.hpp"
+#include "rows.hpp"
+
+namespace resourced::bench {
+namespace {
+
+struct Options {
+  Effort effort;
+  Format format = Format::text;
+  std::string only;
+  std::string directory = ".";
+};
+
+std::vector<Row> all_rows(const Bench& bench) {
+  std::vector<Row> all;
+  for (auto& rows : {idset_rows(), hostlist_rows(), resource_set_rows(), request_rows(), start_rows(bench),
+                     acquire_rows(bench), drain_rows(bench), status_rows(bench), journal_rows(bench),
+                     memory_rows(bench), fan_out_rows(bench), representation_rows()}) {
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+/// A thousand clients are more descriptors than a shell gives.
+void allow_many_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int run(const Options& options) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const Limits limits(options.directory, self);
+  const Bench bench{options.directory, self, limits};
+  const std::regex wanted(options.only);
+  // Figures of a few samples only show what is plainly worse.
+  const double slack = options.effort.quick ? 2 : 1;
+
+  print(head(options.format));
+  std::vector<Line> compared;
+  std::vector<std::string> faults;
+  for (const Row& row : all_rows(bench)) {
+    if (!std::regex_search(row.name, wanted)) continue;
+    for (Line& one : lines_of(row, measure(row, options.effort))) {
+      if (one.grows(slack))
+        faults.push_back(fmt::format("{}, {}: growth {:.2f}", one.work, one.at, one.growth));
+      if (one.slow() && !options.effort.quick) {
+        faults.push_back(fmt::format("{}, {}: over the bar", one.work, one.at));
+      }
+      if (one.label.empty()) {
+        print(line(one, options.format));
+      } else {
+        compared.push_back(std::move(one));
+      }
+    }
+  }
+  if (!compared.empty()) print(fmt::format("\n{}", matrix(compared, options.format)));
+  for (const std::string& fault : faults) fmt::print(stderr, "suite: {}\n", fault);
+  return faults.empty() ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  Options options;
+  std::string echo_uri;
+  std::vector<std::string> consumers;
+  CLI::App app("Measures every row of docs/performance.md. Fails if one is over its bar or grows too fast.");
+  app.add_flag("--quick", options.effort.quick, "a minute in all; fails only on growth, never on a time");
+  app.add_option("--only", options.only, "rows whose name matches a regular expression");
+  app.add_option("--directory", options.directory, "where state and sockets go; the disk that is measured");
+  app.add_flag_callback(
+      "--json", [&] { options.format = Format::json; }, "an object a line");
+  app.add_flag_callback(
+      "--markdown", [&] { options.format = Format::markdown; }, "for the documentation");
+  app.add_option("--echo", echo_uri)->group("");
+  app.add_option("--consumers", consumers)->expected(3)->group("");
+  CLI11_PARSE(app, argc, argv);
+  allow_many_descriptors();
+  if (options.effort.quick) {
+    options.effort.turns = 20;
+    options.effort.patience = 0.2;
+  }
+  if (!echo_uri.empty()) echo(echo_uri.c_str());
+  if (!consumers.empty()) {
+    consume(consumers[0], std::stoul(consumers[1]), std::stoull(consumers[2]));
+    return 0;
+  }
+  return run(options);
+}
+
+}  // namespace
+}  // namespace resourced::bench
+
+int main(int argc, char** argv) {
+  try {
+    return resourced::bench::main(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "suite: {}\n", error.what());
+    return 1;
+  }
+}
