@@ -38,7 +38,9 @@ Row text_row(std::string name, double bar, double peer, double growth,
     return repeated([text = text_of(size)] { return Hostlist::parse(text); });
   });
   made.limit_name = "copy of the text";
-  for (Point& point : made.points) point.limit = Limits::copy(text_of(point.size).size());
+  for (Point& point : made.points) {
+    point.limit = Limits::copy([text_of, size = point.size] { return text_of(size).size(); });
+  }
   return made;
 }
 

@@ -26,12 +26,13 @@ Row decode(std::string name, std::vector<std::uint64_t> sizes, const MakeSet& ma
            double growth) {
   Row row{.name = std::move(name), .of = "ids", .limit_name = "copy of the text", .growth_bar = growth};
   for (const std::uint64_t size : sizes) {
-    const std::string text = make(size).encode();
-    row.points.push_back({.size = size,
-                          .prepare = [text] { return repeated([text] { return IdSet::parse(text); }); },
-                          .bar = size == held.size ? held.bar : 0,
-                          .peer = size == held.size ? held.peer : 0,
-                          .limit = Limits::copy(text.size())});
+    row.points.push_back(
+        {.size = size,
+         .prepare = [size,
+                     make] { return repeated([text = make(size).encode()] { return IdSet::parse(text); }); },
+         .bar = size == held.size ? held.bar : 0,
+         .peer = size == held.size ? held.peer : 0,
+         .limit = Limits::copy([size, make] { return make(size).encode().size(); })});
   }
   return row;
 }
@@ -40,12 +41,12 @@ Row encode(std::string name, std::vector<std::uint64_t> sizes, const MakeSet& ma
            double growth) {
   Row row{.name = std::move(name), .of = "ids", .limit_name = "copy of the text", .growth_bar = growth};
   for (const std::uint64_t size : sizes) {
-    const IdSet ids = make(size);
-    row.points.push_back({.size = size,
-                          .prepare = [ids] { return repeated([ids] { return ids.encode(); }); },
-                          .bar = size == held.size ? held.bar : 0,
-                          .peer = size == held.size ? held.peer : 0,
-                          .limit = Limits::copy(ids.encode().size())});
+    row.points.push_back(
+        {.size = size,
+         .prepare = [size, make] { return repeated([ids = make(size)] { return ids.encode(); }); },
+         .bar = size == held.size ? held.bar : 0,
+         .peer = size == held.size ? held.peer : 0,
+         .limit = Limits::copy([size, make] { return make(size).encode().size(); })});
   }
   return row;
 }

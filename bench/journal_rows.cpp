@@ -85,7 +85,7 @@ Row replay(const Bench& bench) {
                                                                          R"({"since":0})", events);
                             return [replay] { return replay->once(); };
                           },
-                          .limit = Limits::copy(past(events).size()),
+                          .limit = Limits::copy([events] { return past(events).size(); }),
                           .only_full = events > 10'000});
     if (events == 10'000) row.points.back().bar = 15 * ms, row.points.back().peer = 29.5 * ms;
   }

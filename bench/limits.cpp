@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -79,12 +80,18 @@ Sampler Limits::round_trip_and_commit() const {
   return [trip = round_trip(), commit = commit()] { return trip() + commit(); };
 }
 
-Sampler Limits::copy(std::size_t bytes) {
-  return repeated([from = std::string(bytes, 'x'), to = std::string(bytes, ' ')]() mutable {
-    std::memcpy(to.data(), from.data(), from.size());
-    keep(to);
-    return 0;
-  });
+Sampler Limits::copy(std::function<std::size_t()> size) {
+  return [size = std::move(size), copy = Sampler()]() mutable {
+    if (!copy) {
+      const std::size_t bytes = size();
+      copy = repeated([from = std::string(bytes, 'x'), to = std::string(bytes, ' ')]() mutable {
+        std::memcpy(to.data(), from.data(), from.size());
+        keep(to);
+        return 0;
+      });
+    }
+    return copy();
+  };
 }
 
 Sampler Limits::process() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,7 +25,8 @@ class Limits {
   /// something to record as well.
   [[nodiscard]] Sampler commit() const;
   [[nodiscard]] Sampler round_trip_and_commit() const;
-  [[nodiscard]] static Sampler copy(std::size_t bytes);
+  /// `size` is asked when it is first measured.
+  [[nodiscard]] static Sampler copy(std::function<std::size_t()> size);
   [[nodiscard]] static Sampler process();
 
  private:

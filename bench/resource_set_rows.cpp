@@ -32,11 +32,12 @@ void hold(Point& point, Held held) {
 Row read(std::string name, std::string (*text_of)(std::uint64_t), Held held, double growth) {
   Row row{.name = std::move(name), .limit_name = "copy of the text", .growth_bar = growth};
   for (const std::uint64_t size : sizes) {
-    const auto text = std::make_shared<const std::string>(text_of(size));
-    row.points.push_back(
-        {.size = size,
-         .prepare = [text] { return repeated([text] { return ResourceSet::parse(*text); }); },
-         .limit = Limits::copy(text->size())});
+    row.points.push_back({.size = size,
+                          .prepare =
+                              [size, text_of] {
+                                return repeated([text = text_of(size)] { return ResourceSet::parse(text); });
+                              },
+                          .limit = Limits::copy([size, text_of] { return text_of(size).size(); })});
     hold(row.points.back(), held);
   }
   return row;
