@@ -15,6 +15,7 @@ void register_inventory(CLI::App& app, Context& context);
 void register_drain(CLI::App& app, Context& context);
 void register_acquire(CLI::App& app, Context& context);
 void register_daemon(CLI::App& app, Context& context);
+void register_keygen(CLI::App& app, Context& context);
 void register_changes(CLI::App& app, Context& context);
 void register_eventlog(CLI::App& app, Context& context);
 void register_text_forms(CLI::App& app, Context& context);

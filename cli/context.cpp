@@ -20,6 +20,7 @@ client::Connection& Context::connection() {
   if (!connection_) {
     client::ConnectionOptions options;
     options.call_timeout = timeout;
+    options.key_file = key_file;
     connection_ = std::make_unique<client::Connection>(uri, options);
   }
   return *connection_;

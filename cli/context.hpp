@@ -51,8 +51,9 @@ class Context {
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
   [[nodiscard]] double now() const { return now_(); }
 
-  /// Options of the program. An empty URI stands for the client's default.
+  /// Options of the program. An empty URI or key file stands for the client's default.
   std::string uri;
+  std::string key_file;
   client::Milliseconds timeout{30000};
 
   [[nodiscard]] client::Connection& connection();

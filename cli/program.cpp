@@ -27,6 +27,8 @@ void build(CLI::App& app, Context& context) {
   app.set_version_flag("-V,--version", "resourcectl " RESOURCED_VERSION);
   app.add_option("--uri", context.uri,
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
+  app.add_option("--key", context.key_file,
+                 "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY");
   // Options of the program may stand behind the subcommand, too.
   app.fallthrough();
 
@@ -37,6 +39,7 @@ void build(CLI::App& app, Context& context) {
   register_changes(app, context);
   register_eventlog(app, context);
   register_daemon(app, context);
+  register_keygen(app, context);
   register_text_forms(app, context);
   auto* r = app.add_subcommand("R", "Resource sets (RFC 20)");
   r->require_subcommand(1);

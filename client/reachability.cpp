@@ -86,10 +86,13 @@ std::optional<Error> plain_failure(const std::string& uri) {
 
 Error explain_end(const std::string& uri, const std::string& key_file) {
   if (auto error = plain_failure(uri)) return *error;
-  if (key_file.empty()) return unreachable(uri, ECONNREFUSED, "what listens there ended the connection");
-  return unreachable(
-      uri, ECONNREFUSED,
-      fmt::format("it ended the connection; is the server-key in {} the key of this daemon?", key_file));
+  std::string why = "what listens there ended the connection";
+  if (!key_file.empty()) {
+    why += fmt::format("; either its key is not the server-key in {}, or it has none", key_file);
+  } else if (uri.starts_with("tcp:")) {
+    why += "; it may let nobody in without a key";
+  }
+  return unreachable(uri, ECONNREFUSED, why);
 }
 
 }  // namespace

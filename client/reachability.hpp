@@ -13,11 +13,11 @@ enum class ConnectFailure : std::uint8_t {
   unreachable,
   /// No answer in time.
   timed_out,
-  /// The other end ended the connection while keys were exchanged, or before: a CURVE server does that to
-  /// those who do not have its key.
+  /// The other end ended the connection before it was made: a CURVE server does that to those who do not have
+  /// its key, and either end to one that does not want CURVE when it does, if it is the first to notice.
   ended,
   bad_handshake,
-  /// One end wants CURVE and the other does not.
+  /// One end wants CURVE and the other does not, and this end was the first to notice.
   other_mechanism,
   /// The daemon does not know the key, or has revoked it.
   key_refused,
