@@ -1,0 +1,128 @@
+// CURVE on tcp: who gets in with which key, and what those who do not are told. The keys are made by
+// resourcectl keygen, and the daemon's configuration is what that prints.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+/// Runs `resourcectl keygen FILE ...`; returns the lines for the daemon's configuration.
+std::string keygen(const std::string& file, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "keygen", file};
+  command.insert(command.end(), more.begin(), more.end());
+  Outcome outcome = Process(command).finish();
+  if (outcome.status != 0) throw std::runtime_error(outcome.err);
+  return outcome.out;
+}
+
+/// A daemon with a key, and one client that it knows, as a user.
+struct CurveCluster {
+  TempDir dir;
+  std::string server_key = dir / "server.key";
+  std::string client_key = dir / "login1.key";
+  std::string known = (keygen(server_key), keygen(client_key, {"--server-key", server_key}));
+  Daemon daemon{
+      dir,
+      {.config = fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, known),
+       .listen = {"tcp://127.0.0.1:*"}}};
+  Ctl ctl{daemon.uri()};
+
+  /// The line on standard error of a command that must fail.
+  [[nodiscard]] std::string failure(const std::vector<std::string>& arguments) const {
+    const Outcome outcome = ctl.run(arguments);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  }
+  [[nodiscard]] std::string unreachable(const std::string& why) const {
+    return fmt::format("resourcectl: cannot reach the daemon at {}: {}\n", daemon.uri(), why);
+  }
+};
+
+TEST_SUITE_BEGIN("curve");
+
+TEST_CASE_FIXTURE(CurveCluster, "a known key gets in, with the role that the configuration gives it") {
+  CHECK(ctl.output({"--key", client_key, "list", "-n", "-o", "{nnodes}", "-s", "free"}) == "8\n");
+  CHECK(failure({"--key", client_key, "drain", "1"}).find("resource.drain") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "the environment can name the key file") {
+  Process process({RESOURCED_BIN "/resourcectl", "--uri", daemon.uri(), "ping"},
+                  {.environment = {{"RESOURCED_KEY", client_key}}});
+  CHECK(process.finish().status == 0);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "an unknown key is refused, and the daemon says whose") {
+  const std::string stranger = dir / "stranger.key";
+  const std::string block = keygen(stranger, {"--server-key", server_key});
+  CHECK(failure({"--key", stranger, "status"}) ==
+        unreachable(fmt::format("the daemon refuses the key in {}", stranger)));
+  const std::string label = "public-key = \"";
+  const std::string public_key = block.substr(block.find(label) + label.size(), 40);
+  CHECK(daemon.log().find(fmt::format("unknown key {} from 127.0.0.1", public_key)) != std::string::npos);
+  CHECK(ctl.run({"--key", client_key, "ping"}).status == 0);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "a client that trusts another daemon does not get in") {
+  const std::string other = dir / "other.key";
+  keygen(dir / "elsewhere.key");
+  keygen(other, {"--server-key", dir / "elsewhere.key"});
+  CHECK(failure({"--key", other, "status"}) ==
+        unreachable(fmt::format(
+            "what listens there ended the connection; either its key is not the server-key in {}, "
+            "or it has none",
+            other)));
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "nobody gets in without a key") {
+  // Which end is the first to notice, and so the rest of the line, is open.
+  const std::string line = failure({"status"});
+  CHECK(line.find(daemon.uri()) != std::string::npos);
+  CHECK(line.find("nobody in without a key\n") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "a key that others may read is not used") {
+  std::filesystem::permissions(client_key, std::filesystem::perms::group_read,
+                               std::filesystem::perm_options::add);
+  CHECK(failure({"--key", client_key, "status"}) ==
+        fmt::format("resourcectl: {0}: others may read or change this key (mode 0640): chmod 600 {0}\n",
+                    client_key));
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "the daemon does not start with a key that others may read") {
+  CHECK(daemon.terminate() == 0);
+  std::filesystem::permissions(server_key, std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  const Outcome outcome = Process(resourced_command({"--config", daemon.config_file(), "--state",
+                                                     dir / "state", "--listen", daemon.uri()}))
+                              .finish();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find(fmt::format("{0}: others may read or change this key (mode 0604): chmod 600 {0}",
+                                     server_key)) != std::string::npos);
+}
+
+TEST_CASE("a client with a key does not talk to a daemon that has none") {
+  const TempDir dir;
+  const Daemon daemon(dir, {.listen = {"tcp://127.0.0.1:*"}});
+  const std::string key = dir / "login1.key";
+  keygen(dir / "server.key");
+  keygen(key, {"--server-key", dir / "server.key"});
+  const Outcome outcome = Ctl(daemon.uri()).run({"--key", key, "status"});
+  CHECK(outcome.status == 1);
+  // Which end is the first to notice, and so which of the two errors it is, is open.
+  CHECK(outcome.err.find(daemon.uri()) != std::string::npos);
+  CHECK(outcome.err.find(key) != std::string::npos);
+  CHECK((outcome.err.find("it has no key") != std::string::npos ||
+         outcome.err.find("or it has none") != std::string::npos));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
