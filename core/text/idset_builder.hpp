@@ -14,7 +14,10 @@ class IdSetBuilder {
 
   /// Adds the ids from first to last. Requires that first is above everything added before.
   void append(Id first, Id last) {
-    if (first / IdBlock::size == last / IdBlock::size) {
+    // A long list of single ids, which has no time for more.
+    if (first == last && !words_.empty() && first - base_ < IdBlock::size) {
+      words_[(first - base_) / 64U] |= std::uint64_t{1} << (first % 64U);
+    } else if (first / IdBlock::size == last / IdBlock::size) {
       append_in_block(first, last);
     } else {
       append_in_blocks(first, last);
@@ -36,11 +39,7 @@ class IdSetBuilder {
     const IdBlock::Span span{static_cast<std::uint16_t>(first - base),
                              static_cast<std::uint16_t>(last - base)};
     if (!words_.empty()) {
-      if (span.first == span.last) {
-        words_[span.first / 64U] |= std::uint64_t{1} << (span.first % 64U);
-      } else {
-        IdBlock::set_bits(words_.data(), span);
-      }
+      IdBlock::set_bits(words_.data(), span);
     } else if (!spans_.empty() && spans_.back().last + 1U == span.first) {
       spans_.back().last = span.last;
     } else {
