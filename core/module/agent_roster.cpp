@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
 
 namespace resourced {
 

@@ -1,7 +1,11 @@
 // What agents say of their nodes: held against the inventory, or made into one; and who speaks for which
 // rank.
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

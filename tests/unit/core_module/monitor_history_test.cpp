@@ -1,8 +1,10 @@
 // Random histories of agents against a naive model that looks at every target at every moment. Each history
 // is made by its number alone.
+#include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 #include <random>
+#include <vector>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,10 @@
 // Agents that come, go and fall silent: what the monitor makes of it, and when.
 #include "core/module/monitor.hpp"
 
+#include <limits>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

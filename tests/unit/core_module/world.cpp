@@ -1,5 +1,7 @@
 #include "world.hpp"
 
+#include <algorithm>
+
 #include "core/module/monitor_commands.hpp"
 #include "core/rset/builder.hpp"
 
