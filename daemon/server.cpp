@@ -73,6 +73,16 @@ std::string state_directory(const Options& options, const config::Config& config
   return proto::state_directory(environment);
 }
 
+// No single peer may use up the descriptors of the process.
+std::size_t most_connections(const config::Limits& limits) {
+  const std::size_t files = raise_descriptor_limit();
+  const std::size_t most = files / 4 * 3;
+  if (limits.connections_per_uid > most) {
+    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", most, files);
+  }
+  return std::min(limits.connections_per_uid, most);
+}
+
 config::Inventory configured_inventory(const config::Config& config) {
   if (config.resource.has_inventory()) return config::load_inventory(config);
   if (config.monitor.mode == config::MonitorMode::agents) return {};
@@ -86,6 +96,7 @@ class Server {
         config_(std::move(config)),
         inventory_(configured_inventory(config_)),
         endpoints_(endpoints(options_, config_.bus)),
+        connections_per_uid_(most_connections(config_.limits)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
@@ -212,19 +223,14 @@ class Server {
 
   ZmqOptions zmq_options() {
     const config::Bus& bus = config_.bus;
-    return {bus.send_hwm,
-            bus.receive_hwm,
-            bus.heartbeat_interval,
-            bus.heartbeat_timeout,
-            bus.max_message_size,
-            config_.limits.handshake_timeout,
-            config_.limits.connections_per_uid,
-            curve_};
+    return {bus.send_hwm,           bus.receive_hwm,
+            bus.heartbeat_interval, bus.heartbeat_timeout,
+            bus.max_message_size,   config_.limits.handshake_timeout,
+            connections_per_uid_,   curve_};
   }
 
   LocalOptions local_options() {
-    return {config_.bus.max_message_size, config_.limits.handshake_timeout,
-            config_.limits.connections_per_uid,
+    return {config_.bus.max_message_size, config_.limits.handshake_timeout, connections_per_uid_,
             [this](const Credentials& credentials) { return service_.welcomes(credentials); }};
   }
 
@@ -324,6 +330,7 @@ class Server {
   RecordedState recorded_;
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
+  const std::size_t connections_per_uid_;
   asio::io_context loop_{1};
   zmq::context_t context_;
   ClientIds ids_;
@@ -344,7 +351,6 @@ class Server {
 }  // namespace
 
 int run(const Options& options) {
-  raise_descriptor_limit();
   config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
   return Server(options, std::move(config)).run();
