@@ -14,6 +14,14 @@ namespace {
 
 std::uint16_t offset(IdSet::Id id) { return static_cast<std::uint16_t>(id % IdBlock::size); }
 
+/// All of a set without gaps. Changes are mostly of one target: they need no walk over two sets.
+std::optional<IdSet::Range> whole_range(const IdSet& ids) {
+  if (ids.empty() || ids.count() != std::size_t{ids.last()} - ids.first() + 1) return std::nullopt;
+  return IdSet::Range{ids.first(), ids.last()};
+}
+
+bool has_one_id(const IdSet& ids) { return !ids.empty() && ids.first() == ids.last(); }
+
 }  // namespace
 
 IdSet::Part::Part(Id base, std::unique_ptr<IdBlock> ids)
@@ -183,11 +191,29 @@ IdSet& IdSet::combine(SetOp op, const IdSet& other) {
   return *this = result.take();
 }
 
-IdSet& IdSet::operator|=(const IdSet& other) { return combine(SetOp::unite, other); }
+IdSet& IdSet::operator|=(const IdSet& other) {
+  const auto range = whole_range(other);
+  if (!range) return combine(SetOp::unite, other);
+  insert(range->first, range->last);
+  return *this;
+}
 
-IdSet& IdSet::operator&=(const IdSet& other) { return combine(SetOp::intersect, other); }
+IdSet& IdSet::operator&=(const IdSet& other) {
+  if (!has_one_id(*this)) return combine(SetOp::intersect, other);
+  if (!other.contains(first())) clear();
+  return *this;
+}
 
-IdSet& IdSet::operator-=(const IdSet& other) { return combine(SetOp::subtract, other); }
+IdSet& IdSet::operator-=(const IdSet& other) {
+  if (has_one_id(*this)) {
+    if (other.contains(first())) clear();
+  } else if (const auto range = whole_range(other)) {
+    erase(range->first, range->last);
+  } else {
+    combine(SetOp::subtract, other);
+  }
+  return *this;
+}
 
 bool operator==(const IdSet& a, const IdSet& b) { return a.parts_ == b.parts_; }
 

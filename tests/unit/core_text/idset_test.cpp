@@ -339,6 +339,28 @@ TEST_CASE("random operations agree with std::set") {
   }
 }
 
+TEST_CASE("one id or one range on either side of an operation") {
+  IdSet ids = IdSet::parse("5-9,65530-65545,200000");
+  for (Id id = 131072; id < 140000; id += 3) ids.insert(id);
+  const std::vector<IdSet::Range> ranges = {{0, 0},           {5, 5},           {4, 10},
+                                            {65535, 65536},   {131072, 131072}, {131073, 131073},
+                                            {131070, 150000}, {199999, 200001}, {0, IdSet::max_id}};
+  for (const auto& [first, last] : ranges) {
+    CAPTURE(first);
+    CAPTURE(last);
+    const IdSet range = IdSet::range(first, last);
+    std::set<Id> within;
+    std::set<Id> without;
+    ids.for_each([&](Id id) { (id < first || id > last ? without : within).insert(id); });
+    CHECK((ids & range).encode() == encode(within));
+    CHECK((range & ids).encode() == encode(within));
+    CHECK((ids - range).encode() == encode(without));
+    CHECK((range - ids) == (IdSet::range(0, IdSet::max_id) - ids) - (IdSet::range(0, IdSet::max_id) - range));
+    CHECK((ids | range).count() == without.size() + last - first + 1);
+    CHECK((ids | range) == (range | ids));
+  }
+}
+
 TEST_CASE("the laws of set algebra hold for sets of every shape") {
   // Sets are unions of cells between cut points, so that the model is a set of cell numbers while the ranges
   // reach over the whole space of ids.
