@@ -54,7 +54,7 @@ Agents::Welcome Agents::hello(proto::RequestKey request, const NodeReport& repor
   if (discovery_) {
     discovery_->report(report);
     const auto [place, is_first] = waiting_.emplace(report.hostname, id);
-    if (!is_first) welcome.replaced = replace(std::exchange(place->second, id));
+    if (!is_first) welcome.replaced = retire(std::exchange(place->second, id));
     agents_[request] = {id, report};
   } else {
     welcome = admit(id, report, now);
@@ -64,7 +64,7 @@ Agents::Welcome Agents::hello(proto::RequestKey request, const NodeReport& repor
   return welcome;
 }
 
-proto::RequestKey Agents::replace(AgentId agent) {
+proto::RequestKey Agents::retire(AgentId agent) {
   const auto found = requests_.find(agent);
   const proto::RequestKey request = found->second;
   agents_.erase(request);
@@ -75,7 +75,7 @@ proto::RequestKey Agents::replace(AgentId agent) {
 Agents::Welcome Agents::admit(AgentId agent, const NodeReport& report, double now) {
   const auto [rank, replaced] = roster_.admit(agent, report.hostname, engine_.module().inventory());
   Welcome welcome{rank, std::nullopt};
-  if (replaced) welcome.replaced = replace(*replaced);
+  if (replaced) welcome.replaced = retire(*replaced);
   monitor_.hello(rank, now);
   verify(rank, report);
   return welcome;
@@ -121,6 +121,15 @@ void Agents::end(proto::RequestKey request, End end, double now) {
   agents_.erase(agent);
 }
 
+std::vector<proto::RequestKey> Agents::forget(const IdSet& ranks) {
+  monitor_.forget(ranks);
+  std::vector<proto::RequestKey> left;
+  ranks.for_each([&](IdSet::Id rank) {
+    if (const auto agent = roster_.forget(rank)) left.push_back(retire(*agent));
+  });
+  return left;
+}
+
 void Agents::tick(double now) {
   if (discovery_) {
     if (!discovery_->complete(now)) return;
@@ -128,10 +137,10 @@ void Agents::tick(double now) {
     discovery_.reset();
     define_(inventory);
   }
-  const auto batch = monitor_.tick(now);
+  auto batch = monitor_.tick(now);
   if (!batch) return;
+  if (presence_ != nullptr) batch = presence_->seen(*std::move(batch));
   for (const Command& command : monitor_commands(*batch, engine_.module())) engine_.execute(command);
-  batch->lost.for_each([this](IdSet::Id rank) { roster_.forget(rank); });
 }
 
 std::optional<double> Agents::next_deadline() const {

@@ -16,6 +16,7 @@
 #include "core/module/discovery.hpp"
 #include "core/module/monitor.hpp"
 #include "core/module/node_report.hpp"
+#include "core/module/presence.hpp"
 #include "core/rset/verify.hpp"
 #include "daemon/engine.hpp"
 #include "proto/request_table.hpp"
@@ -34,6 +35,9 @@ class Agents {
 
   /// New times, for present agents too.
   void configure(const Settings& settings);
+
+  /// What agents show is not all that counts. `presence` must outlive the agents.
+  void share(Presence& presence) noexcept { presence_ = &presence; }
 
   /// How often an agent should beat, in seconds: several times before its silence means anything.
   [[nodiscard]] double interval() const noexcept;
@@ -66,6 +70,9 @@ class Agents {
   /// A request is no more. One that is no agent's is passed over.
   void end(proto::RequestKey request, End end, double now);
 
+  /// These targets are no more. Returns the requests of the agents that spoke for them.
+  [[nodiscard]] std::vector<proto::RequestKey> forget(const IdSet& ranks);
+
   /// Does what is due.
   void tick(double now);
   /// When there is something to do if nothing is heard until then.
@@ -83,13 +90,14 @@ class Agents {
   };
 
   Welcome admit(AgentId agent, const NodeReport& report, double now);
-  /// Takes an agent out whose place another one has.
-  proto::RequestKey replace(AgentId agent);
+  /// Takes out an agent that speaks for nobody any more. Returns its request.
+  proto::RequestKey retire(AgentId agent);
   void verify(IdSet::Id rank, const NodeReport& report);
 
   Engine& engine_;
   Settings settings_;
   Monitor monitor_;
+  Presence* presence_ = nullptr;
   AgentRoster roster_;
   std::optional<Discovery> discovery_;
   RecordedRanks recorded_;

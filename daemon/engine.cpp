@@ -29,6 +29,7 @@ Record Engine::apply(const Event& event) {
                         [this](Acquisition::HolderId holder, Delta delta) {
                           outbox_.push(applied_, Update{holder, std::move(delta)});
                         });
+  if (removed_ && !outcome.removed.empty()) removed_(outcome.removed);
   Record record = make_record(applied_, event, outcome, module_);
   log_({applied_, event.timestamp, record.text, std::holds_alternative<DefineEvent>(event.body)},
        concerned_ranks(event.body));

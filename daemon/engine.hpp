@@ -21,6 +21,9 @@ class Engine {
   using Log = std::function<void(LoggedEvent event, IdSet ranks)>;
   Engine(Store& store, Outbox& outbox, std::function<double()> now, Log log);
 
+  /// Hears of targets that have left for good.
+  void on_removed(std::function<void(const IdSet&)> removed) { removed_ = std::move(removed); }
+
   /// Takes up what was recorded, on the inventory of today, and divides it. Throws Error if partitions
   /// overlap.
   void start(const StartCommand& command, std::vector<PartitionRule> partitions);
@@ -47,6 +50,7 @@ class Engine {
   Outbox& outbox_;
   std::function<double()> now_;
   Log log_;
+  std::function<void(const IdSet&)> removed_;
   double last_timestamp_ = 0;
   Module module_;
   Acquisition acquisition_;

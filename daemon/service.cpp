@@ -35,7 +35,9 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       store_(store) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
-  if (settings.agents) agents_.emplace(engine_, *settings.agents);
+  if (!settings.agents) return;
+  agents_.emplace(engine_, *settings.agents);
+  engine_.on_removed([this](const IdSet& ranks) { end_agents(ranks); });
 }
 
 void Service::set_configuration(std::string configuration) {

@@ -136,6 +136,7 @@ class Service final : public Listener {
   /// Ends a stream with an error.
   void end_stream(proto::RequestKey request, const Error& error);
   Agents& agents();
+  void end_agents(const IdSet& ranks);
   /// Sees to it that on_time() is called when agents have something due.
   void schedule();
 

@@ -44,6 +44,12 @@ void Service::agent_beat(ClientId client, const Message& request) {
   respond(client, request);
 }
 
+void Service::end_agents(const IdSet& ranks) {
+  for (const proto::RequestKey request : agents_->forget(ranks)) {
+    end_stream(request, Error(EINVAL, "this node has left the instance for good"));
+  }
+}
+
 void Service::set_agents(const Agents::Settings& settings) {
   if (!agents_) return;
   agents_->configure(settings);

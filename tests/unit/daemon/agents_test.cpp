@@ -246,6 +246,21 @@ TEST_CASE("after a restart every target is offline until its agent is back") {
   CHECK(stand.receive_json(scheduler)["up"] == "");
 }
 
+TEST_CASE("the agent of a node that left for good is told so, and its place is no more") {
+  AgentStand stand;
+  const auto agent = stand.join("n1");
+  stand.pass(1);
+  const ClientId admin = stand.connect();
+  CHECK(stand.call(admin, "resource.shrink", {{"targets", "1"}}).errnum() == 0);
+  CHECK(stand.receive(agent.client).errnum() == EINVAL);
+  stand.beat(agent);
+  stand.pass(200);
+  CHECK(stand.status()["online"] == "");
+  CHECK(stand.event_names() == "restart resource-define online resource-update");
+  const auto again = stand.say_hello(hello("n1"));
+  CHECK(stand.receive(again.client).errnum() == EINVAL);
+}
+
 TEST_CASE("beats of clients that said no hello are nothing") {
   AgentStand stand;
   const ClientId stranger = stand.connect();
