@@ -7,6 +7,7 @@
 #include <boost/asio/write.hpp>
 
 #include "core/error.hpp"
+#include "daemon/turn.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -15,9 +16,6 @@ namespace {
 constexpr std::size_t full_at = std::size_t{1} << 20;
 
 constexpr char welcome = '\0';
-
-// How many frames one connection has handled before others have their turn.
-constexpr int frames_per_turn = 32;
 
 }  // namespace
 
@@ -73,8 +71,9 @@ void LocalConnection::read() {
 }
 
 void LocalConnection::take_frames() {
+  const Turn turn;
   try {
-    for (int i = 0; i < frames_per_turn; ++i) {
+    do {
       if (!open_ || !reading_) return;
       const auto parts = decoder_.next();
       if (!parts) {
@@ -83,7 +82,7 @@ void LocalConnection::take_frames() {
       }
       watching_frame_ = false;
       events_.frame(*parts);
-    }
+    } while (!turn.is_over());
   } catch (const Error& error) {
     return fail(error.what());
   }

@@ -42,7 +42,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
 
  private:
   void read();
-  /// Hands over what has come in, a few frames in a turn of the loop, and then reads on.
+  /// Hands over what has come in, as much as fits into a turn, and then reads on.
   void take_frames();
   void watch_frame();
   void fail(const std::string& reason);

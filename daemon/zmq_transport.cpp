@@ -15,6 +15,7 @@
 #include "core/text/z85.hpp"
 #include "daemon/peer_address.hpp"
 #include "daemon/socket_file.hpp"
+#include "daemon/turn.hpp"
 #include "daemon/zap.hpp"
 #include "daemon/zmq_connections.hpp"
 #include "daemon/zmq_peers.hpp"
@@ -25,9 +26,6 @@ namespace resourced::daemon {
 namespace {
 
 namespace asio = boost::asio;
-
-// How many messages one turn of the loop takes from one socket before others have theirs.
-constexpr int messages_per_turn = 128;
 
 // A property of the connection that a message came by (zmq_msg_gets(3)). A client can add some of its own,
 // but not replace those that libzmq has set.
@@ -176,14 +174,19 @@ class ZmqTransport final : public Transport {
 
   void work() {
     read_monitor();
-    for (int i = 0; i < messages_per_turn; ++i) {
+    hear_of_peers();
+    const Turn turn;
+    do {
       if (!reading_ || !read_message()) {
         listener_.on_writable();
         return;
       }
-    }
+    } while (!turn.is_over());
     look_again();
   }
+
+  // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
+  void hear_of_peers() { (void)router_.get(zmq::sockopt::events); }
 
   // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
   void read_monitor() {
@@ -229,11 +232,13 @@ class ZmqTransport final : public Transport {
     // The monitor's events that are older than this message have to be known before it is given to a client.
     read_monitor();
     const auto& parts = received_.parts;
-    const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(parts[0].handle()), ZMQ_SRCFD);
+    // The identity, which libzmq has made itself, may come without the properties of its message.
+    const zmq::message_t& sent = parts.at(1);
+    const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
     if (arrival.is_unwanted) return true;
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);
-    if (arrival.is_new) listener_.on_client(*this, arrival.client, credentials_of(parts[0]));
+    if (arrival.is_new) listener_.on_client(*this, arrival.client, credentials_of(sent));
     deliver(arrival.client);
     if (arrival.is_gone) {
       peers_.forget(arrival.client);

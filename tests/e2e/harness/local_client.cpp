@@ -28,12 +28,18 @@ std::string four_bytes(std::size_t value) {
   return bytes;
 }
 
-std::string part(std::string_view data) {
+std::string encoded(std::string_view data) {
   if (data.size() < long_part) return static_cast<char>(data.size()) + std::string(data);
   return static_cast<char>(long_part) + four_bytes(data.size()) + std::string(data);
 }
 
 }  // namespace
+
+std::string local_frame(const std::vector<std::string>& parts) {
+  std::string body;
+  for (const std::string& part : parts) body += encoded(part);
+  return std::string(magic) + four_bytes(body.size()) + body;
+}
 
 LocalClient::LocalClient(const std::filesystem::path& socket)
     : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -90,13 +96,13 @@ std::vector<std::string> LocalClient::receive(const Deadline& deadline) {
 std::uint32_t LocalClient::request(std::string_view topic, const nlohmann::json& payload,
                                    std::uint8_t flags) {
   flags |= wire::flag_route | wire::flag_topic;
-  std::string body = part("") + part(topic);
+  std::vector<std::string> parts{"", std::string(topic)};
   if (!payload.is_null()) {
     flags |= wire::flag_payload;
-    body += part(payload.dump() + '\0');
+    parts.push_back(payload.dump() + '\0');
   }
-  body += part(wire::proto(wire::type_request, flags, wire::nodeid_any, ++last_matchtag_));
-  send(std::string(magic) + four_bytes(body.size()) + body);
+  parts.push_back(wire::proto(wire::type_request, flags, wire::nodeid_any, ++last_matchtag_));
+  send(local_frame(parts));
   return last_matchtag_;
 }
 

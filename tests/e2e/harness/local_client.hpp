@@ -13,6 +13,9 @@
 
 namespace resourced::e2e {
 
+/// The frame of a message that has these parts, well made whatever they are.
+[[nodiscard]] std::string local_frame(const std::vector<std::string>& parts);
+
 class LocalClient {
  public:
   /// Connects and waits for the byte that says whether the client is welcome.
