@@ -20,6 +20,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +53,12 @@ struct ConnectionOptions {
   /// the second.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
+  /// The longest message that is taken, in bytes; who sends a longer one is cut off. An R of a million nodes
+  /// with their graph fits.
+  std::size_t max_message_size = std::size_t{1} << 30;
+  /// How many things one process() does at most, so that a flood of responses does not starve the caller's
+  /// loop.
+  int most_steps = 1000;
 };
 
 struct SendOptions {

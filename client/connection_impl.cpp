@@ -16,14 +16,6 @@
 
 namespace resourced::client {
 
-namespace {
-
-/// How many things one process() does at most, so that a flood of responses does not starve the caller's
-/// loop.
-constexpr int max_steps = 1000;
-
-}  // namespace
-
 Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys)
     : uri_(std::move(uri)),
       options_(options),
@@ -141,7 +133,7 @@ void Connection::Impl::process() {
     }
   };
   const Guard guard(*this);
-  for (int i = 0; i < max_steps && step(); ++i) {
+  for (int i = 0; i < options_.most_steps && step(); ++i) {
   }
 }
 

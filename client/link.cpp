@@ -18,8 +18,6 @@ namespace resourced::client {
 
 namespace {
 
-/// The longest message that is accepted: an R of a million nodes with their graph fits.
-constexpr std::int64_t max_message_size = std::int64_t{1} << 30;
 /// A response has a delimiter, a topic, a payload and PROTO. More parts than this are not one.
 constexpr std::size_t max_parts = 16;
 /// ZeroMQ tells that an attempt failed only by planning the next one, which is put off for ever here.
@@ -75,7 +73,7 @@ class Link::Impl {
       socket_.set(zmq::sockopt::heartbeat_ivl, to_int(options.heartbeat_interval));
       socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
       socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
-      socket_.set(zmq::sockopt::maxmsgsize, max_message_size);
+      socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
       if (keys) {
         socket_.set(zmq::sockopt::curve_serverkey, keys->server_key);
         socket_.set(zmq::sockopt::curve_publickey, keys->public_key);

@@ -36,6 +36,7 @@ struct ResourceEntry {
 };
 
 /// [resource]. Paths are absolute, or relative to the working directory if the configuration was given so.
+/// Where `parent_uri` is set, the R that these name was handed down by that instance.
 struct Resource {
   std::string path;                    ///< an R file; "" when not set, or when `config` takes its place
   std::vector<ResourceEntry> entries;  ///< [[resource.config]]
@@ -48,12 +49,20 @@ struct Resource {
   bool rediscover = false;
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
   std::string parent_uri;            ///< "" when not set
+  /// What $RESOURCED_PARENT_R holds: an R, or the path of its file. Set by the daemon, not by load(), and
+  /// only where nothing else names the R of an enclosed instance.
+  std::string parent_r;
+  std::string parent_key_file;  ///< "" when not set
+  double parent_settle = 30;    ///< seconds
+  Hostlist rerank;              ///< the hosts of an R that was handed down, in order of rank; may be empty
   std::optional<std::uint32_t> size;
   double discovery_timeout = std::numeric_limits<double>::infinity();  ///< seconds
   bool shrink_lost = false;
 
   /// Whether the configuration itself names an inventory.
-  [[nodiscard]] bool has_inventory() const noexcept { return !path.empty() || !entries.empty(); }
+  [[nodiscard]] bool has_inventory() const noexcept {
+    return !path.empty() || !entries.empty() || !parent_r.empty();
+  }
 };
 
 /// [bus].

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file.hpp"
+#include "core/module/parent.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
@@ -85,6 +86,32 @@ ResourceSet read_resource_set(const Config& config) {
   }
 }
 
+// The environment is no place in a file; errors name the variable instead.
+ResourceSet read_parent_r(const std::string& text_or_path) {
+  try {
+    if (text_or_path.starts_with('{')) return ResourceSet::parse(text_or_path);
+    return ResourceSet::parse(read_file(text_or_path, ResourceSet::max_text));
+  } catch (const Error& error) {
+    throw Error(error.errnum(), fmt::format("$RESOURCED_PARENT_R: {}", error.what()));
+  }
+}
+
+ResourceSet read_resources(const Config& config) {
+  if (!config.resource.entries.empty()) return build(config);
+  if (!config.resource.path.empty()) return read_resource_set(config);
+  return read_parent_r(config.resource.parent_r);
+}
+
+ResourceSet enclosed(const Config& config, const ResourceSet& handed_down) {
+  const Hostlist& order = config.resource.rerank;
+  try {
+    return enclosed_inventory(handed_down, order.empty() ? std::nullopt : std::optional(order));
+  } catch (const Error& error) {
+    throw config.fault(order.empty() ? "resource.parent-uri" : "resource.rerank", error.what(),
+                       error.errnum());
+  }
+}
+
 void add_scheduling(const Config& config, ResourceSet& resources) {
   const std::string& path = config.resource.scheduling;
   const std::string text = read_named(config, "resource.scheduling", path, max_scheduling_text);
@@ -108,8 +135,13 @@ Inventory load_inventory(const Config& config) {
   if (!config.resource.has_inventory())
     throw Error(ENOENT, "no inventory: neither resource.config nor resource.path is configured");
   Inventory inventory;
-  inventory.resources = config.resource.entries.empty() ? read_resource_set(config) : build(config);
+  inventory.resources = read_resources(config);
   if (!config.resource.scheduling.empty()) add_scheduling(config, inventory.resources);
+  if (!config.resource.parent_uri.empty()) {
+    inventory.handed_down = inventory.resources;
+    inventory.resources = enclosed(config, *inventory.handed_down);
+    inventory.method = "job-info";
+  }
   inventory.exclude = load_exclude(config, inventory.resources);
   return inventory;
 }

@@ -2,6 +2,7 @@
 // key and the excluded targets. Reading only; what becomes of it is the business of core/module.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "config/config.hpp"
@@ -14,11 +15,13 @@ struct Inventory {
   ResourceSet resources;
   std::string method = "configuration";
   IdSet exclude;  ///< a subset of resources.ranks()
+  /// What the enclosing instance gave, if there is one; `resources` are made of it.
+  std::optional<ResourceSet> handed_down = std::nullopt;
 };
 
-/// Reads the inventory of a configuration. Throws Error EINVAL that names file, line and key (for an R file
-/// also the R file and the path inside), ENOENT when no inventory is configured, or the errno of a file that
-/// cannot be read.
+/// Reads the inventory of a configuration; an R that was handed down gets ranks from 0 (method `job-info`).
+/// Throws Error EINVAL that names file, line and key (for an R file also the R file and the path inside),
+/// ENOENT when no inventory is configured, or the errno of a file that cannot be read.
 [[nodiscard]] Inventory load_inventory(const Config& config);
 
 /// The excluded targets of an inventory that came from elsewhere. Throws Error EINVAL that names file, line

@@ -82,10 +82,10 @@ Resource read_resource(const Document& document) {
   Resource result;
   if (!node) return result;
   const KeyPath path{nullptr, "resource"};
-  const TableReader resource(
-      document, *node, path,
-      {"path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify", "no-update-watch",
-       "rediscover", "journal-max", "parent-uri", "size", "discovery-timeout", "shrink-lost"});
+  const TableReader resource(document, *node, path,
+                             {"path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify",
+                              "no-update-watch", "rediscover", "journal-max", "parent-uri", "parent-key-file",
+                              "parent-settle", "rerank", "size", "discovery-timeout", "shrink-lost"});
   result.entries = read_entries(resource);
   result.path = resource.path("path");
   if (!result.entries.empty()) result.path.clear();
@@ -100,6 +100,10 @@ Resource read_resource(const Document& document) {
   if (const auto events = resource.integer("journal-max", 1, 1000000000))
     result.journal_max = static_cast<std::size_t>(*events);
   result.parent_uri = resource.filled_string("parent-uri");
+  result.parent_key_file = resource.path("parent-key-file");
+  result.parent_settle = resource.duration("parent-settle").value_or(result.parent_settle);
+  result.rerank = resource.hostlist("rerank");
+  if (resource.has("rerank") && result.rerank.empty()) resource.fail("rerank", "names no host");
   if (const auto size = resource.integer("size", 1, std::numeric_limits<std::uint32_t>::max()))
     result.size = static_cast<std::uint32_t>(*size);
   result.discovery_timeout = resource.duration("discovery-timeout").value_or(result.discovery_timeout);

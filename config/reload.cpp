@@ -49,7 +49,9 @@ std::optional<IdSet::Id> first_changed_rank(const ResourceSet& now, const Resour
 }
 
 void check_resources(const ResourceSet& now, const Config& next_config, const ResourceSet& next) {
-  const std::string_view key = next_config.resource.entries.empty() ? "resource.path" : "resource.config";
+  const Resource& named = next_config.resource;
+  std::string_view key = "resource.config";
+  if (named.entries.empty()) key = named.parent_r.empty() ? "resource.path" : "resource.parent-uri";
   if (now.ranks() != next.ranks() || now.nodelist() != next.nodelist()) refuse(next_config, key, "hosts ");
   if (const auto rank = first_changed_rank(now, next))
     refuse(next_config, key, fmt::format("cores and gpus of {} ", resourced::quoted(next.host(*rank))));
@@ -64,6 +66,11 @@ bool same_verify(const VerifyOptions& a, const VerifyOptions& b) {
   return a.core == b.core && a.gpu == b.gpu && a.hostname == b.hostname;
 }
 
+bool same_parent(const Resource& a, const Resource& b) {
+  return a.parent_uri == b.parent_uri && a.parent_key_file == b.parent_key_file &&
+         a.parent_settle == b.parent_settle && a.no_update_watch == b.no_update_watch;
+}
+
 void check_settings(const Config& now, const Config& next) {
   const Resource& a = now.resource;
   const Resource& b = next.resource;
@@ -74,9 +81,9 @@ void check_settings(const Config& now, const Config& next) {
       {"resource.norestrict", a.norestrict == b.norestrict},
       {"resource.noverify", a.noverify == b.noverify},
       {"resource.verify", same_verify(a.verify, b.verify)},
-      {"resource.no-update-watch", a.no_update_watch == b.no_update_watch},
       {"resource.rediscover", a.rediscover == b.rediscover},
-      {"resource.parent-uri", a.parent_uri == b.parent_uri},
+      {"resource.parent-uri", a.parent_uri.empty() == b.parent_uri.empty()},
+      {"resource.rerank", a.rerank == b.rerank},
       {"resource.size", a.size == b.size},
       {"resource.discovery-timeout", a.discovery_timeout == b.discovery_timeout},
       {"resource.shrink-lost", a.shrink_lost == b.shrink_lost},
@@ -121,7 +128,7 @@ std::optional<T> changed(const T& now, const T& next) {
 
 bool ReloadPlan::empty() const noexcept {
   return !exclude && property_add.empty() && property_remove.empty() && !journal_max && !history &&
-         !log_level;
+         !log_level && !parent;
 }
 
 ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
@@ -137,6 +144,7 @@ ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const 
       .journal_max = changed(now.resource.journal_max, next.resource.journal_max),
       .history = changed(now.store.history, next.store.history),
       .log_level = changed(now.log.level, next.log.level),
+      .parent = !next.resource.parent_uri.empty() && !same_parent(now.resource, next.resource),
   };
 }
 

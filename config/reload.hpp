@@ -20,15 +20,16 @@ struct ReloadPlan {
   std::optional<std::size_t> journal_max;
   std::optional<double> history;  ///< seconds
   std::optional<LogLevel> log_level;
+  bool parent = false;  ///< the enclosing instance is elsewhere, or followed in another way
 
   [[nodiscard]] bool empty() const noexcept;
 };
 
-/// Live are: exclude, properties, journal-max, history, the log level, access, the limits on requests
-/// and the times of monitoring. Everything else (hosts, cores, gpus, scheduling, endpoints and their limits,
-/// the store's directory, partitions, verification) must be equal in effect. Throws Error EINVAL "FILE:LINE:
-/// KEY: ..." for the first difference that is not live. Pass an empty Inventory for a configuration without
-/// one.
+/// Live are: exclude, properties, journal-max, history, the log level, access, the limits on requests, the
+/// times of monitoring, and where and how a parent is followed. Everything else (hosts, cores, gpus,
+/// scheduling, endpoints and their limits, the store's directory, partitions, verification) must be equal in
+/// effect. Throws Error EINVAL "FILE:LINE: KEY: ..." for the first difference that is not live. Pass an empty
+/// Inventory for a configuration without one.
 [[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                                      const Inventory& next_inventory);
 

@@ -33,6 +33,7 @@
 #include "daemon/import.hpp"
 #include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
+#include "daemon/parent_link.hpp"
 #include "daemon/service.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
@@ -64,7 +65,11 @@ std::optional<std::string> environment(const std::string& name) {
 }
 
 config::Config load_configuration(const Options& options) {
-  return config::load(options.config.empty() ? default_configuration() : options.config);
+  config::Config config = config::load(options.config.empty() ? default_configuration() : options.config);
+  if (!config.resource.parent_uri.empty() && !config.resource.has_inventory()) {
+    config.resource.parent_r = environment("RESOURCED_PARENT_R").value_or("");
+  }
+  return config;
 }
 
 std::string state_directory(const Options& options, const config::Config& config) {
@@ -85,8 +90,26 @@ std::size_t most_connections(const config::Limits& limits) {
 
 config::Inventory configured_inventory(const config::Config& config) {
   if (config.resource.has_inventory()) return config::load_inventory(config);
+  if (!config.resource.parent_uri.empty()) {
+    throw config.fault("resource.parent-uri", "no path and no $RESOURCED_PARENT_R: no R that was handed down",
+                       ENOENT);
+  }
   if (config.monitor.mode == config::MonitorMode::agents) return {};
   throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
+}
+
+// Nothing where no parent is to be followed.
+std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
+                                                      const std::vector<proto::Endpoint>& own) {
+  if (config.resource.parent_uri.empty()) return nullptr;
+  auto connection = connect_parent(config);
+  for (const proto::Endpoint& endpoint : own) {
+    if (endpoint.uri() == connection->uri()) {
+      throw config.fault("resource.parent-uri", "this is where this daemon listens itself");
+    }
+  }
+  if (config.resource.no_update_watch) return nullptr;
+  return connection;
 }
 
 class Server {
@@ -96,6 +119,7 @@ class Server {
         config_(std::move(config)),
         inventory_(configured_inventory(config_)),
         endpoints_(endpoints(options_, config_.bus)),
+        parent_connection_(parent_connection(config_, endpoints_)),
         connections_per_uid_(most_connections(config_.limits)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
@@ -152,7 +176,9 @@ class Server {
                     if (!std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); }});
-    if (config_.resource.has_inventory()) {
+    if (inventory_.handed_down) {
+      define(DefineMethod::job_info, std::move(inventory_));
+    } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
     } else if (recorded_.inventory && !config_.resource.rediscover) {
       define(DefineMethod::kvs, discovered(*recorded_.inventory));
@@ -170,7 +196,16 @@ class Server {
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
     start.recorded = std::exchange(recorded_, {});
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
+    if (inventory_.handed_down) enclose();
     service_.on_defined();
+  }
+
+  void enclose() {
+    service_.enclose();
+    ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle);
+    parent_ = std::make_unique<ParentLink>(
+        loop_, std::move(mirror), uptime, [this](const ParentChange& change) { service_.on_parent(change); });
+    if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 
   // What no configuration file says of an inventory that it does not name.
@@ -279,6 +314,7 @@ class Server {
       inventory = {inventory_.resources, inventory_.method, config::load_exclude(next, inventory_.resources)};
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
+    auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
     ReloadCommand command;
     command.exclude = inventory.exclude;
     command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
@@ -292,9 +328,19 @@ class Server {
     service_.set_limits(config_.limits);
     service_.set_access(Access(config_.access, geteuid()));
     if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
+    if (plan.parent) follow_elsewhere(std::move(parent));
     if (!options_.log_level) set_log_level(config_.log.level);
     trim_history();
     spdlog::info("configuration reloaded");
+  }
+
+  void follow_elsewhere(std::unique_ptr<client::Connection> parent) {
+    parent_->set_settle(config_.resource.parent_settle);
+    if (parent) {
+      parent_->follow(std::move(parent));
+    } else {
+      parent_->ignore();
+    }
   }
 
   // Old events are dropped now and then; how often matters to nobody but the disk.
@@ -310,6 +356,7 @@ class Server {
   // What was decided is committed and answered, then the streams end, then the loop.
   void stop() {
     notify_stopping();
+    parent_.reset();
     for (const auto& transport : transports_) transport->stop_reading();
     service_.shut_down();
     store_.stop();
@@ -318,6 +365,7 @@ class Server {
 
   void store_failed(const Error& error) {
     spdlog::critical("the store failed, stopping: {}", error.what());
+    parent_.reset();
     for (const auto& transport : transports_) transport->stop_reading();
     service_.on_store_failed(error);
     exit_status_ = 1;
@@ -330,6 +378,7 @@ class Server {
   RecordedState recorded_;
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
+  std::unique_ptr<client::Connection> parent_connection_;
   const std::size_t connections_per_uid_;
   asio::io_context loop_{1};
   zmq::context_t context_;
@@ -339,6 +388,7 @@ class Server {
   ZapHandler zap_;
   std::optional<CurveServer> curve_;
   std::vector<std::unique_ptr<Transport>> transports_;
+  std::unique_ptr<ParentLink> parent_;
   asio::signal_set signals_;
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
@@ -362,6 +412,7 @@ void check(const Options& options) {
   const bool known = config.resource.has_inventory();
   if (known) (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
   (void)endpoints(options, config.bus);
+  if (!config.resource.parent_uri.empty()) check_parent(config);
   // Whoever checks need not be who runs the daemon, and may be kept from the secret half.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   fmt::print("{}", config::describe(config, known ? &inventory : nullptr));

@@ -13,6 +13,8 @@
 
 #include "config/config.hpp"
 #include "core/error.hpp"
+#include "core/module/parent.hpp"
+#include "core/module/presence.hpp"
 #include "daemon/access.hpp"
 #include "daemon/agents.hpp"
 #include "daemon/answers.hpp"
@@ -61,6 +63,11 @@ class Service final : public Listener {
                 std::function<void(const ResourceSet&)> define);
   /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
   void on_defined();
+  /// The instance is inside another, whose word counts from now on: once the engine has an inventory, before
+  /// on_defined().
+  void enclose();
+  /// What the enclosing instance says.
+  void on_parent(const ParentChange& change);
   /// Whether a client may do anything at all.
   [[nodiscard]] bool welcomes(const Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return access_.knows_key(key); }
@@ -148,6 +155,7 @@ class Service final : public Listener {
   Journal journal_;
   Answers answers_;
   proto::Payload configuration_;
+  std::optional<Presence> presence_;
   std::optional<Agents> agents_;
   /// Acquires that wait for the inventory, and the partitions that they ask for.
   std::map<proto::RequestKey, std::optional<std::string>> early_acquires_;
@@ -163,6 +171,7 @@ class Service final : public Listener {
   RateLimit refusals_;
   RateLimit denials_;
   RateLimit cuts_;
+  RateLimit disagreements_;
 };
 
 }  // namespace resourced::daemon

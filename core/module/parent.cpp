@@ -83,6 +83,8 @@ void ParentMirror::synced(double now) {
   was_synced_ = true;
 }
 
+bool ParentMirror::acquainted() const { return !links_.empty() || !shrunk_.empty(); }
+
 std::optional<ParentChange> ParentMirror::take(double now) {
   if (!synced_) return std::nullopt;
   IdSet unreachable = offline_ | torpid_ | absent_;

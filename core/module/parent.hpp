@@ -54,6 +54,13 @@ class ParentMirror {
   /// The history is through.
   void synced(double now);
 
+  /// Whether the parent has, or had and gave up for good, any of these hosts. One that has none is another
+  /// instance than that which handed them down.
+  [[nodiscard]] bool acquainted() const;
+
+  /// New times hold from the next synced() on.
+  void set_settle(double settle) noexcept { settle_ = settle; }
+
   /// What is different from before; nothing before synced(), or if nothing is.
   [[nodiscard]] std::optional<ParentChange> take(double now);
   /// When take() has something to say if nothing happens until then.

@@ -8,8 +8,49 @@
 
 using namespace resourced;
 using namespace resourced::config;
+using resourced::test::failure_of;
 using resourced::test::load_text;
 using resourced::test::TempDir;
+
+TEST_CASE("an R that was handed down is numbered from 0, or by a host order") {
+  const TempDir dir;
+  const char* r = R"({"version":1,"execution":{"R_lite":[{"rank":"4-6","children":{"core":"0-1"}}],)"
+                  R"("nodelist":["a[4-6]"],"nslots":3,"properties":{"x":"5"}}})";
+  dir.write("R", r);
+  const auto load_with = [&](const std::string& keys) {
+    return load(dir.write("c.toml", "[resource]\nparent-uri = \"ipc:///p\"\n" + keys));
+  };
+  const Inventory plain = load_inventory(load_with("path = \"R\"\nexclude = \"a6\"\n"));
+  CHECK(plain.method == "job-info");
+  CHECK(plain.resources.ranks().encode() == "0-2");
+  CHECK(plain.resources.properties() == ResourceSet::Properties{{"x", IdSet{1}}});
+  CHECK(plain.exclude == IdSet{2});
+  REQUIRE(plain.handed_down);
+  CHECK(plain.handed_down->ranks().encode() == "4-6");
+
+  const Inventory ordered = load_inventory(load_with("path = \"R\"\nrerank = \"a[6,4-5]\"\n"));
+  CHECK(ordered.resources.nodelist().encode() == "a[6,4-5]");
+  CHECK(failure_of([&] {
+          static_cast<void>(load_inventory(load_with("path = \"R\"\nrerank = \"a[4-5]\"\n")));
+        }).text.find("c.toml:4: resource.rerank: host a6 is missing") != std::string::npos);
+  CHECK(failure_of([&] {
+          static_cast<void>(load_with("rerank = \"\"\n"));
+        }).text.find("c.toml:3: resource.rerank: names no host") != std::string::npos);
+
+  // By the environment: the text itself, or the path of a file.
+  Config config = load_with("");
+  CHECK_FALSE(config.resource.has_inventory());
+  for (const std::string& given : {std::string(r), dir.file("R")}) {
+    config.resource.parent_r = given;
+    CHECK(load_inventory(config).resources == plain.resources);
+  }
+  config.resource.parent_r = "{}";
+  CHECK(failure_of([&] {
+          static_cast<void>(load_inventory(config));
+        }).text.starts_with("$RESOURCED_PARENT_R: "));
+  config.resource.parent_r = "/no/such";
+  CHECK(failure_of([&] { static_cast<void>(load_inventory(config)); }).errnum == ENOENT);
+}
 
 TEST_CASE("ranks are numbered in order of first mention, later entries add") {
   const Inventory inventory = load_inventory(load_text(R"(

@@ -140,8 +140,8 @@ TEST_CASE("what cannot change live is refused and named") {
        "c.toml:2: resource.noverify: cannot change without a restart"},
       {"verify", configuration("verify = true", "", ""),
        "c.toml:2: resource.verify: cannot change without a restart"},
-      {"no-update-watch", configuration("no-update-watch = true", "", ""),
-       "c.toml:2: resource.no-update-watch: cannot change without a restart"},
+      {"rerank", configuration("rerank = \"a[3,0-2]\"", "", ""),
+       "c.toml:2: resource.rerank: cannot change without a restart"},
       {"rediscover", configuration("rediscover = true", "", ""),
        "c.toml:2: resource.rediscover: cannot change without a restart"},
       {"parent-uri", configuration("parent-uri = \"ipc:///x\"", "", ""),
@@ -181,6 +181,20 @@ TEST_CASE("what cannot change live is refused and named") {
         failure.text.starts_with('/') ? failure.text.substr(failure.text.find("c.toml")) : failure.text;
     CHECK(text == c.expected);
   }
+}
+
+TEST_CASE("where a parent is and how it is followed is live, that there is one is not") {
+  const std::string now = configuration("parent-uri = \"ipc:///x\"", "", "");
+  for (const char* more : {"parent-uri = \"ipc:///y\"", "parent-uri = \"ipc:///x\"\nno-update-watch = true",
+                           "parent-uri = \"ipc:///x\"\nparent-key-file = \"k\"",
+                           "parent-uri = \"ipc:///x\"\nparent-settle = 5"}) {
+    CAPTURE(more);
+    const ReloadPlan changes = plan(now, configuration(more, "", ""));
+    CHECK(changes.parent);
+    CHECK_FALSE(changes.exclude);
+  }
+  CHECK(plan(now, now).empty());
+  CHECK(failure_of([&] { static_cast<void>(plan(now, configuration("", "", ""))); }).errnum == EINVAL);
 }
 
 TEST_CASE("another scheduling key is refused, the same in another file is not") {

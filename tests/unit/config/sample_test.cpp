@@ -70,6 +70,7 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.resource.norestrict == plain.resource.norestrict);
   CHECK(shown.resource.noverify == plain.resource.noverify);
   CHECK(shown.resource.no_update_watch == plain.resource.no_update_watch);
+  CHECK(shown.resource.parent_settle == plain.resource.parent_settle);
   CHECK(shown.resource.rediscover == plain.resource.rediscover);
   CHECK(shown.resource.discovery_timeout == plain.resource.discovery_timeout);
   CHECK(shown.resource.shrink_lost == plain.resource.shrink_lost);

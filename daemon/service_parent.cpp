@@ -1,0 +1,30 @@
+// An instance inside another: what its parent says goes through the engine like everything else.
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "daemon/service.hpp"
+
+namespace resourced::daemon {
+
+void Service::enclose() {
+  presence_.emplace(engine_.module().online());
+  if (agents_) agents_->share(*presence_);
+}
+
+void Service::on_parent(const ParentChange& change) {
+  for (const Command& command : presence_->told(change, engine_.module())) {
+    try {
+      engine_.execute(command);
+    } catch (const Error& error) {
+      if (const auto before = disagreements_.admit()) {
+        spdlog::warn("cannot do what the enclosing instance does: {} ({} more since the last such line)",
+                     error.what(), *before);
+      }
+    }
+  }
+  flush();
+  schedule();
+}
+
+}  // namespace resourced::daemon
