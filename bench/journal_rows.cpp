@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/request/document.hpp"
 #include "limits.hpp"
 #include "rows.hpp"
 #include "timing.hpp"
@@ -44,7 +45,8 @@ std::shared_ptr<Cluster> cluster_with_past(const Bench& bench, std::uint64_t eve
   });
 }
 
-/// Opens the journal and decodes every event up to the present; `least` must come.
+/// Opens the journal and decodes every event up to the present, with the reader that decodes jobspecs;
+/// `least` must come.
 class Replay {
  public:
   Replay(std::shared_ptr<Cluster> cluster, std::string request, std::uint64_t least)
@@ -56,7 +58,7 @@ class Replay {
     const double time = time_of([&] {
       stream = client_.open("resource.journal", request_);
       while (true) {
-        const auto events = nlohmann::json::parse(client_.expect().payload).at("events").size();
+        const auto events = read_document(client_.expect().payload).at("events").size();
         if (events == 0) break;
         count += events;
       }

@@ -72,9 +72,10 @@ Prepare memory(const Kind& kind) {
   return [kind]() -> Sampler {
     return [kind] {
       constexpr int copies = 8;
-      std::vector<std::unique_ptr<Set>> sets(copies);
+      std::vector<std::unique_ptr<std::pair<Set, Set>>> pairs(copies);
       const double before = allocated();
-      for (auto& set : sets) set = std::make_unique<Set>(kind.first);
+      for (auto& pair : pairs)
+        pair = std::make_unique<std::pair<Set, Set>>(Set(kind.first), Set(kind.second));
       return (allocated() - before) / copies;
     };
   };
@@ -114,7 +115,7 @@ std::vector<Row> representation_rows() {
     rows.push_back(row("union", kind, RESOURCED_BENCH_POINTS(unite, kind)));
     rows.push_back(row("intersection", kind, RESOURCED_BENCH_POINTS(intersect, kind)));
     rows.push_back(row("one id out and in", kind, RESOURCED_BENCH_POINTS(change, kind)));
-    rows.push_back(row("memory", kind, RESOURCED_BENCH_POINTS(memory, kind)));
+    rows.push_back(row("memory of both", kind, RESOURCED_BENCH_POINTS(memory, kind)));
     rows.back().unit = Unit::bytes;
   }
   return rows;
