@@ -62,18 +62,23 @@ class Limits::Commit {
   int fd_;
 };
 
-Limits::Limits(const std::string& directory, const std::string& self)
-    : round_trip_(std::make_shared<RoundTrip>(directory, self)),
-      commit_(std::make_shared<Commit>(directory)) {}
+Limits::Limits(std::string directory, std::string self)
+    : directory_(std::move(directory)), self_(std::move(self)) {}
 
 Limits::~Limits() = default;
 
 Sampler Limits::round_trip() const {
-  return [limit = round_trip_] { return time_of([&] { limit->once(); }); };
+  return [this] {
+    if (!round_trip_) round_trip_ = std::make_unique<RoundTrip>(directory_, self_);
+    return time_of([this] { round_trip_->once(); });
+  };
 }
 
 Sampler Limits::commit() const {
-  return [limit = commit_] { return time_of([&] { limit->once(); }); };
+  return [this] {
+    if (!commit_) commit_ = std::make_unique<Commit>(directory_);
+    return time_of([this] { commit_->once(); });
+  };
 }
 
 Sampler Limits::round_trip_and_commit() const {

@@ -14,7 +14,9 @@ namespace resourced::bench {
 class Limits {
  public:
   /// `directory` is on the disk that is measured; `self` is this program, which echoes when it is asked to.
-  Limits(const std::string& directory, const std::string& self);
+  /// What a limit needs is made when it is first measured: before that this program has one thread, which
+  /// allocates memory faster than one of many.
+  Limits(std::string directory, std::string self);
   ~Limits();
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
@@ -32,8 +34,10 @@ class Limits {
  private:
   class RoundTrip;
   class Commit;
-  std::shared_ptr<RoundTrip> round_trip_;
-  std::shared_ptr<Commit> commit_;
+  std::string directory_;
+  std::string self_;
+  mutable std::unique_ptr<RoundTrip> round_trip_;
+  mutable std::unique_ptr<Commit> commit_;
 };
 
 /// Sends every message back, until it is killed.

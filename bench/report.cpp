@@ -76,7 +76,8 @@ std::string json_line(const Line& line) {
 }  // namespace
 
 std::string figure(double value, Unit unit) {
-  if (unit == Unit::rate) return fmt::format("{} /s", with_commas(static_cast<std::uint64_t>(1 / value)));
+  if (unit == Unit::rate)
+    return fmt::format("{} /s", with_commas(static_cast<std::uint64_t>(std::llround(1 / value))));
   using Scale = std::pair<double, const char*>;
   constexpr std::array<Scale, 4> times{{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
   constexpr std::array<Scale, 3> sizes{{{1048576, "MiB"}, {1024, "KiB"}, {1, "B"}}};
