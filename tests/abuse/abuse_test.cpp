@@ -1,0 +1,335 @@
+// Connections that are malformed, half open, never read from, or somebody else's in disguise. After each the
+// daemon answers as before and holds no more than before.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "dealer.hpp"
+#include "harness/local_client.hpp"
+#include "harness/other_user.hpp"
+#include "harness/raw_socket.hpp"
+#include "target.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+using namespace std::string_literals;
+using Parts = std::vector<std::string>;
+
+constexpr std::uint8_t request_flags = wire::flag_route | wire::flag_topic;
+
+std::string proto(std::uint8_t type, std::uint8_t flags, std::uint32_t matchtag) {
+  return wire::proto(type, flags, wire::nodeid_any, matchtag);
+}
+
+/// The parts of a request with an object as its payload.
+Parts request(const std::string& topic, std::uint32_t matchtag, std::uint8_t flags = 0,
+              const json& payload = json::object(), const Parts& routes = {}) {
+  flags |= request_flags | wire::flag_payload;
+  Parts parts = routes;
+  parts.insert(parts.end(), {"", topic, payload.dump() + '\0', proto(wire::type_request, flags, matchtag)});
+  return parts;
+}
+
+std::uint32_t number_at(const std::string& proto, std::size_t place) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(proto.at(place + i));
+  return value;
+}
+std::uint32_t errnum_of(const Parts& response) { return number_at(response.back(), 12); }
+std::uint32_t matchtag_of(const Parts& response) { return number_at(response.back(), 16); }
+
+std::string noise(std::mt19937_64& random, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+/// What somebody may send who takes the endpoint for something else, or does not know when to stop.
+std::string malformed(std::mt19937_64& random) {
+  const std::string greeting = "\xFF\0\0\0\0\0\0\0\1\x7F\3\0NULL"s + std::string(48, '\0');
+  const std::string frame_magic = "\x12\x00\xEE\xFF"s;
+  const std::array<std::string, 14> kinds{
+      "GET / HTTP/1.1\r\nHost: x\r\n\r\n"s,
+      "\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03"s,
+      "\0"s,
+      greeting,
+      greeting.substr(0, 40),
+      greeting + "\x04\x05\x05READ"s,
+      greeting + "\x04\xFF\x05READY"s,
+      greeting + "\x06\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s,
+      greeting + "\x04\x06\x05READY"s + noise(random, 40),
+      "\xFF\0\0\0\0\0\0\0\1\x7F\3\0CURVE"s + std::string(47, '\0') + noise(random, 200),
+      "\x01\0"s + noise(random, 30),
+      frame_magic + "\xFF\xFF\xFF\xFF"s,
+      frame_magic + "\0\0\0\x20"s + noise(random, 32),
+      noise(random, 1 + random() % 2000),
+  };
+  return kinds.at(random() % kinds.size());
+}
+
+TEST_SUITE_BEGIN("abuse");
+
+TEST_CASE("ten thousand malformed connections") {
+  Target target;
+  std::mt19937_64 random(4);
+  target.survives("10000 malformed connections, seed 4", [&] {
+    for (int i = 0; i < 10000; ++i) {
+      const RawSocket socket(target.endpoints()[static_cast<std::size_t>(i) % 3]);
+      socket.send(malformed(random));
+    }
+  });
+}
+
+TEST_CASE("half-open connections hold up nobody, and end in time") {
+  Target target("handshake-timeout = \"300ms\"\n");
+  constexpr int each = 100;
+  target.survives("600 half-open connections", [&] {
+    std::deque<RawSocket> silent;
+    std::deque<RawSocket> half;
+    for (int i = 0; i < each; ++i) {
+      for (const std::string& endpoint : target.endpoints()) {
+        silent.emplace_back(endpoint);
+        half.emplace_back(endpoint);
+        const bool local = endpoint == target.local();
+        half.back().send(local ? "\x12\x00\xEE\xFF\x00\x00\x00\x4F\x00"s : "\xFF\0\0\0\0\0\0\0\1\x7F\3"s);
+      }
+    }
+    (void)target.answers();
+    CHECK(std::ranges::all_of(half, [](const RawSocket& socket) { return socket.ended(); }));
+    // Silence on a local connection is a client that has nothing to say; it holds no more than its
+    // descriptor.
+    for (std::size_t i = 0; i < silent.size(); ++i) {
+      if (target.endpoints()[i % 3] != target.local()) CHECK(silent[i].ended());
+    }
+  });
+}
+
+TEST_CASE("clients that never read are bounded and cut off, and others are served") {
+  Target target;
+  constexpr int clients = 20;
+  constexpr std::uint32_t requests = 6000;
+  target.survives(
+      "40 clients that ask 6000 times and never read",
+      [&] {
+        std::deque<RawSocket> local;
+        std::deque<Dealer> bus;
+        for (int i = 0; i < clients; ++i) {
+          local.emplace_back(target.local());
+          bus.emplace_back(target.bus(), DealerOptions{.receive_hwm = 1});
+        }
+        for (std::uint32_t sent = 0; sent < requests; sent += 100) {
+          std::string frames;
+          for (std::uint32_t i = 0; i < 100; ++i) {
+            const Parts parts = request("config.get", sent + i);
+            frames += local_frame(parts);
+            for (Dealer& dealer : bus) dealer.send(parts);
+          }
+          for (const RawSocket& socket : local) socket.send(frames);
+          (void)target.stats();
+        }
+        const double memory = target.stats()["memory"].get<double>() / (1 << 20);
+        fmt::print("; meanwhile {:.1f} MiB, {} dropped so far", memory,
+                   target.stats()["dropped-clients"].dump());
+      },
+      4);
+  CHECK(target.stats()["dropped-clients"] >= clients);
+}
+
+TEST_CASE("routes that are somebody else's lead nowhere but back") {
+  Target target;
+  Dealer victim(target.bus(), {.identity = "victim"});
+  REQUIRE(victim.send(request("resource.journal", 7, wire::flag_streaming)));
+  while (matchtag_of(victim.receive().value()) != 7) {
+  }
+  Dealer scheduler(target.bus(), {.identity = "scheduler"});
+  REQUIRE(scheduler.send(
+      {"", "resource.acquire", proto(wire::type_request, request_flags | wire::flag_streaming, 9)}));
+  REQUIRE(errnum_of(scheduler.receive().value()) == 0);
+
+  Dealer forger(target.bus(), {.identity = "forger"});
+  for (const Parts& routes : {Parts{"victim"}, Parts{"scheduler", "victim"}, Parts{"\0\x01"s}}) {
+    forger.send(request("resource.status", 1, 0, json::object(), routes));
+    const Parts response = forger.receive().value();
+    CHECK(Parts(response.begin(), response.begin() + static_cast<std::ptrdiff_t>(routes.size())) == routes);
+    CHECK(errnum_of(response) == 0);
+    forger.send(request("resource.disconnect", 2, wire::flag_noresponse, json::object(), routes));
+    for (const std::uint32_t matchtag : {7U, 9U}) {
+      const json cancel{{"matchtag", matchtag}};
+      forger.send(request("resource.acquire-cancel", 3, wire::flag_noresponse, cancel, routes));
+      forger.send(request("resource.journal-cancel", 4, wire::flag_noresponse, cancel, routes));
+    }
+  }
+  // Responses, events and control messages of a client are nobody's.
+  const std::uint8_t flags = request_flags | wire::flag_streaming;
+  for (const std::uint8_t type : {std::uint8_t{2}, std::uint8_t{4}, std::uint8_t{8}}) {
+    forger.send({"victim", "", "resource.journal", proto(type, flags, 7)});
+    forger.send({"scheduler", "", "resource.acquire", proto(type, flags, 9)});
+    forger.send({"", "resource.acquire", proto(type, flags, 9)});
+  }
+  // Whoever takes an identity that is in use gets nothing of its owner's.
+  Dealer impostor(target.bus(), {.identity = "scheduler"});
+  impostor.send(request("resource.acquire-cancel", 1, wire::flag_noresponse, {{"matchtag", 9}}));
+  // Both streams are still there, and got nothing but what is theirs.
+  forger.send(request("resource.drain", 5, 0, {{"targets", "7"}}));
+  const Parts drained = forger.receive().value();
+  CHECK(matchtag_of(drained) == 5);
+  const Parts update = scheduler.receive().value();
+  CHECK(matchtag_of(update) == 9);
+  CHECK(update.at(2) == "{\"down\":\"7\"}\0"s);
+  Parts event = victim.receive().value();
+  while (event.at(2) == "{\"events\":[]}\0"s) event = victim.receive().value();
+  CHECK(matchtag_of(event) == 7);
+  CHECK(event.at(2).find("\"drain\"") != std::string::npos);
+  const Deadline now(std::chrono::milliseconds(0));
+  CHECK_FALSE(impostor.receive(now));
+  CHECK_FALSE(forger.receive(now));
+}
+
+TEST_CASE("what was sent once does no more when it is sent again") {
+  Target target;
+  LocalClient client(target.local_path());
+  const std::string drain = local_frame(request("resource.drain", 1, 0, {{"targets", "3"}}));
+  const std::string acquire = local_frame(
+      {"", "resource.acquire", proto(wire::type_request, request_flags | wire::flag_streaming, 2)});
+  client.send(drain + acquire);
+  CHECK(errnum_of(client.receive()) == 0);
+  CHECK(errnum_of(client.receive()) == 0);
+  const json before = target.answers();
+  client.send(acquire + acquire);
+  for (int i = 0; i < 2; ++i) CHECK(errnum_of(client.receive()) == wire_errno::proto);
+  LocalClient other(target.local_path());
+  other.send(acquire);
+  CHECK(errnum_of(other.receive()) == wire_errno::busy);
+  CHECK(target.answers() == before);
+}
+
+TEST_CASE("keys that are not the right ones open nothing") {
+  Target target;
+  const Keys stranger;
+  std::deque<Dealer> refused;
+  for (int i = 0; i < 20; ++i) {
+    refused.emplace_back(target.tcp(),
+                         DealerOptions{.keys = &stranger, .server_key = target.server().public_key});
+    refused.emplace_back(target.tcp(),
+                         DealerOptions{.keys = &target.keys("admin"), .server_key = stranger.public_key});
+    refused.emplace_back(target.tcp());
+    refused.emplace_back(target.tcp(), DealerOptions{.user = "root"});
+  }
+  for (Dealer& dealer : refused) dealer.send(request("resource.drain", 1, 0, {{"targets", "1"}}));
+  target.survives("known keys after wrong ones", [&] {
+    Dealer known(target.tcp(), {.keys = &target.keys("user"), .server_key = target.server().public_key});
+    known.send(request("resource.status", 1));
+    CHECK(errnum_of(known.receive().value()) == 0);
+  });
+  for (Dealer& dealer : refused) CHECK_FALSE(dealer.receive(Deadline(std::chrono::milliseconds(0))));
+  CHECK(target.answers()["resource.status"]["drain"].empty());
+}
+
+/// Topic -> role that it takes, as docs/security.md has it.
+std::map<std::string, std::string> documented_roles() {
+  std::ifstream page(RESOURCED_SOURCE "/docs/security.md");
+  const std::regex row(R"(^\| `([a-z]+\.[a-z-]+)` \| ([a-z]+) \|.*)");
+  std::map<std::string, std::string> roles;
+  std::smatch match;
+  for (std::string line; std::getline(page, line);) {
+    if (std::regex_match(line, match, row)) roles[match[1]] = match[2];
+  }
+  return roles;
+}
+
+/// The topics of the daemon's own table.
+std::set<std::string> served_topics() {
+  std::ifstream source(RESOURCED_SOURCE "/daemon/service.cpp");
+  const std::regex row(R"re(^ *\{"([a-z]+\.[a-z-]+)", &Service::.*)re");
+  std::set<std::string> topics;
+  std::smatch match;
+  for (std::string line; std::getline(source, line);) {
+    if (std::regex_match(line, match, row)) topics.insert(match[1]);
+  }
+  return topics;
+}
+
+bool may(const std::string& role, const std::string& needed) {
+  static const std::map<std::string, std::set<std::string>> implied{{"user", {"user"}},
+                                                                    {"admin", {"admin", "user"}},
+                                                                    {"scheduler", {"scheduler", "user"}},
+                                                                    {"agent", {"agent"}}};
+  return needed == "any" || implied.at(role).contains(needed);
+}
+
+/// Asks for everything, and requires EPERM exactly where the role is not enough.
+template <typename Ask>
+void ask_for_all(const std::string& role, const Ask& ask) {
+  for (const auto& [topic, needed] : documented_roles()) {
+    CAPTURE(role);
+    CAPTURE(topic);
+    // A topic that nobody answers would not be answered with EPERM either.
+    if (needed == "any") continue;
+    CHECK((ask(request(topic, 1, wire::flag_streaming)) == wire_errno::perm) == !may(role, needed));
+  }
+}
+
+TEST_CASE("the documented topics are those that there are") {
+  std::set<std::string> documented;
+  for (const auto& [topic, role] : documented_roles()) documented.insert(topic);
+  CHECK(documented == served_topics());
+  CHECK(documented.size() > 15);
+}
+
+TEST_CASE("with a key every topic takes its role") {
+  for (const std::string role : {"user", "admin", "scheduler", "agent"}) {
+    Target target;
+    ask_for_all(role, [&](const Parts& parts) {
+      Dealer dealer(target.tcp(), {.keys = &target.keys(role), .server_key = target.server().public_key});
+      dealer.send(parts);
+      return errnum_of(dealer.receive().value());
+    });
+  }
+}
+
+TEST_CASE("another user of the machine is a guest on every topic") {
+  if (!can_be_other_users()) return;
+  Target target;
+  const json before = target.answers();
+  // A message that claims to be the owner's makes no difference.
+  const auto claiming = [](Parts parts) {
+    parts.back().replace(4, 8, "\0\0\0\0\0\0\0\x01"s);
+    return parts;
+  };
+  for (const bool claims : {false, true}) {
+    ask_for_all("user", [&](const Parts& parts) {
+      std::optional<OtherUser> guest(std::in_place);
+      Dealer dealer(target.bus());
+      guest.reset();
+      dealer.send(claims ? claiming(parts) : parts);
+      return errnum_of(dealer.receive().value());
+    });
+    ask_for_all("user", [&](const Parts& parts) {
+      std::optional<OtherUser> guest(std::in_place);
+      LocalClient client(target.local_path());
+      guest.reset();
+      client.send(local_frame(claims ? claiming(parts) : parts));
+      return errnum_of(client.receive());
+    });
+  }
+  CHECK(target.answers() == before);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

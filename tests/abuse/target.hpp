@@ -1,0 +1,71 @@
+// A daemon that is abused, and what of it must be the same afterwards.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+
+/// A number of the environment, so that continuous integration can ask for more than a developer waits for.
+[[nodiscard]] std::size_t from_environment(const char* name, std::size_t otherwise);
+
+/// A CURVE key pair.
+struct Keys {
+  Keys();
+  std::string public_key;
+  std::string secret_key;
+};
+
+/// A daemon with an ipc, a local and a CURVE endpoint, and a key for a client of each role.
+class Target {
+ public:
+  /// `limits`: the lines of [limits].
+  explicit Target(const std::string& limits = "");
+  /// Ends the daemon, which must end well: a sanitizer that found something would not let it.
+  ~Target();
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  [[nodiscard]] const std::string& bus() const { return daemon_.endpoints()[0]; }
+  [[nodiscard]] const std::string& local() const { return daemon_.endpoints()[1]; }
+  [[nodiscard]] const std::string& tcp() const { return daemon_.endpoints()[2]; }
+  [[nodiscard]] const std::vector<std::string>& endpoints() const { return daemon_.endpoints(); }
+  [[nodiscard]] std::string local_path() const { return dir_ / "local"; }
+  [[nodiscard]] const Keys& server() const { return server_; }
+  /// The keys of `admin`, `user`, `scheduler` or `agent`.
+  [[nodiscard]] const Keys& keys(const std::string& role) const;
+
+  /// The answers to everything that can be read.
+  [[nodiscard]] nlohmann::json answers();
+  /// resource.stats-get.
+  [[nodiscard]] nlohmann::json stats();
+  [[nodiscard]] std::size_t descriptors();
+  /// Ends the daemon and starts it again on what it has recorded.
+  void restart();
+
+  /// Does something several times, and requires that the daemon answers as before, has as many descriptors as
+  /// before, and has not grown the last time: what is left in its pools it can use again. Prints figures.
+  void survives(const char* what, const std::function<void()>& abuse, int times = 2);
+
+ private:
+  struct Vitals {
+    std::size_t descriptors = 0;
+    double mebibytes = 0;
+  };
+  [[nodiscard]] Vitals settled(std::size_t descriptors);
+  [[nodiscard]] std::string configuration(const std::string& limits) const;
+
+  TempDir dir_;
+  Keys server_;
+  std::vector<std::pair<std::string, Keys>> clients_{
+      {"admin", {}}, {"user", {}}, {"scheduler", {}}, {"agent", {}}};
+  Daemon daemon_;
+  std::unique_ptr<RawClient> owner_;
+};
+
+}  // namespace resourced::e2e
