@@ -46,7 +46,10 @@ class Load {
     while (answered < events) {
       const auto due = static_cast<std::uint64_t>(seconds_since(start) * events_a_second);
       for (; sent < std::min(due, events); ++sent) send(sent, start);
-      while (operator_.receive_now()) ++answered;
+      while (const auto answer = operator_.receive_now()) {
+        if (answer->errnum != 0) throw std::runtime_error(std::string(answer->payload));
+        ++answered;
+      }
       while (const auto news = scheduler_.receive_now()) hear(news->payload);
       wait();
     }
@@ -100,7 +103,9 @@ class Load {
 };
 
 FanOut fan_out(const Bench& bench, std::uint64_t consumers, std::uint64_t events) {
-  Cluster cluster(bench, nodes);
+  // Events come when they are due, however long those before them take.
+  const std::string config = equal_nodes(nodes) + "[limits]\noutstanding-requests = 1000000\n";
+  Cluster cluster(bench, config, [](const e2e::TempDir& /*dir*/) {});
   Load load(cluster.uri());
   std::unique_ptr<e2e::Process> process;
   if (consumers > 0) {
