@@ -1,7 +1,9 @@
 // The answers of payloads.hpp.
 #include <cmath>
-#include <map>
-#include <utility>
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
@@ -17,21 +19,54 @@ std::string resources_text(const ResourceSet& resources) {
   return resources.empty() ? std::string(empty_resources) : resources.encode(false);
 }
 
-// Operators read drains by the second: what was drained within one for one reason is one entry.
-void append_drains(std::string& out, const DrainTable& drains) {
-  std::map<std::pair<double, std::string_view>, IdSet> entries;
+// What was drained within one second for one reason.
+struct DrainEntry {
+  double second;
+  std::string_view reason;
+  const IdSet* first;
+  /// All of them, where there is more than one group.
+  std::optional<IdSet> merged;
+};
+
+// Operators read drains by the second. Groups come in the order of time, so those of one second are
+// neighbours.
+std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
+  std::vector<DrainEntry> entries;
+  entries.reserve(drains.groups().size());
+  std::unordered_map<std::string_view, std::size_t> by_reason;
   for (const auto& [key, ranks] : drains.groups()) {
+    const double second = std::round(key.timestamp);
+    if (!entries.empty() && entries.back().second != second) by_reason.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
-    entries[{std::round(key.timestamp), reason}] |= ranks;
+    const auto [place, is_new] = by_reason.emplace(reason, entries.size());
+    if (is_new) {
+      entries.push_back({second, reason, &ranks, std::nullopt});
+    } else {
+      DrainEntry& entry = entries[place->second];
+      entry.merged = (entry.merged ? *entry.merged : *entry.first) | ranks;
+    }
   }
+  return entries;
+}
+
+void append_drains(std::string& out, const DrainTable& drains) {
+  const std::vector<DrainEntry> entries = drain_entries(drains);
+  constexpr std::size_t usual_size = 80;
+  out.reserve(out.size() + entries.size() * usual_size);
+  double second = -1;
+  std::string timestamp;
   out += '{';
-  for (const auto& [entry, ranks] : entries) {
-    append_key(out, ranks.encode());
-    out += '{';
-    append_key(out, "timestamp");
-    append_number(out, entry.first);
-    append_key(out, "reason");
-    append_string(out, entry.second);
+  for (const DrainEntry& entry : entries) {
+    if (entry.second != second) {
+      second = entry.second;
+      timestamp = R"(:{"timestamp":)";
+      append_number(timestamp, second);
+      timestamp += R"(,"reason":)";
+    }
+    if (out.back() != '{') out += ',';
+    append_idset(out, entry.merged ? *entry.merged : *entry.first);
+    out += timestamp;
+    append_string(out, entry.reason);
     out += '}';
   }
   out += '}';
