@@ -112,7 +112,7 @@ std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured
               .limit_name = row.limit_name,
               .label = point->label};
     if (!at.limits.empty()) line.ratio = line.figure / at.limits.median();
-    if (i > 0 && at.size > measured[i - 1].size) {
+    if (row.growth_bar > 0 && i > 0 && at.size > measured[i - 1].size) {
       const double times = static_cast<double>(at.size) / static_cast<double>(measured[i - 1].size);
       line.growth =
           std::pow(line.undisturbed / measured[i - 1].samples.undisturbed(), std::log(8) / std::log(times));
