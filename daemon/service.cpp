@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
@@ -18,6 +20,23 @@
 namespace resourced::daemon {
 
 using proto::Message;
+
+namespace {
+
+// A client that does not read can have many answers waiting, and a parser takes many times what it reads:
+// what comes back as it came, and what anybody may ask for, is short.
+void check_size(const Message& request, Right right) {
+  constexpr std::size_t most_echoed = std::size_t{64} << 10;
+  constexpr std::size_t most_for_anybody = std::size_t{1} << 20;
+  if (!request.payload || right == Right::operate || right == Right::report) return;
+  const std::size_t most = request.topic == "resource.ping" ? most_echoed : most_for_anybody;
+  const std::size_t size = request.payload->size();
+  if (size > most) {
+    throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
+  }
+}
+
+}  // namespace
 
 Service::Service(Store& store, std::function<double()> now, Settings settings)
     : requests_(std::numeric_limits<std::size_t>::max()),
@@ -96,6 +115,7 @@ void Service::dispatch(ClientId client, const Message& request) {
   const Topic* topic = find_topic(request.topic);
   if (topic == nullptr) throw Error(ENOSYS, "unknown topic: " + request.topic);
   check_right(client, request, topic->right);
+  check_size(request, topic->right);
   if (topic->streaming && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": a request that streams must say so");
   }

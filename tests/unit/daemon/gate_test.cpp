@@ -162,6 +162,27 @@ TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {
   CHECK(stand.call(client, "resource.undrain", {{"targets", "1"}}).errnum() == 0);
 }
 
+TEST_CASE("what everybody may ask for is short, as it is read for everybody or sent back") {
+  Stand stand;
+  const ClientId guest = stand.connect(user(1001));
+  const auto ask = [&](const char* topic, std::size_t size) {
+    const json empty{{"jobspec", {{"x", ""}}}};
+    json payload = empty;
+    // The object and its NUL have the size in all.
+    payload["jobspec"]["x"] = std::string(size - empty.dump().size() - 1, 'x');
+    return stand.call(guest, topic, payload).errnum();
+  };
+  CHECK(ask("resource.ping", 65536) == 0);
+  CHECK(ask("resource.ping", 65537) == EMSGSIZE);
+  CHECK(ask("feasibility.check", 1048576) == EINVAL);
+  CHECK(ask("feasibility.check", 1048577) == EMSGSIZE);
+  CHECK(ask("resource.status", 1048577) == EMSGSIZE);
+  // Who may not ask at all is not told about sizes; who may change things may need many words for it.
+  CHECK(ask("resource.drain", 1048577) == EPERM);
+  const json drain{{"targets", "1"}, {"reason", std::string(1048577, 'x')}};
+  CHECK(stand.call(stand.connect(), "resource.drain", drain).errnum() != EMSGSIZE);
+}
+
 TEST_CASE("requests beyond the rate are refused, and a flood ends the connection") {
   Stand stand;
   config::Limits limits;
