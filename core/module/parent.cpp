@@ -64,6 +64,7 @@ ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& in
 void ParentMirror::begin() {
   synced_ = false;
   for (IdSet* set : {&drained_, &offline_, &torpid_, &shrunk_}) set->clear();
+  expiration_ = told_expiration_;
   link(handed_down_.ranks(), handed_down_.nodelist());
 }
 
@@ -79,7 +80,10 @@ void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSe
 
 void ParentMirror::synced(double now) {
   synced_ = true;
-  if (was_synced_) settled_at_ = now + settle_;
+  if (was_synced_) {
+    settled_at_ = now + settle_;
+    held_ = (offline_ | torpid_ | absent_) - told_down_;
+  }
   was_synced_ = true;
 }
 
@@ -88,7 +92,7 @@ bool ParentMirror::acquainted() const { return !links_.empty() || !shrunk_.empty
 std::optional<ParentChange> ParentMirror::take(double now) {
   if (!synced_) return std::nullopt;
   IdSet unreachable = offline_ | torpid_ | absent_;
-  if (now < settled_at_) unreachable &= told_down_;
+  if (now < settled_at_) unreachable -= held_;
   const IdSet down = (drained_ | unreachable) - shrunk_;
   told_down_ -= shrunk_;
 
@@ -105,7 +109,7 @@ std::optional<ParentChange> ParentMirror::take(double now) {
 }
 
 std::optional<double> ParentMirror::next_deadline() const {
-  const IdSet held = (offline_ | torpid_ | absent_) - drained_ - shrunk_ - told_down_;
+  const IdSet held = (held_ & (offline_ | torpid_ | absent_)) - drained_ - shrunk_ - told_down_;
   if (!synced_ || held.empty()) return std::nullopt;
   return settled_at_;
 }
@@ -192,16 +196,22 @@ void ParentMirror::apply_to(const UndrainEvent& event, double /*timestamp*/) {
 }
 
 void ParentMirror::apply_to(const OnlineEvent& event, double /*timestamp*/) {
-  offline_ -= targets_of(event.ranks);
+  const IdSet targets = targets_of(event.ranks);
+  offline_ -= targets;
+  held_ -= targets;
 }
 
 void ParentMirror::apply_to(const OfflineEvent& event, double /*timestamp*/) {
-  offline_ |= targets_of(event.ranks);
-  torpid_ -= targets_of(event.ranks);
+  const IdSet targets = targets_of(event.ranks);
+  offline_ |= targets;
+  torpid_ -= targets;
+  held_ -= targets;
 }
 
 void ParentMirror::apply_to(const TorpidEvent& event, double /*timestamp*/) {
-  torpid_ |= targets_of(event.ranks);
+  const IdSet targets = targets_of(event.ranks);
+  torpid_ |= targets;
+  held_ -= targets;
 }
 
 void ParentMirror::apply_to(const LivelyEvent& event, double /*timestamp*/) {

@@ -111,6 +111,8 @@ class ParentMirror {
   bool synced_ = false;
   bool was_synced_ = false;
   double settled_at_ = 0;
+  // Offline when the connection was back, and not heard of since.
+  IdSet held_;
 
   IdSet told_down_;
   IdSet told_shrunk_;

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -30,9 +31,11 @@ void Daemon::start() {
   std::vector<std::string> arguments{"--config", config_file(), "--state", dir_ / "state"};
   for (const std::string& uri : options_.listen) arguments.insert(arguments.end(), {"--listen", uri});
   arguments.insert(arguments.end(), options_.more.begin(), options_.more.end());
+  auto environment = options_.environment;
+  environment.emplace_back("NOTIFY_SOCKET", dir_ / "notify");
   process_ = std::make_unique<Process>(
       resourced_command(arguments),
-      ProcessOptions{.environment = {{"NOTIFY_SOCKET", dir_ / "notify"}}, .error_file = dir_ / "log"});
+      ProcessOptions{.environment = std::move(environment), .error_file = dir_ / "log"});
 
   endpoints_.clear();
   while (endpoints_.size() < options_.listen.size()) {

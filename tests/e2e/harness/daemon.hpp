@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/notify_socket.hpp"
@@ -26,6 +27,8 @@ struct DaemonOptions {
   std::vector<std::string> listen = {};
   /// Other options of its command line.
   std::vector<std::string> more = {};
+  /// Added to its environment.
+  std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
 class Daemon {

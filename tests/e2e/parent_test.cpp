@@ -1,0 +1,425 @@
+// An instance inside another: two daemons and more, each with schedulers of its own. What happens to hosts in
+// the parent reaches the child's scheduler, and the child gets along without its parent.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+/// An R as a parent would hand it down: four cores a host.
+std::string allocation(const std::string& ranks, const std::string& hosts) {
+  return json{{"version", 1},
+              {"execution",
+               {{"R_lite", json::array({{{"rank", ranks}, {"children", {{"core", "0-3"}}}}})},
+                {"nodelist", json::array({hosts})},
+                {"nslots", 4},
+                {"starttime", 0},
+                {"expiration", 0}}}}
+      .dump();
+}
+
+/// A daemon that was given some hosts of another.
+struct Child {
+  /// `keys` are more lines of [resource]; with `uri` the parent need not be there yet.
+  Child(const std::string& uri, const std::string& ranks, const std::string& hosts,
+        const std::string& keys = "", const std::string& tables = "")
+      : daemon(dir, {.config = config(uri, ranks, hosts, keys, tables)}) {}
+
+  std::string config(const std::string& uri, const std::string& ranks, const std::string& hosts,
+                     const std::string& keys = "", const std::string& tables = "") const {
+    dir.write("R", allocation(ranks, hosts));
+    return fmt::format("[resource]\npath = \"R\"\nparent-uri = \"{}\"\n{}\n{}", uri, keys, tables);
+  }
+
+  TempDir dir;
+  Daemon daemon;
+  Ctl ctl{daemon.uri()};
+};
+
+/// Holds an instance's resources, and hears of changes.
+struct Scheduler {
+  explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
+  json next() {
+    json response = client.receive(stream).json();
+    view.apply(response);
+    return response;
+  }
+  /// Takes responses until these targets are up and no other.
+  void until_up(const std::string& targets) {
+    while (view.up() != ids(targets)) next();
+  }
+
+  RawClient client;
+  std::uint32_t stream;
+  SchedulerView view;
+  json first;
+};
+
+/// Follows the journal of a daemon: waits until events have come.
+struct Watcher {
+  explicit Watcher(const std::string& uri)
+      : client(uri), stream(client.send("resource.journal", json::object(), wire::flag_streaming)) {}
+  /// The context of the next event of this name.
+  json next(const std::string& name) {
+    while (true) {
+      while (at < events.size()) {
+        const json event = events[at++];
+        if (event.at("name") == name) return event.at("context");
+      }
+      const json response = client.receive(stream).json();
+      for (const json& event : response.at("events")) events.push_back(event);
+    }
+  }
+
+  RawClient client;
+  std::uint32_t stream;
+  std::vector<json> events;
+  std::size_t at = 0;
+};
+
+TEST_SUITE_BEGIN("parent");
+
+TEST_CASE("the child has what was handed down, and both have schedulers") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  CHECK(child.ctl.output({"info"}) == "3 Nodes, 12 Cores, 0 GPUs\n");
+  RawClient user(child.daemon.uri());
+  const json got = user.call("resource.get").json();
+  CHECK(got.at("method") == "job-info");
+  CHECK_FALSE(got.at("R").at("execution").contains("nslots"));
+
+  Scheduler outer(parent.daemon.uri());
+  Scheduler inner(child.daemon.uri());
+  CHECK(outer.first.at("up") == "0-7");
+  CHECK(inner.first.at("up") == "0-2");
+  CHECK(inner.first.at("resources").at("execution").at("nodelist") == json::parse(R"(["test[4-6]"])"));
+
+  SUBCASE("a drained host is down in the child, where nobody is drained") {
+    parent.drain("5,7", "disk");
+    CHECK(outer.next() == json{{"down", "5,7"}});
+    CHECK(inner.next() == json{{"down", "1"}});
+    const json status = user.call("resource.status").json();
+    CHECK(status.at("offline") == "1");
+    CHECK(status.at("drain") == json::object());
+    parent.undrain("5,7");
+    CHECK(outer.next() == json{{"up", "5,7"}});
+    CHECK(inner.next() == json{{"up", "1"}});
+    Watcher journal(child.daemon.uri());
+    CHECK(journal.next("offline") == json{{"idset", "1"}});
+    CHECK(journal.next("online") == json{{"idset", "1"}});
+    for (const json& event : journal.events) CHECK(event.at("name") != "drain");
+  }
+  SUBCASE("a new expiration of the parent is one of the child") {
+    parent.ctl.done({"expiration", "set", "4000000000"});
+    CHECK(outer.next() == json{{"expiration", 4000000000.0}});
+    CHECK(inner.next() == json{{"expiration", 4000000000.0}});
+  }
+  SUBCASE("what leaves the parent for good leaves the child") {
+    CHECK(parent.operator_client.call("resource.shrink", {{"targets", "6-7"}}).errnum == 0);
+    CHECK(outer.next() == json{{"down", "6-7"}, {"shrink", "6-7"}});
+    CHECK(inner.next() == json{{"down", "2"}, {"shrink", "2"}});
+  }
+  SUBCASE("what the child drains is its own affair") {
+    child.ctl.done({"drain", "test4", "mine"});
+    CHECK(inner.next() == json{{"down", "0"}});
+    parent.drain("4", "ours too");
+    CHECK(outer.next() == json{{"down", "4"}});
+    Watcher journal(child.daemon.uri());
+    CHECK(journal.next("offline") == json{{"idset", "0"}});
+    parent.undrain("4");
+    CHECK(journal.next("online") == json{{"idset", "0"}});
+    child.ctl.done({"undrain", "0"});
+    CHECK(inner.next() == json{{"up", "0"}});
+  }
+}
+
+TEST_CASE("the R may come by the environment, and follow a host order") {
+  Cluster parent;
+  const TempDir dir;
+  const std::string r = allocation("4-6", "test[4-6]");
+  const std::string file = dir.write("handed-down", r);
+  for (const std::string& given : {r, file}) {
+    const TempDir own;
+    Daemon child(own, {.config = fmt::format("[resource]\nparent-uri = \"{}\"\nrerank = \"test[6,4-5]\"\n",
+                                             parent.daemon.uri()),
+                       .environment = {{"RESOURCED_PARENT_R", given}}});
+    Scheduler inner(child.uri());
+    CHECK(inner.first.at("resources").at("execution").at("nodelist") == json::parse(R"(["test[6,4-5]"])"));
+    parent.drain("6");
+    inner.until_up("1-2");
+    parent.undrain("6");
+    inner.until_up("0-2");
+  }
+  const auto refused = [&](const std::string& keys) {
+    return Process(resourced_command({"--check", "--config", dir.write("c.toml", "[resource]\n" + keys)}))
+        .finish()
+        .err;
+  };
+  CHECK(refused("parent-uri = \"ipc:///x\"\n")
+            .find("c.toml:2: resource.parent-uri: no path and no "
+                  "$RESOURCED_PARENT_R") != std::string::npos);
+  CHECK(refused("path = \"handed-down\"\nparent-uri = \"local:///x\"\n")
+            .find("c.toml:3: resource.parent-uri: ") != std::string::npos);
+}
+
+TEST_CASE("a child that is there first waits for its parent while it serves") {
+  const TempDir dir;
+  const std::string uri = "ipc://" + (dir / "bus").string();
+  Child child(uri, "4-6", "test[4-6]");
+  Scheduler inner(child.daemon.uri());
+  CHECK(inner.first.at("up") == "0-2");
+  // Drained before, so that the child has the history to learn it from.
+  {
+    Daemon parent(dir);
+    RawClient(uri).call("resource.drain", {{"targets", "4"}});
+    parent.kill();
+  }
+  Daemon parent(dir);
+  inner.until_up("1-2");
+}
+
+TEST_CASE("the parent's death does not stop the child, and its return brings what happened meanwhile") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  Scheduler inner(child.daemon.uri());
+  parent.drain("5");
+  CHECK(inner.next() == json{{"down", "1"}});
+
+  for (int i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    parent.daemon.kill();
+    // The child serves as before, operators too.
+    child.ctl.done({"drain", "2", "here"});
+    CHECK(inner.next() == json{{"down", "2"}});
+    child.ctl.done({"undrain", "2"});
+    CHECK(inner.next() == json{{"up", "2"}});
+    CHECK(Ctl(child.daemon.uri()).output({"list", "-n", "-o", "{nnodes}", "-s", "down"}) == "1\n");
+
+    parent.daemon.start();
+    RawClient again(parent.daemon.uri());
+    CHECK(again.call("resource.drain", {{"targets", "4"}}).errnum == 0);
+    CHECK(inner.next() == json{{"down", "0"}});
+    CHECK(again.call("resource.undrain", {{"targets", "4"}}).errnum == 0);
+    CHECK(inner.next() == json{{"up", "0"}});
+  }
+  parent.daemon.terminate();
+  parent.daemon.start();
+  CHECK(RawClient(parent.daemon.uri()).call("resource.undrain", {{"targets", "5"}}).errnum == 0);
+  CHECK(inner.next() == json{{"up", "1"}});
+  CHECK(child.daemon.terminate() == 0);
+}
+
+TEST_CASE("a child that starts again takes up what its parent says") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  {
+    Scheduler inner(child.daemon.uri());
+    CHECK(parent.operator_client.call("resource.shrink", {{"targets", "6"}}).errnum == 0);
+    CHECK(inner.next() == json{{"down", "2"}, {"shrink", "2"}});
+    parent.drain("4");
+    CHECK(inner.next() == json{{"down", "0"}});
+    parent.ctl.done({"expiration", "set", "4000000000"});
+    CHECK(inner.next() == json{{"expiration", 4000000000.0}});
+  }
+  child.daemon.kill();
+  child.daemon.start();
+  Scheduler inner(child.daemon.uri());
+  inner.until_up("1");
+  CHECK(inner.first.at("resources").at("execution").at("expiration") == 4000000000.0);
+  CHECK(inner.view.targets() == ids("0-1"));
+}
+
+TEST_CASE("a history that the parent does not keep is made up for by its status") {
+  Cluster parent("[resource]\njournal-max = 5\n" + std::string(eight_nodes));
+  parent.drain("5");
+  for (int i = 0; i < 10; ++i) {
+    parent.drain("0");
+    parent.undrain("0");
+  }
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  Scheduler inner(child.daemon.uri());
+  inner.until_up("0,2");
+  parent.undrain("5");
+  inner.until_up("0-2");
+}
+
+TEST_CASE("three deep: a drain at the top is down at the bottom, and nobody in between is needed to live") {
+  Cluster top;
+  Child middle(top.daemon.uri(), "2-6", "test[2-6]");
+  Child bottom(middle.daemon.uri(), "2-4", "test[4-6]", "rerank = \"test[6,5,4]\"\nparent-settle = 0.05");
+  Scheduler outer(middle.daemon.uri());
+  Scheduler inner(bottom.daemon.uri());
+  CHECK(outer.first.at("up") == "0-4");
+  CHECK(inner.first.at("resources").at("execution").at("nodelist") == json::parse(R"(["test[6,5,4]"])"));
+
+  top.drain("3-4");
+  CHECK(outer.next() == json{{"down", "1-2"}});
+  CHECK(inner.next() == json{{"down", "2"}});
+  middle.ctl.done({"drain", "test6", "middle"});
+  CHECK(outer.next() == json{{"down", "4"}});
+  CHECK(inner.next() == json{{"down", "0"}});
+  top.ctl.done({"expiration", "set", "4000000000"});
+  CHECK(inner.next() == json{{"expiration", 4000000000.0}});
+  top.undrain("3-4");
+  CHECK(inner.next() == json{{"up", "2"}});
+
+  top.daemon.kill();
+  middle.ctl.done({"undrain", "test6"});
+  CHECK(inner.next() == json{{"up", "0"}});
+  middle.daemon.kill();
+  CHECK(bottom.ctl.output({"info"}) == "3 Nodes, 12 Cores, 0 GPUs\n");
+  middle.daemon.start();
+  top.daemon.start();
+  CHECK(RawClient(top.daemon.uri()).call("resource.drain", {{"targets", "5"}}).errnum == 0);
+  inner.until_up("0,2");
+}
+
+TEST_CASE("a child that watches its own nodes has up what is online here and to be had there") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]", "", "[monitor]\nmode = \"agents\"\ncoalesce = 0\n");
+  Scheduler inner(child.daemon.uri());
+  CHECK(inner.first.at("up") == "");
+  const auto hello = [&](RawClient& agent, const std::string& host) {
+    agent.send("resource.agent", {{"hostname", host}, {"R", json::parse(allocation("0", host))}},
+               wire::flag_streaming);
+  };
+  RawClient first(child.daemon.uri());
+  hello(first, "test4");
+  CHECK(inner.next() == json{{"up", "0"}});
+  parent.drain("4-5");
+  CHECK(inner.next() == json{{"down", "0"}});
+  // Up only when both have let go of it.
+  RawClient second(child.daemon.uri());
+  hello(second, "test5");
+  RawClient third(child.daemon.uri());
+  hello(third, "test6");
+  CHECK(inner.next() == json{{"up", "2"}});
+  parent.undrain("4-5");
+  inner.until_up("0-2");
+}
+
+TEST_CASE("a parent that has lost sight of a node, and one that is back without its nodes") {
+  Cluster parent("[monitor]\nmode = \"agents\"\ncoalesce = 0\n" + std::string(eight_nodes));
+  auto agents = std::make_unique<RawClient>(parent.daemon.uri());
+  for (const char* host : {"test4", "test5"}) {
+    agents->send("resource.agent", {{"hostname", host}, {"R", json::parse(allocation("0", host))}},
+                 wire::flag_streaming);
+  }
+  Scheduler outer(parent.daemon.uri());
+  outer.until_up("4-5");
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]", "parent-settle = 0.05");
+  Scheduler inner(child.daemon.uri());
+  inner.until_up("0-1");
+  agents.reset();
+  parent.daemon.kill();
+  parent.daemon.start();
+  inner.until_up("");
+}
+
+TEST_CASE("no-update-watch leaves the parent alone, and all of this but the parent itself changes live") {
+  Cluster parent;
+  Cluster other;
+  const auto config = [&](const Child& child, const std::string& uri, const std::string& keys) {
+    return child.config(uri, "4-6", "test[4-6]", keys);
+  };
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]", "no-update-watch = true");
+  Scheduler inner(child.daemon.uri());
+  parent.drain("4");
+  CHECK(parent.operator_client.call("resource.stats-get").json().at("journal-consumers") == 0);
+  CHECK(inner.client.settle().empty());
+
+  child.daemon.configure(config(child, parent.daemon.uri(), ""));
+  child.ctl.done({"reload"});
+  CHECK(inner.next() == json{{"down", "0"}});
+  // Another daemon with the same hosts takes the parent's place.
+  other.drain("6");
+  child.daemon.configure(config(child, other.daemon.uri(), "parent-settle = \"1m\""));
+  child.daemon.hang_up();
+  inner.until_up("0-1");
+  child.daemon.configure(config(child, other.daemon.uri(), "no-update-watch = true"));
+  child.ctl.done({"reload"});
+  CHECK(inner.next() == json{{"up", "2"}});
+
+  const auto refused = [&](const std::string& text) {
+    child.daemon.configure(text);
+    return child.ctl.run({"reload"}).err;
+  };
+  CHECK(refused("[resource]\npath = \"R\"\n").find("resource.parent-uri: cannot change") !=
+        std::string::npos);
+  CHECK(
+      refused(config(child, other.daemon.uri(), "rerank = \"test[6,5,4]\"")).find(":4: resource.rerank: ") !=
+      std::string::npos);
+  CHECK(refused(config(child, child.daemon.uri(), "")).find("where this daemon listens itself") !=
+        std::string::npos);
+  CHECK(refused(config(child, "tcp://127.0.0.1:1", "parent-key-file = \"nosuch.key\""))
+            .find("resource.parent-key-file: ") != std::string::npos);
+  child.dir.write("R", allocation("4-7", "test[4-7]"));
+  CHECK(refused("[resource]\npath = \"R\"\nparent-uri = \"ipc:///x\"\n").find("resource.path: hosts ") !=
+        std::string::npos);
+}
+
+TEST_CASE("a key that the parent refuses stops nothing, and the right one opens the way") {
+  const TempDir keys;
+  const auto keygen = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "keygen", keys / name};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = Process(command).finish();
+    REQUIRE(outcome.status == 0);
+    return outcome.out;
+  };
+  keygen("server", {});
+  const std::string server_key = keys / "server";
+  const std::string known = keygen("child", {"--server-key", server_key});
+  keygen("stranger", {"--server-key", server_key});
+  const TempDir dir;
+  Daemon parent(
+      dir, {.config = fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, known),
+            .listen = {"tcp://127.0.0.1:*", "ipc://" + (dir / "bus").string()}});
+  const std::string ipc = parent.endpoints().at(1);
+  CHECK(RawClient(ipc).call("resource.drain", {{"targets", "5"}}).errnum == 0);
+
+  const auto with = [&](const char* name) {
+    return fmt::format("parent-key-file = \"{}\"", (keys / name).string());
+  };
+  Child child(parent.uri(), "4-6", "test[4-6]", with("stranger"));
+  Scheduler inner(child.daemon.uri());
+  CHECK(inner.first.at("up") == "0-2");
+  // The parent has refused it once it says so.
+  RawClient operator_client(ipc);
+  while (operator_client.call("resource.stats-get").json().at("refused-connections") == 0) {
+  }
+  CHECK(child.ctl.output({"info"}) == "3 Nodes, 12 Cores, 0 GPUs\n");
+  CHECK(inner.client.settle().empty());
+  child.daemon.configure(child.config(parent.uri(), "4-6", "test[4-6]", with("child")));
+  child.ctl.done({"reload"});
+  inner.until_up("0,2");
+}
+
+TEST_CASE("an instance that never had these hosts is not believed") {
+  Cluster parent;
+  parent.drain("0-7");
+  Child child(parent.daemon.uri(), "0-2", "elsewhere[0-2]");
+  Scheduler inner(child.daemon.uri());
+  // The child has read all of the journal when it gives up following it and asks anew.
+  while (parent.operator_client.call("resource.stats-get")
+             .json()
+             .at("requests")
+             .value("resource.journal", json::object())
+             .value("succeeded", 0) < 2) {
+  }
+  CHECK(inner.first.at("up") == "0-2");
+  CHECK(inner.client.settle().empty());
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
