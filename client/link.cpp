@@ -43,6 +43,22 @@ ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
 
 int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::rep>(time.count(), never)); }
 
+// Signals interrupt libzmq even where it does not wait. They are their receiver's business, and not ours.
+template <class Call>
+auto uninterrupted(const Call& call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const zmq::error_t& error) {
+      if (error.num() != EINTR) throw;
+    }
+  }
+}
+
+bool receive_now(zmq::socket_t& socket, zmq::message_t& part) {
+  return uninterrupted([&] { return socket.recv(part, zmq::recv_flags::dontwait).has_value(); });
+}
+
 }  // namespace
 
 class Link::Context : public zmq::context_t {
@@ -111,7 +127,7 @@ class Link::Impl {
           zmq::send_flags::dontwait | (more ? zmq::send_flags::sndmore : zmq::send_flags::none);
       // Only the first part can find no room. Where the connection ends between two parts, the message is
       // lost with the link.
-      if (!socket_.send(zmq::buffer(parts[i]), flags)) return false;
+      if (!uninterrupted([&] { return socket_.send(zmq::buffer(parts[i]), flags); })) return false;
     }
     return true;
   }
@@ -135,9 +151,9 @@ class Link::Impl {
   std::optional<Event> next_event() {
     for (;;) {
       zmq::message_t description;
-      if (!monitor_.recv(description, zmq::recv_flags::dontwait)) return std::nullopt;
+      if (!receive_now(monitor_, description)) return std::nullopt;
       zmq::message_t address;
-      (void)monitor_.recv(address, zmq::recv_flags::dontwait);
+      (void)receive_now(monitor_, address);
       std::uint16_t what = 0;
       std::uint32_t value = 0;
       std::memcpy(&what, description.data(), sizeof(what));
@@ -155,8 +171,11 @@ class Link::Impl {
 
   bool ready(bool to_send) {
     const int wanted = ZMQ_POLLIN | (to_send ? ZMQ_POLLOUT : 0);
-    const bool socket_ready = (socket_.get(zmq::sockopt::events) & wanted) != 0;
-    const bool monitor_ready = (monitor_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+    const auto events = [](zmq::socket_t& socket) {
+      return uninterrupted([&] { return socket.get(zmq::sockopt::events); });
+    };
+    const bool socket_ready = (events(socket_) & wanted) != 0;
+    const bool monitor_ready = (events(monitor_) & ZMQ_POLLIN) != 0;
     return socket_ready || monitor_ready;
   }
 
@@ -170,7 +189,7 @@ class Link::Impl {
     parts_.clear();
     for (bool more = true; more;) {
       zmq::message_t part;
-      if (!socket_.recv(part, zmq::recv_flags::dontwait)) return false;
+      if (!receive_now(socket_, part)) return false;
       more = part.more();
       if (parts_.size() <= max_parts) parts_.push_back(std::move(part));
     }

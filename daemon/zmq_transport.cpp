@@ -186,7 +186,12 @@ class ZmqTransport final : public Transport {
   }
 
   // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
-  void hear_of_peers() { (void)router_.get(zmq::sockopt::events); }
+  void hear_of_peers() {
+    int events = 0;
+    std::size_t size = sizeof events;
+    while (zmq_getsockopt(router_.handle(), ZMQ_EVENTS, &events, &size) != 0 && errno == EINTR) {
+    }
+  }
 
   // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
   void read_monitor() {

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/time.h>
 
+#include "client/connection.hpp"
 #include "fixture.hpp"
 
 namespace resourced::e2e {
@@ -63,6 +66,34 @@ TEST_CASE("it listens on several endpoints and says where, the bound tcp port to
   CHECK(near.call("resource.drain", {{"targets", "2"}}).errnum == 0);
   CHECK(far.call("resource.status").json()["drain"].contains("2"));
   CHECK(Ctl(tcp).output({"status", "-n", "-s", "drained", "-o", "{nodelist}"}) == "test2\n");
+}
+
+TEST_CASE("reloads in the middle of requests interrupt neither") {
+  Cluster cluster;
+  for (int i = 0; i < 300; ++i) {
+    for (int k = 0; k < 20; ++k) cluster.operator_client.send_text("resource.ping", std::nullopt);
+    cluster.daemon.hang_up();
+    for (int k = 0; k < 20; ++k) REQUIRE(cluster.operator_client.receive().errnum == 0);
+  }
+  CHECK(cluster.daemon.terminate() == 0);
+}
+
+TEST_CASE("a client library whose process gets signals all the time works on") {
+  Cluster cluster;
+  static int signals = 0;
+  struct sigaction count {};
+  count.sa_handler = [](int /*number*/) { ++signals; };
+  struct sigaction before {};
+  REQUIRE(sigaction(SIGALRM, &count, &before) == 0);
+  const itimerval often{{0, 50}, {0, 50}};
+  client::Connection connection(cluster.daemon.uri());
+  connection.connect();
+  REQUIRE(setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  for (int i = 0; i < 3000; ++i) CHECK_NOTHROW(connection.call("resource.ping"));
+  const itimerval never{};
+  REQUIRE(setitimer(ITIMER_REAL, &never, nullptr) == 0);
+  REQUIRE(sigaction(SIGALRM, &before, nullptr) == 0);
+  CHECK(signals > 0);
 }
 
 TEST_CASE("a second daemon on the same state is refused") {
