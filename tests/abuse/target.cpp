@@ -20,6 +20,7 @@ constexpr std::array readable{"resource.status", "resource.sched-status", "resou
 
 /// Pools and fragments; a leak of a kibibyte a connection would show as more.
 constexpr double most_growth = 4;
+constexpr double most_share = 1.5;
 
 #if defined(__SANITIZE_ADDRESS__)
 // Freed memory is kept for a while, to catch its use.
@@ -46,7 +47,11 @@ Target::Target(const std::string& limits)
                                 "tcp://127.0.0.1:*"}}),
       owner_(std::make_unique<RawClient>(bus())) {}
 
-Target::~Target() { CHECK(daemon_.terminate() == 0); }
+Target::~Target() {
+  const int status = daemon_.terminate();
+  CAPTURE(daemon_.log());
+  CHECK(status == 0);
+}
 
 std::string Target::configuration(const std::string& limits) const {
   std::filesystem::permissions(dir_.path(), std::filesystem::perms(0755));
@@ -113,8 +118,10 @@ void Target::survives(const char* what, const std::function<void()>& abuse, int 
     fmt::print("; after {:.1f} s {}, {:.1f} MiB", took.count(), last.descriptors, last.mebibytes);
   }
   fmt::print("\n");
-  CHECK(last.descriptors == start.descriptors);
-  if (judges_memory) CHECK(last.mebibytes <= most + most_growth);
+  // Connections of an earlier test may still have been on their way out at the start.
+  CHECK(last.descriptors <= start.descriptors);
+  // What the heap keeps of a round depends on the order in which things end; what leaks is as much in each.
+  if (judges_memory) CHECK(last.mebibytes <= most * most_share + most_growth);
   CHECK(answers() == before);
 }
 
