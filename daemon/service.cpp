@@ -54,6 +54,8 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       store_(store) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
+  // What the store has from before is on disk.
+  outbox_.committed(engine_.applied());
   if (!settings.agents) return;
   agents_.emplace(engine_, *settings.agents);
   engine_.on_removed([this](const IdSet& ranks) { end_agents(ranks); });
