@@ -23,6 +23,7 @@ inline constexpr std::uint32_t inval = 22;
 inline constexpr std::uint32_t nosys = 38;
 inline constexpr std::uint32_t nodata = 61;
 inline constexpr std::uint32_t proto = 71;
+inline constexpr std::uint32_t msgsize = 90;
 inline constexpr std::uint32_t canceled = 125;
 }  // namespace wire_errno
 

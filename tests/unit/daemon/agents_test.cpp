@@ -190,6 +190,15 @@ TEST_CASE("a connection that speaks for many beats for all of them, or for one")
   CHECK(stand.status()["torpid"] == "2");
 }
 
+TEST_CASE("a hello that is larger than that of any node is refused, as it may have to be kept") {
+  AgentStand stand;
+  json payload = hello("n1");
+  payload["R"]["more"] = std::string(std::size_t{1} << 20, 'x');
+  const auto agent = stand.say_hello(payload);
+  stand.settle();
+  CHECK(stand.receive(agent.client).errnum() == EMSGSIZE);
+}
+
 TEST_CASE("what is not a node of the inventory is refused, and tried again by its agent") {
   AgentStand stand;
   const auto refusal = [&](const json& payload) {

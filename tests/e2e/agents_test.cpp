@@ -1,0 +1,489 @@
+// Nodes that come, go and fail (RFC 28, background): real agents on nodes that hwloc makes up, a real daemon,
+// and a scheduler that hears what follows. Times in the configurations are lower bounds only: nothing here
+// depends on the machine being fast.
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "client/connection.hpp"
+#include "node_agent.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+using Agents = std::vector<std::unique_ptr<NodeAgent>>;
+
+/// Three nodes of four cores, watched. A machine under load must not make them torpid.
+std::string three_nodes(std::string_view monitor = "") {
+  return fmt::format(
+      "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
+      "[bus]\nheartbeat-timeout = \"10m\"\n"
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"10m\"\noffline-after = \"20m\"\n{}\n",
+      monitor);
+}
+
+struct Watched : Cluster {
+  explicit Watched(const std::string& config) : Cluster(DaemonOptions{.config = config}) {}
+
+  std::unique_ptr<NodeAgent> agent(const std::string& host) {
+    return std::make_unique<NodeAgent>(daemon.uri(), host);
+  }
+  Agents agents(const std::vector<std::string>& hosts) {
+    Agents started;
+    for (const std::string& host : hosts) started.push_back(agent(host));
+    return started;
+  }
+};
+
+constexpr const char* forever = "grace = \"1h\"";
+
+TEST_SUITE_BEGIN("agents");
+
+TEST_CASE("a node is offline until its agent says hello, and the scheduler hears of it") {
+  Watched cluster(three_nodes());
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({});
+  NodeAgent one(cluster.daemon.uri(), "n1");
+  scheduler.until_up({1});
+  one.expect_log("online as rank 1");
+  CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail n1\noffline n[0,2]\n");
+  const Agents others = cluster.agents({"n2", "n0"});
+  scheduler.until_up({0, 1, 2});
+}
+
+TEST_CASE("a killed agent takes its node down after the grace and not before") {
+  constexpr std::chrono::milliseconds grace(300);
+  Watched cluster(three_nodes("grace = \"0.3s\""));
+  const Agents agents = cluster.agents({"n0", "n1", "n2"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0, 1, 2});
+  const auto killed = std::chrono::steady_clock::now();
+  agents[1]->process().kill();
+  scheduler.until_up({0, 2});
+  CHECK(std::chrono::steady_clock::now() - killed >= grace);
+  CHECK(EventFollower(cluster.daemon.uri()).expect("offline")["context"]["idset"] == "1");
+}
+
+TEST_CASE("an agent that comes back within the grace is not missed") {
+  Watched cluster(three_nodes(forever));
+  Agents agents = cluster.agents({"n0", "n1", "n2"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0, 1, 2});
+  const std::size_t heard = scheduler.heard();
+  agents[1]->process().kill();
+  agents[1] = cluster.agent("n1");
+  agents[1]->expect_log("online as rank 1");
+  CHECK(agents[1]->terminate() == 0);
+  scheduler.until_up({0, 2});
+  CHECK(scheduler.heard() == heard + 1);
+}
+
+TEST_CASE("an agent that ends in order takes its node down at once") {
+  Watched cluster(three_nodes(forever));
+  const Agents agents = cluster.agents({"n0", "n1"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0, 1});
+  CHECK(agents[0]->terminate() == 0);
+  scheduler.until_up({1});
+}
+
+TEST_CASE("a silent agent makes its node torpid, and a beat brings it back") {
+  Watched cluster(
+      "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
+      "[bus]\nheartbeat-timeout = \"10m\"\n"
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"1s\"\noffline-after = \"20m\"\n");
+  const Agents agents = cluster.agents({"n0", "n1"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_has(1);
+  // Its connection stays, as the kernel holds it.
+  agents[1]->process().signal(SIGSTOP);
+  scheduler.until_lacks(1);
+  CHECK(ids(cluster.status()["torpid"].get<std::string>()).contains(1));
+  agents[1]->process().signal(SIGCONT);
+  scheduler.until_has(1);
+  CHECK(events_named(cluster.operator_client, "offline").empty());
+  CHECK_FALSE(events_named(cluster.operator_client, "lively").empty());
+}
+
+TEST_CASE("an agent that stays silent takes its node down") {
+  Watched cluster(
+      "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
+      "[bus]\nheartbeat-timeout = \"10m\"\n"
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"1s\"\noffline-after = \"2s\"\nflap-count = 0\n");
+  const Agents agents = cluster.agents({"n1"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_has(1);
+  agents[0]->process().signal(SIGSTOP);
+  EventFollower events(cluster.daemon.uri());
+  CHECK(events.expect("torpid")["context"]["idset"] == "1");
+  CHECK(events.expect("offline")["context"]["idset"] == "1");
+  scheduler.until_lacks(1);
+  agents[0]->process().signal(SIGCONT);
+  scheduler.until_has(1);
+}
+
+TEST_CASE(
+    "agents come back by themselves to a daemon that was killed, and a node that died meanwhile does not") {
+  Watched cluster(three_nodes());
+  const Agents agents = cluster.agents({"n0", "n1", "n2"});
+  {
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    scheduler.until_up({0, 1, 2});
+  }
+  cluster.daemon.kill();
+  agents[1]->process().kill();
+  cluster.daemon.start();
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until([](const SchedulerView& view) {
+    CHECK_FALSE(view.up().contains(1));
+    return view.up().size() == 2;
+  });
+  CHECK_FALSE(scheduler.settle().up().contains(1));
+}
+
+/// Node n0 of the inventory against what hwloc finds there: six cores and two gpus.
+struct VerifyRow {
+  std::string config;
+  std::string inventory;
+  /// Nothing for a node that is as it should be.
+  std::string reason;
+};
+constexpr const char* more_gpus = "cores = \"0-5\"\ngpus = \"0-3\"";
+constexpr const char* fewer_gpus = "cores = \"0-5\"\ngpus = \"0\"";
+constexpr const char* more_cores = "cores = \"0-7\"\ngpus = \"0-1\"";
+constexpr const char* equal = "cores = \"0-5\"\ngpus = \"0-1\"";
+const std::vector<VerifyRow> verify_rows{
+    {"", equal, ""},
+    {"", more_gpus, ""},
+    {"", more_cores, "missing resources: core[6-7]"},
+    {"[resource.verify]", equal, ""},
+    {"[resource.verify]", more_gpus, "missing resources: gpu[2-3]"},
+    {"[resource.verify]", fewer_gpus, "extra resources: gpu1"},
+    {"[resource.verify]\ngpu = \"allow-extra\"", more_gpus, "missing resources: gpu[2-3]"},
+    {"[resource.verify]\ngpu = \"allow-extra\"", fewer_gpus, ""},
+    {"[resource.verify]\ngpu = \"allow-missing\"", more_gpus, ""},
+    {"[resource.verify]\ngpu = \"allow-missing\"", fewer_gpus, "extra resources: gpu1"},
+    {"[resource.verify]\ngpu = \"ignore\"", more_gpus, ""},
+    {"[resource.verify]\ncore = \"ignore\"", more_cores, ""},
+    {"[resource]\nverify = true", more_cores, "missing resources: core[6-7]"},
+    {"[resource]\nverify = false", more_cores, ""},
+    {"[resource]\nnoverify = true\n[resource.verify]", more_cores, ""},
+};
+
+TEST_CASE("a node that is not what the inventory says is drained with a reason that names what differs") {
+  for (const auto& [config, inventory, reason] : verify_rows) {
+    CAPTURE(config);
+    CAPTURE(inventory);
+    Watched cluster(fmt::format("{}\n[[resource.config]]\nhosts = \"n0\"\n{}\n[monitor]\nmode = \"agents\"\n",
+                                config, inventory));
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    NodeAgent agent(cluster.daemon.uri(), "n0",
+                    {"--xml", RESOURCED_VECTORS "/hwloc/two_gpus_and_opencl_without_place.xml"});
+    if (reason.empty()) {
+      scheduler.until_up({0});
+      CHECK(cluster.status()["drain"].empty());
+      continue;
+    }
+    EventFollower events(cluster.daemon.uri());
+    CHECK(events.expect("drain")["context"]["reason"] == reason);
+    CHECK(events.expect("online")["context"]["idset"] == "0");
+    CHECK(scheduler.settle().up().empty());
+    CHECK(cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"}) == fmt::format("n0 {}\n", reason));
+    // The operator decides; an agent that only says hello again does not.
+    cluster.undrain("0");
+    scheduler.until_up({0});
+  }
+}
+
+TEST_CASE("an agent whose R is of another host is drained, unless host names are ignored") {
+  Watched cluster(three_nodes("[resource.verify]"));
+  RawClient agent(cluster.daemon.uri());
+  const auto stream = agent.send("resource.agent", hello("n1", "0-3", "", "n2"), wire::flag_streaming);
+  CHECK(agent.receive(stream).json()["rank"] == 1);
+  CHECK(EventFollower(cluster.daemon.uri()).expect("drain")["context"]["reason"] ==
+        "hostname mismatch: rank 1 is n2, expected n1");
+
+  Watched tolerant(three_nodes("[resource.verify]\nhostname = \"ignore\""));
+  RawClient same(tolerant.daemon.uri());
+  WatchingScheduler scheduler(tolerant.daemon.uri());
+  same.send("resource.agent", hello("n1", "0-3", "", "n2"), wire::flag_streaming);
+  scheduler.until_up({1});
+}
+
+/// Nothing configured but how to discover.
+std::string discovery(std::string_view resource, std::string_view monitor = "") {
+  return fmt::format("[resource]\n{}\n[monitor]\nmode = \"agents\"\n{}\n", resource, monitor);
+}
+
+TEST_CASE("the inventory is discovered from as many agents as are asked for, and acquire waits for it") {
+  Watched cluster(discovery("size = 3"));
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  CHECK_FALSE(scheduler.has_heard());
+  const Agents first = cluster.agents({"n10", "n2"});
+  for (const auto& agent : first) agent->expect_log("the rank is not known yet");
+  CHECK_FALSE(scheduler.has_heard());
+  NodeAgent gpus(cluster.daemon.uri(), "n1", {"--xml", RESOURCED_VECTORS "/hwloc/four_gpus.xml"});
+  scheduler.until_up({0, 1, 2});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,10]"])"));
+  CHECK(cluster.ctl.output({"list", "-n", "-s", "free", "-o", "{ncores} {ngpus}"}) == "24 4\n");
+  first[0]->expect_log("online as rank 2");
+  const json define = EventFollower(cluster.daemon.uri()).expect("resource-define");
+  CHECK(define["context"]["method"] == "dynamic-discovery");
+
+  // Who comes later is a stranger.
+  RawClient stranger(cluster.daemon.uri());
+  const auto stream = stranger.send("resource.agent", hello("n3"), wire::flag_streaming);
+  const RawResponse refused = stranger.receive(stream);
+  CHECK(refused.errnum == wire_errno::inval);
+  CHECK(refused.text() == "host n3 is not in the inventory");
+  NodeAgent persistent(cluster.daemon.uri(), "n4");
+  persistent.expect_log("the daemon refuses this agent: host n4 is not in the inventory");
+}
+
+TEST_CASE("after discovery-timeout the agents that have come are the inventory") {
+  Watched cluster(discovery("size = 3\ndiscovery-timeout = \"0.1s\""));
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  NodeAgent only(cluster.daemon.uri(), "n7");
+  scheduler.until_up({0});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n7"])"));
+}
+
+TEST_CASE("what was discovered is taken up again from the store, with every node offline until it is back") {
+  Watched cluster(discovery("size = 2"));
+  Agents agents = cluster.agents({"n1", "n2"});
+  json resources;
+  {
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    scheduler.until_up({0, 1});
+    resources = scheduler.resources();
+  }
+  cluster.drain("1");
+  cluster.daemon.kill();
+  agents.clear();
+  cluster.daemon.start();
+  RawClient client(cluster.daemon.uri());
+  CHECK(events_named(client, "resource-define").back()["context"]["method"] == "kvs");
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({});
+  CHECK(scheduler.resources() == resources);
+  CHECK(drained_ranks(client.call("resource.status").json()) == std::set<unsigned>{1});
+  NodeAgent back(cluster.daemon.uri(), "n1");
+  scheduler.until_up({0});
+}
+
+TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
+  Watched cluster(discovery("size = 2"));
+  Agents agents = cluster.agents({"n2", "n10"});
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  cluster.daemon.kill();
+  cluster.daemon.configure(discovery("size = 3\nrediscover = true"));
+  cluster.daemon.start();
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  CHECK_FALSE(scheduler.has_heard());
+  agents.push_back(cluster.agent("n1"));
+  scheduler.until_up({0, 1, 2});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[2,10,1]"])"));
+}
+
+TEST_CASE("with shrink-lost a node that does not return leaves for good") {
+  Watched cluster(discovery("size = 2\nshrink-lost = true", "grace = \"0.1s\"\nlost-after = \"0.1s\""));
+  Agents agents = cluster.agents({"n0", "n1"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0, 1});
+  agents[1]->process().kill();
+  scheduler.until([](const SchedulerView& view) { return !view.targets().contains(1); });
+  CHECK(scheduler.settle().up() == std::set<unsigned>{0});
+  NodeAgent late(cluster.daemon.uri(), "n1");
+  late.expect_log("the daemon refuses this agent: host n1 is not in the inventory");
+}
+
+TEST_CASE("a node that comes and goes too often is drained once") {
+  Watched cluster(three_nodes("grace = \"1h\"\ncoalesce = \"0s\"\nflap-count = 2\nflap-window = \"1h\""));
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  EventFollower events(cluster.daemon.uri());
+  for (int toggle = 0; toggle < 3; ++toggle) {
+    NodeAgent agent(cluster.daemon.uri(), "n1");
+    CHECK(events.expect("online")["context"]["idset"] == "1");
+    scheduler.until_up({1});
+    CHECK(agent.terminate() == 0);
+    scheduler.until_up({});
+    if (toggle < 2) CHECK(events.expect("offline")["context"]["idset"] == "1");
+  }
+  CHECK(events.expect("drain")["context"]["reason"] == "flapping: offline more than 2 times within 1h");
+  CHECK(events.expect("offline")["context"]["idset"] == "1");
+  for (int toggle = 0; toggle < 3; ++toggle) {
+    NodeAgent agent(cluster.daemon.uri(), "n1");
+    events.expect("online");
+    CHECK(agent.terminate() == 0);
+    events.expect("offline");
+  }
+  CHECK(scheduler.settle().up().empty());
+  CHECK(events_named(cluster.operator_client, "drain").size() == 1);
+}
+
+TEST_CASE("the later of two agents of one host speaks for it, and the end of the earlier is nothing") {
+  Watched cluster(three_nodes("grace = \"0s\""));
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  auto earlier = std::make_unique<RawClient>(cluster.daemon.uri());
+  const auto one = earlier->send("resource.agent", hello("n1"), wire::flag_streaming);
+  CHECK(earlier->receive(one).json()["rank"] == 1);
+  scheduler.until_up({1});
+  const std::size_t heard = scheduler.heard();
+  RawClient later(cluster.daemon.uri());
+  const auto two = later.send("resource.agent", hello("n1"), wire::flag_streaming);
+  CHECK(later.receive(two).json()["rank"] == 1);
+  const RawResponse ended = earlier->receive(one);
+  CHECK(ended.errnum == wire_errno::exist);
+  CHECK(ended.text() == "another agent speaks for n1 now");
+  earlier->send("resource.agent-cancel", {{"matchtag", one}}, wire::flag_noresponse);
+  earlier->settle();
+  earlier.reset();
+  CHECK(cluster.status()["offline"] == "0,2");
+  CHECK(scheduler.settle().up() == std::set<unsigned>{1});
+  CHECK(scheduler.heard() == heard);
+  later.send("resource.agent-cancel", {{"matchtag", two}}, wire::flag_noresponse);
+  scheduler.until_up({});
+}
+
+/// Keys, and a daemon on tcp that knows one of an agent and one of a user.
+struct KeyedCluster {
+  static std::string keygen(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "keygen"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    Outcome outcome = Process(command).finish();
+    if (outcome.status != 0) throw std::runtime_error(outcome.err);
+    return outcome.out;
+  }
+  static std::string as_agent(std::string block) {
+    return block.replace(block.find("[\"user\"]"), 8, "[\"agent\"]");
+  }
+
+  TempDir dir;
+  std::string server_key = dir / "server.key";
+  std::string agent_key = dir / "agent.key";
+  std::string user_key = dir / "user.key";
+  /// Made in this order, as each wants to know the first.
+  std::string server = keygen({server_key});
+  std::string agent = as_agent(keygen({agent_key, "--server-key", server_key}));
+  std::string user = keygen({user_key, "--server-key", server_key});
+  Daemon daemon{
+      dir,
+      {.config = fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n[monitor]\nmode = \"agents\"\n\n{}{}",
+                             eight_nodes, server_key, agent, user),
+       .listen = {"tcp://127.0.0.1:*", "ipc://" + (dir / "bus").string()}}};
+};
+
+/// The errno that a request ends with; 0 for a success.
+int errno_of(client::Connection& connection, const std::string& topic, const json& payload, bool streaming) {
+  int errnum = 0;
+  client::SendOptions options;
+  options.streaming = streaming;
+  options.timeout = client::Milliseconds(30000);
+  connection.send(
+      topic, payload,
+      [&](const client::Response& response) {
+        errnum = response.ok() ? 0 : response.error().errnum();
+        connection.stop();
+      },
+      options);
+  connection.run();
+  return errnum;
+}
+
+TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but being an agent") {
+  NodeAgent node(daemon.uri(), "test3", {"--key", agent_key, "--synthetic", four_cores});
+  WatchingScheduler scheduler(daemon.endpoints()[1]);
+  scheduler.until_up({3});
+
+  client::ConnectionOptions options;
+  options.key_file = agent_key;
+  client::Connection connection(daemon.uri(), options);
+  const json targets{{"targets", "3"}, {"reason", "mine"}};
+  for (const char* topic :
+       {"resource.drain", "resource.undrain", "resource.property", "resource.expiration", "resource.shrink",
+        "resource.status", "resource.sched-status", "resource.get", "resource.reload", "resource.stats-get",
+        "resource.ping", "resource.acquire-mute", "feasibility.check", "config.get"}) {
+    CAPTURE(topic);
+    CHECK(errno_of(connection, topic, targets, false) == EPERM);
+  }
+  CHECK(errno_of(connection, "resource.acquire", nullptr, true) == EPERM);
+  CHECK(errno_of(connection, "resource.journal", json::object(), true) == EPERM);
+  CHECK(errno_of(connection, "resource.agent", hello("test4"), true) == 0);
+  scheduler.until_up({3, 4});
+
+  // Nor is another key good for being one, or none.
+  NodeAgent pretender(daemon.uri(), "test5", {"--key", user_key, "--synthetic", four_cores});
+  pretender.expect_log("resource.agent takes the role agent");
+  NodeAgent nobody(daemon.uri(), "test6");
+  nobody.expect_log("without a key");
+  CHECK(scheduler.settle().up() == std::set<unsigned>{3, 4});
+}
+
+/// An R that says more than one node has.
+json two_nodes() {
+  json payload = hello("n1");
+  payload["R"]["execution"]["R_lite"][0]["rank"] = "0-1";
+  payload["R"]["execution"]["nodelist"] = {"n[1-2]"};
+  return payload;
+}
+
+TEST_CASE("a hello that is none is refused, and changes nothing") {
+  Watched cluster(three_nodes());
+  const auto without_r = [](json payload) { return payload.erase("R"), payload; };
+  const auto with_r = [](const json& r) { return json{{"hostname", "n1"}, {"R", r}}; };
+  const std::vector<std::pair<std::string, std::uint32_t>> refused{
+      {"", wire_errno::proto},
+      {"{", wire_errno::proto},
+      {"[]", wire_errno::proto},
+      {"{}", wire_errno::proto},
+      {without_r(hello("n1")).dump(), wire_errno::proto},
+      {R"({"hostname":1,"R":{}})", wire_errno::proto},
+      {with_r("R").dump(), wire_errno::proto},
+      {with_r(json::object()).dump(), wire_errno::inval},
+      {two_nodes().dump(), wire_errno::inval},
+      {hello("n[0-2]").dump(), wire_errno::inval},
+      {hello("").dump(), wire_errno::inval},
+      {hello("elsewhere").dump(), wire_errno::inval},
+      {hello("n1", "0-4294967295000").dump(), wire_errno::inval},
+      {hello("n1", "").dump(), wire_errno::inval},
+      {hello("n1", "0-3", "", std::string(100000, 'n')).dump(), wire_errno::inval},
+      {with_r({{"version", 1}, {"more", std::string(std::size_t{1} << 20, 'x')}}).dump(), wire_errno::msgsize},
+      {fmt::format(R"({{"hostname":"n1","R":{}}})", std::string(100000, '[')), wire_errno::proto},
+  };
+  RawClient agent(cluster.daemon.uri());
+  for (const auto& [payload, errnum] : refused) {
+    CAPTURE(payload.substr(0, 200));
+    const auto stream =
+        agent.send_text("resource.agent", payload + std::string(1, '\0'), wire::flag_streaming);
+    const RawResponse response = agent.receive(stream);
+    CAPTURE(response.text());
+    CHECK(response.errnum == errnum);
+  }
+  // A hello that does not ask for a stream, and beats of nobody.
+  CHECK(agent.call("resource.agent", hello("n1")).errnum == wire_errno::proto);
+  CHECK(agent.call("resource.agent-beat").errnum == 0);
+  CHECK(agent.call("resource.agent-beat", {{"matchtag", 1}}).errnum == 0);
+  CHECK(agent.call("resource.agent-beat", {{"matchtag", -1}}).errnum == wire_errno::proto);
+  CHECK(agent.call("resource.agent-beat", {{"matchtag", 4294967296}}).errnum == wire_errno::proto);
+  CHECK(cluster.status()["offline"] == "0-2");
+  CHECK(events_named(cluster.operator_client, "online").empty());
+}
+
+TEST_CASE("without [monitor] there are no agents") {
+  Cluster cluster;
+  const auto stream = cluster.operator_client.send("resource.agent", hello("test1"), wire::flag_streaming);
+  const RawResponse refused = cluster.operator_client.receive(stream);
+  CHECK(refused.errnum == wire_errno::nosys);
+  CHECK(refused.text().find("monitor.mode is static") != std::string::npos);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

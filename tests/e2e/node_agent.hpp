@@ -1,0 +1,86 @@
+// resource-agent as a child process on a node of the test's choice, and a scheduler and a journal that wait
+// for what follows from it. What spontaneously comes and goes on a slow machine is passed over: tests wait
+// for a state, and look at the journal for what must not have happened.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+
+/// hwloc's words for a node of four cores.
+inline constexpr const char* four_cores = "package:1 core:4 pu:1";
+
+class NodeAgent {
+ public:
+  /// `more` are options of the command line; without any the node has four cores.
+  NodeAgent(const std::string& uri, const std::string& hostname,
+            const std::vector<std::string>& more = {"--synthetic", four_cores});
+
+  [[nodiscard]] Process& process() { return process_; }
+  /// Reads its log until a line has this text.
+  void expect_log(const std::string& text);
+  /// SIGTERM; its exit status.
+  int terminate();
+
+ private:
+  Process process_;
+};
+
+/// Holds everything, and hears of changes.
+class WatchingScheduler {
+ public:
+  explicit WatchingScheduler(const std::string& uri) : client_(uri), stream_(client_.acquire()) {}
+
+  /// Takes responses until this holds; at least the first one.
+  const SchedulerView& until(const std::function<bool(const SchedulerView&)>& reached);
+  /// Until these targets are up and no other.
+  void until_up(const std::set<unsigned>& targets);
+  /// Until this target is up, or is not, whatever the others are.
+  void until_has(unsigned target);
+  void until_lacks(unsigned target);
+  /// What has come by now, with nothing waited for but one more answer of the daemon.
+  const SchedulerView& settle();
+  /// Whether a response has come by now, that to the acquire included.
+  [[nodiscard]] bool has_heard();
+  /// The R that the first response brought.
+  [[nodiscard]] const nlohmann::json& resources() const { return resources_; }
+  /// How many responses were taken.
+  [[nodiscard]] std::size_t heard() const { return heard_; }
+
+ private:
+  void take(const nlohmann::json& response);
+
+  RawClient client_;
+  std::uint32_t stream_;
+  SchedulerView view_;
+  nlohmann::json resources_;
+  std::size_t heard_ = 0;
+};
+
+/// Follows the journal.
+class EventFollower {
+ public:
+  explicit EventFollower(const std::string& uri);
+  /// The next event of this name; what comes before it is passed over.
+  nlohmann::json expect(const std::string& name);
+
+ private:
+  RawClient client_;
+  std::uint32_t stream_;
+  std::deque<nlohmann::json> events_;
+};
+
+/// The events of this name in all of the journal.
+[[nodiscard]] std::vector<nlohmann::json> events_named(RawClient& client, const std::string& name);
+
+/// A hello as an agent says it: of a node with these cores and gpus.
+[[nodiscard]] nlohmann::json hello(const std::string& hostname, const std::string& cores = "0-3",
+                                   const std::string& gpus = "", const std::string& found_host = "");
+
+}  // namespace resourced::e2e
