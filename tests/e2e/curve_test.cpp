@@ -27,12 +27,12 @@ struct CurveCluster {
   std::string server_key = dir / "server.key";
   std::string client_key = dir / "login1.key";
   std::string known = (keygen(server_key), keygen(client_key, {"--server-key", server_key}));
-  Daemon daemon{
-      dir,
-      {.config = fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, known),
-       .listen = {"tcp://127.0.0.1:*"}}};
+  Daemon daemon{dir, {.config = configuration(known), .listen = {"tcp://127.0.0.1:*"}}};
   Ctl ctl{daemon.uri()};
 
+  [[nodiscard]] std::string configuration(const std::string& keys) const {
+    return fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, keys);
+  }
   /// The line on standard error of a command that must fail.
   [[nodiscard]] std::string failure(const std::vector<std::string>& arguments) const {
     const Outcome outcome = ctl.run(arguments);
@@ -66,6 +66,25 @@ TEST_CASE_FIXTURE(CurveCluster, "an unknown key is refused, and the daemon says 
   const std::string label = "public-key = \"";
   const std::string public_key = block.substr(block.find(label) + label.size(), 40);
   CHECK(daemon.log().find(fmt::format("unknown key {} from 127.0.0.1", public_key)) != std::string::npos);
+  CHECK(ctl.run({"--key", client_key, "ping"}).status == 0);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "a key that is added gets in, and one that is revoked is cut off at once") {
+  const std::string added = dir / "added.key";
+  const std::string block = keygen(added, {"--server-key", server_key});
+  CHECK(ctl.run({"--key", added, "ping"}).status == 1);
+  daemon.configure(configuration(known + block));
+  daemon.hang_up();
+  const auto follower = ctl.start({"--key", added, "eventlog", "-F"});
+  follower->expect_line();
+
+  daemon.configure(configuration(known));
+  daemon.hang_up();
+  const Outcome end = follower->finish();
+  CHECK(end.status == 1);
+  CHECK(end.err.find("lost the connection") != std::string::npos);
+  CHECK(failure({"--key", added, "ping"}) ==
+        unreachable(fmt::format("the daemon refuses the key in {}", added)));
   CHECK(ctl.run({"--key", client_key, "ping"}).status == 0);
 }
 
