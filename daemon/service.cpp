@@ -103,9 +103,8 @@ void Service::on_message(ClientId client, Message message) {
     on_malformed("not a request");
     return;
   }
-  if (!admit(client, message)) return;
   try {
-    dispatch(client, message);
+    if (admit(client, message)) dispatch(client, message);
   } catch (const Error& error) {
     refuse(client, message, error);
   }

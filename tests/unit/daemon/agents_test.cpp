@@ -161,6 +161,21 @@ TEST_CASE("a lost connection counts after the grace, a farewell at once") {
   CHECK(stand.status()["online"] == "3");
 }
 
+TEST_CASE("an agent that floods is cut off, and its target falls like one whose connection is lost") {
+  AgentStand stand;
+  const auto agent = stand.join("n1");
+  stand.pass(1);
+  CHECK(stand.status()["online"] == "1");
+  config::Limits limits;
+  limits.requests_per_second = 1;
+  stand.service->set_limits(limits);
+  for (int i = 0; i < 5; ++i) stand.beat(agent);
+  CHECK(stand.transport.gone.contains(agent.client));
+  stand.service->set_limits({});
+  stand.pass(11);
+  CHECK(stand.status()["online"] == "");
+}
+
 TEST_CASE("the later of two agents of a host speaks for it, and the earlier is told") {
   AgentStand stand;
   const auto first = stand.join("n1");

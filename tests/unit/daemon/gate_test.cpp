@@ -183,6 +183,23 @@ TEST_CASE("what everybody may ask for is short, as it is read for everybody or s
   CHECK(stand.call(stand.connect(), "resource.drain", drain).errnum() != EMSGSIZE);
 }
 
+TEST_CASE("a client that does not read may lose its role in the middle of many streams") {
+  Stand stand;
+  config::Limits limits;
+  limits.outstanding_requests = 100000;
+  stand.service->set_limits(limits);
+  const ClientId client = stand.connect(user(1001));
+  for (int i = 0; i < 3; ++i) stand.request(client, "resource.journal", json::object(), streaming);
+  stand.settle();
+  stand.transport.full.insert(client);
+  for (std::size_t i = 0; i < Clients::max_backlog; ++i) stand.request(client, "resource.ping");
+  CHECK_FALSE(stand.transport.gone.contains(client));
+  stand.service->set_access(access({{{1001}, {}, {Role::agent}}}));
+  CHECK(stand.transport.gone.contains(client));
+  const ClientId owner = stand.connect();
+  CHECK(json::parse(stand.call(owner, "resource.stats-get").text())["journal-consumers"] == 0);
+}
+
 TEST_CASE("requests beyond the rate are refused, and a flood ends the connection") {
   Stand stand;
   config::Limits limits;
