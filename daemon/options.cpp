@@ -15,7 +15,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.add_option("--config", options.config, "configuration: a TOML file, or a directory of them")
       ->type_name("PATH");
   app.add_option("--listen", options.listen,
-                 "endpoint to listen on, ipc://PATH or tcp://HOST:PORT; may be repeated")
+                 "endpoint to listen on, ipc://PATH, tcp://HOST:PORT or local://PATH; may be repeated")
       ->type_name("URI")
       ->take_all();
   app.add_option("--state", options.state, "directory of the store")->type_name("DIR");
