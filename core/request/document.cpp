@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "core/request/document_readers.hpp"
-#include "core/request/utf8.hpp"
 
 namespace resourced {
 

@@ -1,5 +1,5 @@
-// Puts a JSON value together from the events of a parser, JSON or YAML, and refuses what both must refuse:
-// deep nesting and duplicate keys. Keeps no copies, so that it costs no more than the value it builds.
+// Puts a JSON value together from the events of the YAML parser, and refuses what the reader of JSON refuses,
+// too: deep nesting and duplicate keys. Keeps no copies, so that it costs no more than the value it builds.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class DocumentBuilder {
 
   /// True inside an object.
   [[nodiscard]] bool in_object() const { return !open_.empty() && open_.back().value->is_object(); }
-  /// True where the next event of a parser without key events is a key.
+  /// True where the next event is a key.
   [[nodiscard]] bool wants_key() const { return in_object() && open_.back().slot == nullptr; }
 
   /// An error about the value that comes next.

@@ -1,5 +1,4 @@
-// The two parsers behind read_document(): each turns the events of a library into a value. Not for other
-// callers, since neither checks the size of the text.
+// The two readers behind read_document(). Not for other callers, since neither checks the size of the text.
 #pragma once
 
 #include <optional>

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "core/request/jobspec_canonical.hpp"
 #include "core/request/jobspec_v1.hpp"
 #include "core/request/json_path.hpp"
-#include "core/request/utf8.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

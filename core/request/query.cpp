@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/request/utf8.hpp"
+#include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/json/utf8.hpp"
 #include "core/request/shape_words.hpp"
-#include "core/request/utf8.hpp"
 
 namespace resourced {
 

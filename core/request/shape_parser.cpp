@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/request/json_scanner.hpp"
+#include "core/json/scanner.hpp"
+#include "core/json/utf8.hpp"
 #include "core/request/shape.hpp"
 #include "core/request/shape_words.hpp"
-#include "core/request/utf8.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

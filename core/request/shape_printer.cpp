@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/scanner.hpp"
 #include "core/request/json_path.hpp"
-#include "core/request/json_scanner.hpp"
 #include "core/request/shape.hpp"
 
 namespace resourced {

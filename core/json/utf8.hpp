@@ -1,5 +1,5 @@
-// UTF-8 (RFC 3629) as far as requests need it: every string that enters a JSON value must be valid, because
-// the library that prints JSON throws on anything else, long after the place is known.
+// UTF-8 (RFC 3629) as far as texts from outside need it: every string that enters a JSON value must be valid,
+// because the library that prints JSON throws on anything else, long after the place is known.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "core/request/utf8.hpp"
+#include "core/json/utf8.hpp"
 
 #include <algorithm>
 #include <cassert>

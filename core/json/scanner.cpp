@@ -1,28 +1,13 @@
-#include "core/request/json_scanner.hpp"
+#include "core/json/scanner.hpp"
 
-#include <array>
 #include <charconv>
 #include <limits>
 
-#include "core/request/utf8.hpp"
+#include "core/json/utf8.hpp"
 
 namespace resourced {
 
 namespace {
-
-// Bytes that end the verbatim part of a string: control characters, the escape and both quotes.
-constexpr std::array<bool, 256> make_stops() {
-  std::array<bool, 256> stops{};
-  for (std::size_t byte = 0; byte < 0x20; ++byte) stops[byte] = true;
-  for (const char c : {'"', '\'', '\\'}) stops[static_cast<unsigned char>(c)] = true;
-  return stops;
-}
-constexpr std::array<bool, 256> stops = make_stops();
-
-std::size_t verbatim_end(std::string_view text, std::size_t at) {
-  while (at < text.size() && !stops[static_cast<unsigned char>(text[at])]) ++at;
-  return at;
-}
 
 // The four digits of \uXXXX.
 std::optional<char32_t> read_hex4(std::string_view text, std::size_t at) {
@@ -87,21 +72,15 @@ std::optional<JsonNumber> read_as(std::string_view number) {
 
 JsonScan scan_json_string(std::string_view text, std::size_t at, char quote, std::string& out) {
   for (;;) {
-    const std::size_t end = verbatim_end(text, at);
+    const std::size_t end = json_verbatim_end(text, at, quote);
     out.append(text, at, end - at);
     if (end == text.size()) return {end, "the string has no end"};
     const char c = text[end];
     if (c == quote) return {end + 1, nullptr};
-    if (c == '\\') {
-      const JsonScan escape = scan_escape(text, end + 1, quote, out);
-      if (escape.problem != nullptr) return escape;
-      at = escape.end;
-    } else if (c == '"' || c == '\'') {
-      out += c;
-      at = end + 1;
-    } else {
-      return {end, "a control character in a string must be written as an escape"};
-    }
+    if (c != '\\') return {end, "a control character in a string must be written as an escape"};
+    const JsonScan escape = scan_escape(text, end + 1, quote, out);
+    if (escape.problem != nullptr) return escape;
+    at = escape.end;
   }
 }
 

@@ -1,0 +1,43 @@
+// Reads JSON text (RFC 8259) into a value in one pass, in less than half of the time that the JSON library
+// takes. The text is hostile: nesting is bounded here; its size, and whether it is UTF-8, are for the caller.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace resourced {
+
+/// What JSON leaves open: a key that an object has already, and an integer beyond 64 bits.
+enum class JsonManners {
+  strict,   ///< both are refused
+  lenient,  ///< the later value counts, as does the nearest floating point number
+};
+
+/// Why a text was not read.
+struct JsonFault {
+  enum class Kind {
+    syntax,
+    depth,
+    repeated_key,
+    number,  ///< out of range: no double is near it, be it too large or too close to 0
+  };
+  using Step = std::variant<std::string, std::size_t>;
+
+  Kind kind = Kind::syntax;
+  /// The keys and indices that lead from the value to a repeated key or a number, innermost first.
+  std::vector<Step> place = {};
+  /// The number, a part of the text that was read.
+  std::string_view number = {};
+};
+
+/// Reads one value with nothing but blanks around it, in which at most `depth` arrays and objects stand in
+/// each other. The text must be valid UTF-8.
+[[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(std::string_view text, std::size_t depth,
+                                                                JsonManners manners);
+
+}  // namespace resourced

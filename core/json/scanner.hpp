@@ -1,0 +1,59 @@
+// The words of JSON (RFC 8259): strings with their escapes, and numbers. Shared by the reader of JSON and by
+// shapes, whose values are JSON with a few liberties (RFC 46).
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace resourced {
+
+/// Where a scan ended: behind what was read, or, with the reason, at the byte that is wrong.
+struct JsonScan {
+  std::size_t end = 0;
+  const char* problem = nullptr;
+};
+
+/// Where the part of a string that stands for itself ends: at a quote, a backslash, a control character, or
+/// the text's end.
+[[nodiscard]] inline std::size_t json_verbatim_end(std::string_view text, std::size_t at, char quote) {
+  // Eight bytes at a time, each comparison leaving its mark in the highest bit of the bytes that it is about.
+  // A mark above another may be wrong, the lowest is not.
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  constexpr std::uint64_t marks = 0x8080808080808080U;
+  const auto below = [](std::uint64_t bytes, std::uint64_t limit) {
+    return (bytes - ones * limit) & ~bytes & marks;
+  };
+  std::uint64_t bytes = 0;
+  while (std::endian::native == std::endian::little && text.size() - at >= sizeof bytes) {
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    const std::uint64_t stops = below(bytes, ' ') |
+                                below(bytes ^ ones * static_cast<unsigned char>(quote), 1) |
+                                below(bytes ^ ones * '\\', 1);
+    if (stops != 0) return at + static_cast<std::size_t>(std::countr_zero(stops)) / 8;
+    at += sizeof bytes;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) >= ' ' && text[at] != quote &&
+         text[at] != '\\')
+    ++at;
+  return at;
+}
+
+/// Reads a string whose opening quote, which is the closing one too, stands before `at`. Escapes are those of
+/// JSON, and the quote. The text must be valid UTF-8, and then so is `out`.
+[[nodiscard]] JsonScan scan_json_string(std::string_view text, std::size_t at, char quote, std::string& out);
+
+/// Integers stay integers: signed where negative.
+using JsonNumber = std::variant<std::int64_t, std::uint64_t, double>;
+
+/// The length of the number at the start of the text, 0 if none starts there.
+[[nodiscard]] std::size_t json_number_length(std::string_view text);
+/// The value of what json_number_length() found; nothing if it is an integer beyond 64 bits or not finite.
+[[nodiscard]] std::optional<JsonNumber> read_json_number(std::string_view number);
+
+}  // namespace resourced

@@ -1,0 +1,221 @@
+// JSON text to values: as the JSON library reads it, within bounds.
+#include "core/json/reader.hpp"
+
+#include <random>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+namespace resourced {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t deep = 64;
+
+std::optional<json> read(std::string_view text, JsonManners manners = JsonManners::lenient) {
+  auto result = read_json(text, deep, manners);
+  if (auto* value = std::get_if<json>(&result)) return std::move(*value);
+  return std::nullopt;
+}
+
+JsonFault fault_of(std::string_view text, JsonManners manners = JsonManners::strict) {
+  auto result = read_json(text, deep, manners);
+  REQUIRE(std::holds_alternative<JsonFault>(result));
+  return std::get<JsonFault>(std::move(result));
+}
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+/// Values of all kinds, with strings that end at every distance from a word's boundary.
+class RandomValues {
+ public:
+  explicit RandomValues(unsigned seed) : random_(seed) {}
+
+  json value(int depth) {
+    switch (random_() % (depth > 0 ? 9 : 7)) {
+      case 0:
+        return nullptr;
+      case 1:
+        return random_() % 2 == 0;
+      case 2:
+        return static_cast<std::int64_t>(random_()) >> random_() % 64;
+      case 3:
+        return random_() >> random_() % 64;
+      case 4:
+        return std::ldexp(static_cast<double>(random_()), static_cast<int>(random_() % 1900) - 1000);
+      case 7: {
+        json items = json::array();
+        for (std::uint64_t n = random_() % 5; n > 0; --n) items.push_back(value(depth - 1));
+        return items;
+      }
+      case 8: {
+        json members = json::object();
+        for (std::uint64_t n = random_() % 5; n > 0; --n) members[string()] = value(depth - 1);
+        return members;
+      }
+      default:
+        return string();
+    }
+  }
+
+  std::uint64_t operator()() { return random_(); }
+
+ private:
+  std::string string() {
+    static constexpr const char* pieces[] = {"a",          "\"", "\\", "\n", "\x1f",     "\x7f",
+                                             "'",          "/",  "\t", " ",  "\xc3\xa9", "\xf0\x9f\x98\x80",
+                                             "plain text", "0"};
+    std::string text;
+    for (std::uint64_t n = random_() % 12; n > 0; --n) {
+      // Most strings have nothing special in them.
+      text += random_() % 4 == 0 ? pieces[random_() % std::size(pieces)] : "x";
+    }
+    return text;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("values are those of the JSON library") {
+  constexpr unsigned seed = 5;
+  CAPTURE(seed);
+  RandomValues random(seed);
+  for (int round = 0; round < 3000; ++round) {
+    const json expected = random.value(5);
+    const bool ascii = random() % 2 == 0;
+    const int indent = static_cast<int>(random() % 3) - 1;
+    const std::string text = expected.dump(indent, random() % 2 == 0 ? ' ' : '\t', ascii);
+    CAPTURE(text);
+    const auto value = read(text);
+    REQUIRE(value);
+    REQUIRE(*value == expected);
+    // Equality takes 1 and 1.0 for the same; what is printed tells them apart.
+    REQUIRE(value->dump() == expected.dump());
+  }
+}
+
+TEST_CASE("damaged text means what the JSON library says it means") {
+  constexpr unsigned seed = 6;
+  CAPTURE(seed);
+  RandomValues random(seed);
+  const std::string bytes = "{}[],:\"\\ 01.e-+tnu\xc3\xa9";
+  int taken = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = json(random.value(3)).dump();
+    for (std::uint64_t n = random() % 3; n > 0; --n) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0 && text.size() > 1) {
+        text.erase(at, 1);
+      } else {
+        text.insert(at, 1, bytes[random() % bytes.size()]);
+      }
+    }
+    CAPTURE(text);
+    const json expected = json::parse(text, nullptr, false);
+    const auto value = read(text);
+    if (expected.is_discarded()) {
+      // Whether the text is UTF-8 is the caller's business.
+      if (text.find_first_of("\xc3\xa9\xf0") == text.npos) REQUIRE_FALSE(value);
+    } else if (!value) {
+      // The library takes what is too close to 0 for it.
+      REQUIRE(fault_of(text, JsonManners::lenient).kind == JsonFault::Kind::number);
+      REQUIRE(text.find("e-") != text.npos);
+    } else {
+      REQUIRE(*value == expected);
+      ++taken;
+    }
+  }
+  CHECK(taken > 5000);
+}
+
+TEST_CASE("numbers keep their kind") {
+  CHECK(read("1")->is_number_unsigned());
+  CHECK(read("-1")->is_number_integer());
+  CHECK_FALSE(read("-1")->is_number_unsigned());
+  CHECK(read("1.0")->is_number_float());
+  CHECK(read("1e2")->is_number_float());
+  CHECK(*read("18446744073709551615") == std::numeric_limits<std::uint64_t>::max());
+  CHECK(*read("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
+  CHECK(std::signbit(read("-0.0")->get<double>()));
+  for (const char* text :
+       {"01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "NaN", "Infinity", "1 2", "--1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read(text));
+  }
+}
+
+TEST_CASE("what JSON leaves open is refused, with its place, or is not") {
+  using Kind = JsonFault::Kind;
+  using Place = std::vector<JsonFault::Step>;
+
+  const char* twice = R"({"a":[0,{"b":1,"c":2,"b":3}]})";
+  CHECK(read(twice) == json{{"a", {0, {{"b", 3}, {"c", 2}}}}});
+  CHECK(fault_of(twice).kind == Kind::repeated_key);
+  CHECK(fault_of(twice).place == Place{"b", std::size_t{1}, "a"});
+  // An object that comes later takes the place of the earlier one, it is not merged into it.
+  CHECK(read(R"({"a":{"b":1},"a":{"c":2}})") == json{{"a", {{"c", 2}}}});
+
+  const char* large = R"([1,{"a":18446744073709551616}])";
+  CHECK(read(large) == json{1, {{"a", 18446744073709551616.0}}});
+  CHECK(read(large)->dump() == json::parse(large).dump());
+  CHECK(fault_of(large).kind == Kind::number);
+  CHECK(fault_of(large).place == Place{"a", std::size_t{1}});
+  CHECK(fault_of(large).number == "18446744073709551616");
+
+  for (const JsonManners manners : {JsonManners::strict, JsonManners::lenient}) {
+    CHECK(fault_of("[1e999]", manners).kind == Kind::number);
+    CHECK(fault_of("[1e999]", manners).place == Place{std::size_t{0}});
+    CHECK(fault_of("1e-999", manners).kind == Kind::number);
+  }
+}
+
+TEST_CASE("nesting is bounded, and so is the stack that hostile text takes") {
+  CHECK(read(nested(deep)));
+  CHECK(fault_of(nested(deep + 1)).kind == JsonFault::Kind::depth);
+  CHECK(fault_of(std::string(1000000, '[')).kind == JsonFault::Kind::depth);
+  std::string objects;
+  for (int i = 0; i < 100000; ++i) objects += R"({"a":)";
+  CHECK(fault_of(objects).kind == JsonFault::Kind::depth);
+
+  // Brackets within strings are text, and what is closed does not count.
+  CHECK(read(R"(["\")" + std::string(1000, '[') + R"("])"));
+  std::string wide = "[";
+  for (int i = 0; i < 1000; ++i) wide += "[],{},";
+  CHECK(read(wide + "[]]")->size() == 2001);
+}
+
+TEST_CASE("anything but one value is no JSON") {
+  using namespace std::string_literals;
+  for (const std::string& text : {""s,
+                                  " "s,
+                                  "\0"s,
+                                  "{}\0"s,
+                                  "{} {}"s,
+                                  "{}}"s,
+                                  "[1,]"s,
+                                  "[,1]"s,
+                                  "{\"a\"}"s,
+                                  "{\"a\":}"s,
+                                  "{\"a\":1,}"s,
+                                  "{a:1}"s,
+                                  "{'a':1}"s,
+                                  "// \n{}"s,
+                                  "[\"\n\"]"s,
+                                  "[\"\0\"]"s,
+                                  "[\"\\x\"]"s,
+                                  "[\"\\ud800\"]"s,
+                                  "[\"\\udc00\"]"s,
+                                  "[\"a]"s,
+                                  "tru"s,
+                                  "nul"s,
+                                  "True"s,
+                                  "\xef\xbb\xbf{}"s}) {
+    CAPTURE(text);
+    CHECK(fault_of(text).kind == JsonFault::Kind::syntax);
+    CHECK(fault_of(text).place.empty());
+  }
+}
+
+}  // namespace
+}  // namespace resourced
