@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/reader.hpp"
+#include "core/json/utf8.hpp"
+
 namespace resourced::proto {
 
 namespace {
@@ -134,14 +137,13 @@ nlohmann::json parse_object(const Message& message) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
   const auto text = message.text();
-  if (nests_deeper(text, max_json_depth)) {
-    throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
-  }
-  // The parser takes a NUL for the end of its input and would not see what follows.
-  if (text.find('\0') == std::string_view::npos) {
-    auto object = nlohmann::json::parse(text, nullptr, false);
-    if (object.is_object()) {
-      return object;
+  if (!find_invalid_utf8(text)) {
+    auto read = read_json(text, static_cast<std::size_t>(max_json_depth), JsonManners::lenient);
+    if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
+      return std::move(*object);
+    }
+    if (const auto* fault = std::get_if<JsonFault>(&read); fault && fault->kind == JsonFault::Kind::depth) {
+      throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
     }
   }
   throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));
