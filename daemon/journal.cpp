@@ -11,9 +11,26 @@
 namespace resourced::daemon {
 namespace {
 
+// What a slice does at the most, so that who asks for something else waits for a part of what an answer takes
+// anyway: in the loop, which spends some microseconds on a message, ...
+constexpr std::size_t most_steps = 16;
+// ... in the thread that writes to the sockets, ...
+constexpr std::size_t most_bytes = std::size_t{256} << 10;
+// ... and where nobody has anything to get.
+constexpr std::size_t most_looked_at = 1000;
+
 const proto::Payload& sentinel() {
   static const proto::Payload payload = proto::make_payload(std::string(R"({"events":[]})"));
   return payload;
+}
+
+bool wants_all(const EventFilter& filter) { return !filter.hosts && !filter.since; }
+
+std::vector<const LoggedEvent*> events_of(const HistoryPage& page) {
+  std::vector<const LoggedEvent*> events;
+  events.reserve(page.events.size());
+  for (const LoggedEvent& event : page.events) events.push_back(&event);
+  return events;
 }
 
 proto::Payload truncate_event(double timestamp) {
@@ -26,14 +43,17 @@ proto::Payload truncate_event(double timestamp) {
 }  // namespace
 
 Journal::Journal(Clients& clients, const proto::RequestTable& requests, Store& store, const Module& module,
-                 std::size_t most)
+                 std::size_t most, std::function<void()> room)
     : clients_(clients),
       requests_(requests),
       store_(store),
       module_(module),
       most_(most),
       committed_(store.last_sequence()),
-      next_sequence_(store.last_sequence() + 1) {}
+      next_sequence_(store.last_sequence() + 1),
+      bell_(std::make_shared<Bell>(std::move(room))) {}
+
+Journal::~Journal() { bell_->remove(); }
 
 Sequence Journal::first_in_memory() const noexcept {
   return entries_.empty() ? next_sequence_ : entries_.front().event.sequence;
@@ -60,8 +80,15 @@ void Journal::add(proto::RequestKey request, EventFilter filter, const std::stri
     throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, followed));
   ++followed;
   const std::uint64_t id = ++last_id_;
-  Consumer& consumer = consumers_[request];
-  consumer = Consumer{id, follower, std::move(filter), 0, true, false, nullptr, std::nullopt};
+  Consumer& consumer = consumers_
+                           .insert_or_assign(request, Consumer{.id = id,
+                                                               .follower = follower,
+                                                               .filter = std::move(filter),
+                                                               .held = nullptr,
+                                                               .unknown_host = std::nullopt,
+                                                               .credit = Credit(bell_),
+                                                               .stuck_at = std::nullopt})
+                           .first->second;
   store_.find_start(consumer.filter, most_, [this, request, id](const HistoryStart& start) {
     Consumer* known = find(request, id);
     if (known == nullptr) return;
@@ -86,82 +113,149 @@ Journal::Consumer* Journal::find(proto::RequestKey key, std::uint64_t id) {
   return found == consumers_.end() || found->second.id != id ? nullptr : &found->second;
 }
 
-Journal::Casualties Journal::flush() {
-  Casualties casualties;
+Journal::Slice Journal::serve() {
+  Slice slice;
+  auto is_over = [&slice, looked_at = std::size_t{0}]() mutable {
+    return ++looked_at > most_looked_at || slice.steps >= most_steps || slice.bytes >= most_bytes;
+  };
+  while (in_round_ || begin_round()) {
+    auto next = reached_ ? consumers_.upper_bound(*reached_) : consumers_.begin();
+    for (; next != consumers_.end(); ++next) {
+      if (is_over()) {
+        slice.more = true;
+        return slice;
+      }
+      reached_ = next->first;
+      serve(next->first, next->second, slice);
+    }
+    in_round_ = false;
+  }
+  return slice;
+}
+
+bool Journal::begin_round() {
+  if (!wanted_) return false;
+  wanted_ = false;
   blocked_ = false;
-  for (auto& [key, consumer] : consumers_) {
-    switch (advance(key, consumer)) {
-      case Progress::gone:
-        casualties.gone.push_back(key.client);
-        break;
-      case Progress::overrun:
-        casualties.ended.emplace_back(
-            key,
-            Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"));
-        break;
-      case Progress::misled:
-        casualties.ended.emplace_back(key, Error(EINVAL, "unknown host: " + *consumer.unknown_host));
-        break;
-      case Progress::full:
-        blocked_ = true;
-        break;
-      case Progress::idle:
-        break;
-    }
-  }
-  return casualties;
+  in_round_ = true;
+  round_end_ = committed_;
+  reached_.reset();
+  return true;
 }
 
-Journal::Progress Journal::advance(proto::RequestKey key, Consumer& consumer) {
-  while (!consumer.waiting) {
-    if (consumer.unknown_host) return Progress::misled;
-    if (consumer.held) {
-      const SendResult result = send(key, consumer.held);
-      if (result != SendResult::sent) return result == SendResult::full ? Progress::full : Progress::gone;
-      consumer.held.reset();
-    }
-    if (consumer.next > committed_) {
-      if (consumer.live) return Progress::idle;
-      consumer.held = sentinel();
-      consumer.live = true;
-    } else if (consumer.next >= first_in_memory() && (consumer.live || consumer.filter.strangers.empty())) {
-      consumer.held = from_memory(consumer);
-    } else if (consumer.live) {
-      return Progress::overrun;
-    } else {
-      ask_store(key, consumer);
-    }
+void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  if (consumer.waiting || consumer.over) return;
+  if (consumer.unknown_host) {
+    return end(key, consumer, Error(EINVAL, "unknown host: " + *consumer.unknown_host), slice);
   }
-  return Progress::idle;
+  if (!consumer.credit.has_room()) return find_no_room(key, consumer, slice);
+  if (!consumer.held) {
+    if (consumer.live && consumer.next > round_end_) return;
+    ++slice.steps;
+    prepare(key, consumer);
+  }
+  if (consumer.held) send(key, consumer, slice);
+  // Who is behind goes on in the next round.
+  const bool is_behind = !consumer.live || consumer.next <= round_end_;
+  wanted_ = wanted_ || (is_behind && !consumer.held && !consumer.waiting);
 }
 
-void Journal::ask_store(proto::RequestKey key, Consumer& consumer) {
+void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
+  if (consumer.next > round_end_) {
+    consumer.held = sentinel();
+    consumer.live = true;
+    return;
+  }
+  const EventFilter& filter = consumer.filter;
+  const bool all = wants_all(filter);
+  // At ends that are the same for all, those who are not in step meet again.
+  const Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
+  const Encoded* known = all ? find_encoded(consumer.next, end) : nullptr;
+  if (known != nullptr) {
+    consumer.held = known->payload;
+    consumer.next = end;
+  } else if (consumer.next >= first_in_memory() && (consumer.live || filter.strangers.empty())) {
+    consumer.held = from_memory(filter, consumer.next, end);
+    consumer.next = end;
+  } else if (all) {
+    ask_store_for_all(key, consumer, std::min(end, first_in_memory()) - 1);
+  } else {
+    ask_store(key, consumer,
+              filter.strangers.empty() ? std::min(first_in_memory() - 1, committed_) : committed_);
+  }
+}
+
+void Journal::send(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  const proto::Message* request = requests_.find(key);
+  const SendResult result =
+      request == nullptr ? SendResult::gone
+                         : clients_.try_send(key.client, proto::make_response(
+                                                             *request, consumer.credit.lend(consumer.held)));
+  if (result == SendResult::sent) {
+    slice.bytes += consumer.held->size();
+    consumer.held.reset();
+    consumer.stuck_at.reset();
+  } else if (result == SendResult::full) {
+    blocked_ = true;
+    find_no_room(key, consumer, slice);
+  } else {
+    consumer.over = true;
+    slice.gone.push_back(key.client);
+  }
+}
+
+// Who is behind because others had to be served first goes on from the store, however far that is; who takes
+// nothing all the while does not read.
+void Journal::find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  if (!consumer.live) return;
+  if (!consumer.stuck_at) consumer.stuck_at = committed_;
+  if (committed_ - *consumer.stuck_at <= most_) return;
+  const proto::Message* request = requests_.find(key);
+  if (consumer.held && request != nullptr) {
+    (void)clients_.send(key.client, proto::make_response(*request, consumer.held));
+  }
+  end(key, consumer,
+      Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"), slice);
+}
+
+void Journal::end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice) {
+  consumer.over = true;
+  slice.ended.emplace_back(key, std::move(error));
+}
+
+void Journal::ask_store(proto::RequestKey key, Consumer& consumer, Sequence last) {
   consumer.waiting = true;
-  const Sequence last =
-      consumer.filter.strangers.empty() ? std::min(first_in_memory() - 1, committed_) : committed_;
   store_.read_page(consumer.filter, consumer.next, last, batch,
                    [this, key, id = consumer.id](const HistoryPage& page) {
-                     Consumer* known = find(key, id);
-                     if (known == nullptr) return;
-                     known->waiting = false;
-                     known->next = page.next;
-                     std::vector<const LoggedEvent*> events;
-                     for (const LoggedEvent& event : page.events) events.push_back(&event);
-                     if (!events.empty()) known->held = encode(events);
+                     take_in(key, id, page.next, encode(events_of(page)));
                    });
 }
 
-// Null if nothing in the stretch passes the filter.
-proto::Payload Journal::from_memory(Consumer& consumer) {
+// One answer for all who stand at the same place.
+void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last) {
+  consumer.waiting = true;
   const Sequence first = consumer.next;
-  const Sequence end = std::min(committed_ + 1, first + batch);
-  consumer.next = end;
-  const EventFilter& filter = consumer.filter;
-  const bool plain = !filter.hosts && !filter.since;
-  const bool known = encoded_.first == first && encoded_.next == end &&
-                     encoded_.inventory_version == module_.inventory_version();
-  if (plain && known) return encoded_.payload;
+  const auto [asked, is_first] = asked_.try_emplace(first);
+  asked->second.emplace_back(key, consumer.id);
+  if (!is_first) return;
+  store_.read_page({}, first, last, batch, [this, first](const HistoryPage& page) {
+    const proto::Payload payload = encode(events_of(page));
+    if (payload) remember({first, page.next, module_.inventory_version(), payload});
+    const auto waiters = asked_.extract(first);
+    for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page.next, payload);
+  });
+}
 
+void Journal::take_in(proto::RequestKey key, std::uint64_t id, Sequence next, const proto::Payload& payload) {
+  Consumer* known = find(key, id);
+  if (known == nullptr) return;
+  known->waiting = false;
+  known->next = next;
+  known->held = payload;
+}
+
+// Null if nothing in the stretch passes the filter.
+proto::Payload Journal::from_memory(const EventFilter& filter, Sequence first, Sequence end) {
   std::vector<const LoggedEvent*> events;
   const Sequence offset = first_in_memory();
   for (Sequence sequence = first; sequence < end; ++sequence) {
@@ -170,13 +264,26 @@ proto::Payload Journal::from_memory(Consumer& consumer) {
     if (filter.hosts && !entry.ranks.intersects(filter.ranks)) continue;
     events.push_back(&entry.event);
   }
-  if (events.empty()) return nullptr;
   proto::Payload payload = encode(events);
-  if (plain) encoded_ = {first, end, module_.inventory_version(), payload};
+  if (wants_all(filter)) remember({first, end, module_.inventory_version(), payload});
   return payload;
 }
 
+const Journal::Encoded* Journal::find_encoded(Sequence first, Sequence end) const {
+  const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
+    return encoded.payload && encoded.first == first && encoded.next == end &&
+           encoded.inventory_version == module_.inventory_version();
+  });
+  return found == encoded_.end() ? nullptr : found;
+}
+
+void Journal::remember(Encoded encoded) {
+  last_encoded_ = (last_encoded_ + 1) % encoded_.size();
+  encoded_[last_encoded_] = std::move(encoded);
+}
+
 proto::Payload Journal::encode(const std::vector<const LoggedEvent*>& events) {
+  if (events.empty()) return nullptr;
   std::string text = R"({"events":[)";
   bool defines = false;
   for (const LoggedEvent* event : events) {
@@ -191,12 +298,6 @@ proto::Payload Journal::encode(const std::vector<const LoggedEvent*>& events) {
   }
   text += '}';
   return proto::make_payload(std::move(text));
-}
-
-SendResult Journal::send(proto::RequestKey key, const proto::Payload& payload) {
-  const proto::Message* request = requests_.find(key);
-  if (request == nullptr) return SendResult::gone;
-  return clients_.try_send(key.client, proto::make_response(*request, payload));
 }
 
 }  // namespace resourced::daemon

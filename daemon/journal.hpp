@@ -2,8 +2,13 @@
 // read costs nothing but that, and events are encoded once for all who read the same stretch. Recent events
 // are kept in memory, older ones are read from the store a page at a time. Only what is on disk is ever
 // shown.
+//
+// Consumers are served in rounds. A round shows what was on disk when it began, so that consumers stay in
+// step, and each has one message of it at the most. It goes in slices, between which the loop sees to others;
+// when the next slice may come is the caller's business (journal_pace.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,6 +23,7 @@
 
 #include "core/module/module.hpp"
 #include "daemon/clients.hpp"
+#include "daemon/journal_credit.hpp"
 #include "daemon/journal_source.hpp"
 #include "daemon/store.hpp"
 #include "proto/request_table.hpp"
@@ -29,9 +35,15 @@ class Journal {
   /// How many events one response holds at the most.
   static constexpr std::size_t batch = 1000;
 
-  /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max.
+  /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
+  /// called from any thread when a consumer may have room again, once until answer_room().
   Journal(Clients& clients, const proto::RequestTable& requests, Store& store, const Module& module,
-          std::size_t most);
+          std::size_t most, std::function<void()> room);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+  Journal(Journal&&) = delete;
+  Journal& operator=(Journal&&) = delete;
 
   /// An event that was applied. Sequences come in order without gaps.
   void append(LoggedEvent event, IdSet ranks);
@@ -44,19 +56,29 @@ class Journal {
   /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already.
   void add(proto::RequestKey request, EventFilter filter, const std::string& follower);
   void remove(proto::RequestKey request);
-  /// Whether somebody had no room for what there was.
+  /// Whether somebody's transport had no room, and says when it has.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
 
-  struct Casualties {
+  /// There may be something to do again: another round follows.
+  void wake() noexcept { wanted_ = true; }
+  void answer_room() noexcept { bell_->answer(); }
+
+  struct Slice {
     /// Clients that turned out to be gone.
     std::vector<ClientId> gone;
-    /// Streams that are over: their consumer did not read while more happened than is kept in memory, or
+    /// Streams that are over: their consumer took nothing while more happened than is kept in memory, or
     /// asked for a host of which nothing is known.
     std::vector<std::pair<proto::RequestKey, Error>> ended;
+    /// Bytes that were handed to transports.
+    std::size_t bytes = 0;
+    /// Messages that were tried, and stretches that were looked through.
+    std::size_t steps = 0;
+    /// The round, or another, is to be gone on with.
+    bool more = false;
   };
-  /// Gives consumers what there is and what they can take.
-  [[nodiscard]] Casualties flush();
+  /// Gives some consumers what there is and what they can take.
+  [[nodiscard]] Slice serve();
 
  private:
   struct Entry {
@@ -72,26 +94,40 @@ class Journal {
     bool waiting = true;
     /// History and sentinel are behind it.
     bool live = false;
-    /// Made from the store, and not sent yet for want of room.
+    /// Its end was told.
+    bool over = false;
+    /// Made for it, and not sent yet for want of an answer's turn or of room.
     proto::Payload held;
     std::optional<std::string> unknown_host;
+    Credit credit;
+    /// How far the log was when it had no room, since when it has taken nothing.
+    std::optional<Sequence> stuck_at;
   };
-  /// The stretch that was encoded last, which the next consumer most likely wants too.
+  /// A stretch that was encoded, which other consumers most likely want too.
   struct Encoded {
     Sequence first = 0;
     Sequence next = 0;
     std::uint64_t inventory_version = 0;
     proto::Payload payload;
   };
-  enum class Progress { idle, full, gone, overrun, misled };
+  using Waiters = std::vector<std::pair<proto::RequestKey, std::uint64_t>>;
 
   [[nodiscard]] Sequence first_in_memory() const noexcept;
   void trim();
-  Progress advance(proto::RequestKey key, Consumer& consumer);
-  void ask_store(proto::RequestKey key, Consumer& consumer);
-  [[nodiscard]] proto::Payload from_memory(Consumer& consumer);
+  bool begin_round();
+  void serve(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  /// Makes what a consumer gets next, or asks the store for it.
+  void prepare(proto::RequestKey key, Consumer& consumer);
+  void send(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  void find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  void end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice);
+  void ask_store(proto::RequestKey key, Consumer& consumer, Sequence last);
+  void ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last);
+  void take_in(proto::RequestKey key, std::uint64_t id, Sequence next, const proto::Payload& payload);
+  [[nodiscard]] proto::Payload from_memory(const EventFilter& filter, Sequence first, Sequence end);
+  [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence end) const;
+  void remember(Encoded encoded);
   [[nodiscard]] proto::Payload encode(const std::vector<const LoggedEvent*>& events);
-  SendResult send(proto::RequestKey key, const proto::Payload& payload);
   Consumer* find(proto::RequestKey key, std::uint64_t id);
 
   Clients& clients_;
@@ -107,7 +143,19 @@ class Journal {
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t last_id_ = 0;
   bool blocked_ = false;
-  Encoded encoded_;
+  /// Those who wait for the same page of the store, by its first event.
+  std::map<Sequence, Waiters> asked_;
+  /// Consumers that are not quite in step stand at a few places.
+  std::array<Encoded, 4> encoded_;
+  std::size_t last_encoded_ = 0;
+  std::shared_ptr<Bell> bell_;
+
+  bool wanted_ = false;
+  bool in_round_ = false;
+  /// The last event that this round shows.
+  Sequence round_end_ = 0;
+  /// Whom this round has served last.
+  std::optional<proto::RequestKey> reached_;
 };
 
 }  // namespace resourced::daemon

@@ -125,7 +125,8 @@ class Server {
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
-                  [this](double when) { wake_at(when); }, [this] { reload(); }}),
+                  [this](double when) { wake_at(when); }, [this] { reload(); },
+                  [this](double seconds, std::function<void()> work) { later(seconds, std::move(work)); }}),
         zap_(
             loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
             [this](const std::string& why) { service_.on_refused(why); }),
@@ -237,6 +238,16 @@ class Server {
     agent_timer_.expires_at(asio::steady_timer::time_point(time));
     agent_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) service_.on_time();
+    });
+  }
+
+  void later(double seconds, std::function<void()> work) {
+    if (seconds <= 0) return asio::post(loop_, std::move(work));
+    const auto timer = std::make_shared<asio::steady_timer>(loop_);
+    timer->expires_after(
+        std::chrono::ceil<asio::steady_timer::duration>(std::chrono::duration<double>(seconds)));
+    timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
+      if (!error) work();
     });
   }
 

@@ -45,12 +45,14 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       engine_(
           store, outbox_, std::move(now),
           [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
-      journal_(clients_, requests_, store, engine_.module(), settings.journal_max),
+      journal_(clients_, requests_, store, engine_.module(), settings.journal_max,
+               [this] { later_(0, [this] { on_journal_room(); }); }),
       answers_(engine_.module(), engine_.acquisition()),
       wake_at_(std::move(settings.wake_at)),
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
+      later_(std::move(settings.later)),
       store_(store) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
@@ -103,6 +105,7 @@ void Service::on_message(ClientId client, Message message) {
     on_malformed("not a request");
     return;
   }
+  if (!message.topic.starts_with("resource.journal")) journal_pace_.served_another(uptime_());
   try {
     if (admit(client, message)) dispatch(client, message);
   } catch (const Error& error) {
@@ -192,21 +195,6 @@ void Service::hold(proto::RequestKey key, const std::optional<std::string>& part
   } catch (const Error& error) {
     end_stream(key, error);
   }
-}
-
-void Service::journal(ClientId client, const Message& request) {
-  const auto wanted = proto::parse_journal(proto::parse_optional_object(request));
-  EventFilter filter =
-      wanted.targets ? filter_targets(*wanted.targets, engine_.module().inventory()) : EventFilter();
-  filter.since = wanted.since;
-  const proto::RequestKey key = requests_.add(client, request);
-  try {
-    journal_.add(key, std::move(filter), clients_.find(client)->principal.name);
-  } catch (const Error&) {
-    requests_.take(key);
-    throw;
-  }
-  stats_.succeeded(request.topic);
 }
 
 void Service::cancel(ClientId client, const Message& request) {
@@ -327,12 +315,6 @@ void Service::flush() {
 
 void Service::forget(ClientId client) {
   for (const Message& request : requests_.take_client(client)) release({client, request.matchtag});
-}
-
-void Service::flush_journal() {
-  const auto [gone, ended] = journal_.flush();
-  for (const ClientId client : gone) on_gone(client);
-  for (const auto& [key, error] : ended) end_stream(key, error);
 }
 
 void Service::release(proto::RequestKey request, Agents::End end) {

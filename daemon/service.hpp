@@ -21,6 +21,7 @@
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
 #include "daemon/journal.hpp"
+#include "daemon/journal_pace.hpp"
 #include "daemon/log.hpp"
 #include "daemon/outbox.hpp"
 #include "daemon/stats.hpp"
@@ -46,6 +47,8 @@ class Service final : public Listener {
     std::function<void(double)> wake_at;
     /// Reads the configuration again; throws Error if it is refused.
     std::function<void()> reload;
+    /// Has the loop do something after so many seconds, unless it has ended by then. With 0 from any thread.
+    std::function<void(double, std::function<void()>)> later;
   };
   Service(Store& store, std::function<double()> now, Settings settings);
 
@@ -136,7 +139,11 @@ class Service final : public Listener {
   void push(ClientId client, proto::Message response);
   void deliver(Outgoing outgoing);
   void flush();
+  /// Serves the journal's consumers, now or as soon as it is their turn.
   void flush_journal();
+  void serve_journal();
+  /// A consumer that had too much under way may take more.
+  void on_journal_room();
   void forget(ClientId client);
   /// Lets go of what the request of a stream holds.
   void release(proto::RequestKey request, Agents::End end = Agents::End::lost);
@@ -153,6 +160,9 @@ class Service final : public Listener {
   Outbox outbox_;
   Engine engine_;
   Journal journal_;
+  JournalPace journal_pace_;
+  /// Its next slice has been asked for.
+  bool journal_is_due_ = false;
   Answers answers_;
   proto::Payload configuration_;
   std::optional<Presence> presence_;
@@ -165,6 +175,7 @@ class Service final : public Listener {
   config::Limits limits_;
   std::function<double()> uptime_;
   std::function<void()> reload_;
+  std::function<void(double, std::function<void()>)> later_;
   Store& store_;
   Stats stats_;
   RateLimit malformed_;

@@ -35,7 +35,14 @@ void Stand::start() {
                              [this] { return uptime; },
                              agents_,
                              [this](double when) { wake = when; },
-                             nullptr};
+                             nullptr,
+                             [this](double seconds, std::function<void()> work) {
+                               if (seconds > 0) {
+                                 later.emplace_back(uptime + seconds, std::move(work));
+                               } else {
+                                 post(std::move(work));
+                               }
+                             }};
   service = std::make_unique<Service>(
       *store, [this] { return now; }, std::move(settings));
   InventoryBuilder builder;
@@ -44,11 +51,7 @@ void Stand::start() {
   command.inventory = std::make_shared<const ResourceSet>(builder.finish());
   if (!agents_) command.online = command.inventory->ranks();
   command.recorded = store->load();
-  store->start({[this](std::function<void()> work) {
-                  const std::lock_guard lock(mutex_);
-                  queue_.push_back(std::move(work));
-                  posted_.notify_one();
-                },
+  store->start({[this](std::function<void()> work) { post(std::move(work)); },
                 [this](Sequence last) {
                   committed = last;
                   service->on_committed(last);
@@ -59,11 +62,18 @@ void Stand::start() {
   settle();
 }
 
+void Stand::post(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
+  posted_.notify_one();
+}
+
 void Stand::restart() {
   store->stop();
   service.reset();
   store.reset();
   queue_.clear();
+  later.clear();
   start();
 }
 

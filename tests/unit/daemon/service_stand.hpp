@@ -75,9 +75,12 @@ class Stand {
   /// When the service wants to be called again.
   double wake = 0;
   Sequence committed = 0;
+  /// What the service wants to do after a pause, and at which uptime.
+  std::deque<std::pair<double, std::function<void()>>> later;
 
  private:
   void start();
+  void post(std::function<void()> work);
 
   std::optional<Agents::Settings> agents_;
   std::string hosts_;

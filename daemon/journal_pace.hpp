@@ -1,0 +1,72 @@
+// How much of the daemon the journal may take while others are served. What many consumers could read has no
+// bound, and what a request waits for is the loop, the thread that writes to the sockets and the processors;
+// so a journal that is asked for more than its share falls behind, gathers events into fewer and larger
+// messages, and catches up when nobody else wants anything.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace resourced::daemon {
+
+class JournalPace {
+ public:
+  /// Seconds without another request after which the journal is alone: who asks ten times a second never
+  /// waits behind a journal at full speed.
+  static constexpr double calm = 0.1;
+  /// The part of the loop's time: as little as others hardly notice.
+  static constexpr double share = 0.1;
+  /// Bytes a second: what fills a fast network link and a processor copies in less than a tenth of its time.
+  static constexpr double rate = 100e6;
+  /// What was not taken is kept for so many seconds' worth: a few consumers, whose share of this is small,
+  /// never wait.
+  static constexpr double saved = 0.01;
+
+  /// Somebody else than a consumer was served. Times are seconds that never go back.
+  void served_another(double now) noexcept { another_at_ = now; }
+
+  /// The journal took the loop until `now`, for so many seconds, and handed out so many bytes.
+  void spent(double now, double seconds, std::size_t bytes) noexcept {
+    if (is_calm(now)) return;
+    time_.spend(now, seconds);
+    bytes_.spend(now, static_cast<double>(bytes));
+  }
+
+  /// Seconds until it may go on; 0: at once.
+  [[nodiscard]] double pause(double now) noexcept {
+    return is_calm(now) ? 0 : std::max(time_.pause(now), bytes_.pause(now));
+  }
+
+ private:
+  // What may be spent at once and comes back at a rate. More may be spent than there is, and is waited for.
+  class Budget {
+   public:
+    explicit Budget(double per_second) : rate_(per_second), left_(per_second * saved) {}
+    void spend(double now, double amount) noexcept {
+      earn(now);
+      left_ -= amount;
+    }
+    double pause(double now) noexcept {
+      earn(now);
+      return left_ >= 0 ? 0 : -left_ / rate_;
+    }
+
+   private:
+    void earn(double now) noexcept {
+      left_ = std::min(left_ + (now - last_) * rate_, rate_ * saved);
+      last_ = now;
+    }
+    double rate_;
+    double left_;
+    double last_ = 0;
+  };
+
+  [[nodiscard]] bool is_calm(double now) const noexcept { return now - another_at_ >= calm; }
+
+  double another_at_ = -std::numeric_limits<double>::infinity();
+  Budget time_{share};
+  Budget bytes_{rate};
+};
+
+}  // namespace resourced::daemon

@@ -1,0 +1,55 @@
+// resource.journal, and how its consumers get their turn: a slice at a time, at a pace while others are
+// served.
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "proto/payloads.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon {
+
+void Service::journal(ClientId client, const proto::Message& request) {
+  const auto wanted = proto::parse_journal(proto::parse_optional_object(request));
+  EventFilter filter =
+      wanted.targets ? filter_targets(*wanted.targets, engine_.module().inventory()) : EventFilter();
+  filter.since = wanted.since;
+  const proto::RequestKey key = requests_.add(client, request);
+  try {
+    journal_.add(key, std::move(filter), clients_.find(client)->principal.name);
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
+  stats_.succeeded(request.topic);
+}
+
+void Service::flush_journal() {
+  journal_.wake();
+  if (!journal_is_due_) serve_journal();
+}
+
+void Service::serve_journal() {
+  const double begun = uptime_();
+  double pause = journal_pace_.pause(begun);
+  if (pause == 0) {
+    const Journal::Slice slice = journal_.serve();
+    for (const ClientId client : slice.gone) on_gone(client);
+    for (const auto& [key, error] : slice.ended) end_stream(key, error);
+    const double now = uptime_();
+    journal_pace_.spent(now, now - begun, slice.bytes);
+    if (!slice.more) return;
+    pause = journal_pace_.pause(now);
+  }
+  journal_is_due_ = true;
+  later_(pause, [this] {
+    journal_is_due_ = false;
+    serve_journal();
+  });
+}
+
+void Service::on_journal_room() {
+  journal_.answer_room();
+  flush_journal();
+}
+
+}  // namespace resourced::daemon
