@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "core/rset/group_table.hpp"
 #include "core/rset/resource_set.hpp"
 
 namespace resourced {
@@ -12,21 +14,29 @@ namespace resourced {
 class InventoryBuilder {
  public:
   /// One entry. Throws Error EINVAL for no hosts at all or a property name that RFC 20 does not allow.
-  void add(Hostlist hosts, IdSet cores, IdSet gpus, std::vector<std::string> properties);
+  void add(const Hostlist& hosts, const IdSet& cores, const IdSet& gpus,
+           const std::vector<std::string>& properties);
 
   /// Ranks are numbered from 0 in the order in which hosts were first named. Throws Error EINVAL that names
-  /// the first host with neither cores nor gpus.
-  [[nodiscard]] ResourceSet finish() const;
+  /// the first host with neither cores nor gpus. The builder is not to be used afterwards.
+  [[nodiscard]] ResourceSet finish();
 
  private:
   struct Entry {
-    Hostlist hosts;
-    IdSet cores;
-    IdSet gpus;
+    /// Where its hosts stand in hosts_.
+    IdSet::Range positions;
+    GroupTable::Children children;
     std::vector<std::string> properties;
   };
 
+  [[nodiscard]] IdSet::Range place(const Hostlist& hosts);
+
+  /// The hosts of all entries. Entries that name the very same hosts share them.
+  Hostlist hosts_;
+  /// By the text of the hosts, for entries with several.
+  std::unordered_map<std::string, IdSet::Range> places_;
   std::vector<Entry> entries_;
+  GroupTable table_;
 };
 
 }  // namespace resourced
