@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/utf8.hpp"
+
 namespace resourced {
 namespace {
 
@@ -111,12 +113,13 @@ TEST_CASE("damaged text means what the JSON library says it means") {
         text.insert(at, 1, bytes[random() % bytes.size()]);
       }
     }
+    // That is for the caller.
+    if (find_invalid_utf8(text)) continue;
     CAPTURE(text);
     const json expected = json::parse(text, nullptr, false);
     const auto value = read(text);
     if (expected.is_discarded()) {
-      // Whether the text is UTF-8 is the caller's business.
-      if (text.find_first_of("\xc3\xa9\xf0") == text.npos) REQUIRE_FALSE(value);
+      REQUIRE_FALSE(value);
     } else if (!value) {
       // The library takes what is too close to 0 for it.
       REQUIRE(fault_of(text, JsonManners::lenient).kind == JsonFault::Kind::number);
