@@ -19,7 +19,7 @@ namespace resourced::cli {
 
 namespace {
 
-struct Options {
+struct AcquireOptions {
   client::AcquisitionOptions acquisition;
   std::uint64_t count = 0;
   std::string until;
@@ -27,7 +27,7 @@ struct Options {
 
 class Printer : public client::AcquisitionObserver {
  public:
-  Printer(const Context& context, const Options& options) : context_(context), options_(options) {}
+  Printer(const Context& context, const AcquireOptions& options) : context_(context), options_(options) {}
 
   void on_response(std::string_view json) override {
     // What came along with the response that ends the command is not shown.
@@ -46,13 +46,13 @@ class Printer : public client::AcquisitionObserver {
 
  private:
   const Context& context_;
-  const Options& options_;
+  const AcquireOptions& options_;
   std::uint64_t responses_ = 0;
   bool done_ = false;
   std::optional<Error> error_;
 };
 
-void acquire(Context& context, const Options& options) {
+void acquire(Context& context, const AcquireOptions& options) {
   auto& connection = context.connection();
   Printer printer(context, options);
   client::Acquisition acquisition(connection, printer, options.acquisition);
@@ -65,7 +65,7 @@ void acquire(Context& context, const Options& options) {
 }  // namespace
 
 void register_acquire(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AcquireOptions>();
   auto* command = app.add_subcommand(
       "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
   command->add_option("--partition", options->acquisition.partition, "The partition to hold");

@@ -17,7 +17,7 @@ namespace resourced::cli {
 
 namespace {
 
-struct Options {
+struct DrainOptions {
   std::string targets;
   std::vector<std::string> reason;
   int force = 0;
@@ -26,7 +26,7 @@ struct Options {
   std::string include;
 };
 
-nlohmann::json make_payload(const Options& options) {
+nlohmann::json make_payload(const DrainOptions& options) {
   nlohmann::json payload = {{"targets", options.targets}};
   if (!options.reason.empty()) payload["reason"] = join_words(options.reason);
   if (options.update) payload["mode"] = "update";
@@ -35,7 +35,7 @@ nlohmann::json make_payload(const Options& options) {
   return payload;
 }
 
-void add_change_options(CLI::App& command, Options& options) {
+void add_change_options(CLI::App& command, DrainOptions& options) {
   command.add_option("TARGETS", options.targets, "Ranks as an idset, or hosts");
   command.add_option("REASON", options.reason, "Why, for the operators");
 }
@@ -43,7 +43,7 @@ void add_change_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void register_drain(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DrainOptions>();
   auto* drain =
       app.add_subcommand("drain", "Take targets out of use; without TARGETS list those that are drained");
   add_change_options(*drain, *options);
@@ -69,7 +69,7 @@ void register_drain(CLI::App& app, Context& context) {
     context.out() << render(drain_view(context.call("resource.status"), filter), options->output);
   });
 
-  auto undrain_options = std::make_shared<Options>();
+  auto undrain_options = std::make_shared<DrainOptions>();
   auto* undrain = app.add_subcommand("undrain", "Bring drained targets back into use");
   add_change_options(*undrain, *undrain_options);
   undrain->get_option("TARGETS")->required();

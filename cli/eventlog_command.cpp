@@ -22,7 +22,7 @@ namespace resourced::cli {
 
 namespace {
 
-struct Options {
+struct EventlogOptions {
   bool follow = false;
   std::string wait_for;
   std::string timeout;
@@ -35,7 +35,7 @@ struct Options {
 /// Prints what comes until it has seen enough.
 class Reader {
  public:
-  Reader(const Context& context, const Options& options) : context_(context), options_(options) {}
+  Reader(const Context& context, const EventlogOptions& options) : context_(context), options_(options) {}
 
   void receive(const client::Response& response) {
     if (done_) return;
@@ -70,7 +70,7 @@ class Reader {
   }
 
   const Context& context_;
-  const Options& options_;
+  const EventlogOptions& options_;
   bool done_ = false;
 };
 
@@ -87,7 +87,7 @@ std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
   return std::chrono::ceil<client::Milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-void read_journal(Context& context, const Options& options) {
+void read_journal(Context& context, const EventlogOptions& options) {
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
   Reader reader(context, options);
@@ -119,7 +119,7 @@ void read_journal(Context& context, const Options& options) {
 }  // namespace
 
 void register_eventlog(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EventlogOptions>();
   auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
   command->add_flag("-F,--follow", options->follow, "Go on with the events to come");
   command->add_option("-w,--wait", options->wait_for,

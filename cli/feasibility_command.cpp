@@ -21,14 +21,14 @@ namespace resourced::cli {
 
 namespace {
 
-struct Options {
+struct FeasibilityOptions {
   std::string shape;
   std::string jobspec;
   std::string constraint;
   std::string r;
 };
 
-nlohmann::json make_request(const Context& context, const Options& options) {
+nlohmann::json make_request(const Context& context, const FeasibilityOptions& options) {
   nlohmann::json jobspec;
   if (!options.jobspec.empty()) {
     jobspec = read_document(read_file(context, options.jobspec));
@@ -58,7 +58,7 @@ nlohmann::json make_request(const Context& context, const Options& options) {
   return jobspec;
 }
 
-void check(Context& context, const Options& options) {
+void check(Context& context, const FeasibilityOptions& options) {
   const auto jobspec = make_request(context, options);
   if (options.r.empty()) {
     context.call("feasibility.check", {{"jobspec", jobspec}});
@@ -72,7 +72,7 @@ void check(Context& context, const Options& options) {
 }  // namespace
 
 void register_feasibility(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FeasibilityOptions>();
   auto* command =
       app.add_subcommand("feasibility", "Say whether a request could ever be satisfied, were everything up");
   auto* request = command->add_option_group("request");

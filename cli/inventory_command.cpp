@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* topic = "resource.sched-status";
 
-struct Options {
+struct FilterOptions {
   OutputOptions output;
   std::string states;
   std::string targets;
@@ -31,8 +31,8 @@ struct Options {
   }
 };
 
-std::shared_ptr<Options> add_filter_options(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
+  auto options = std::make_shared<FilterOptions>();
   add_targets_option(command, options->targets);
   command.add_option("-s,--states", options->states,
                      "Only these states, separated by commas: free, allocated, down, all");

@@ -15,7 +15,7 @@ namespace resourced::cli {
 
 namespace {
 
-struct Options {
+struct DecodeOptions {
   bool short_form = false;
   std::string count;
   bool nodelist = false;
@@ -25,7 +25,7 @@ struct Options {
   std::string properties;
 };
 
-ResourceSet select(ResourceSet set, const Options& options) {
+ResourceSet select(ResourceSet set, const DecodeOptions& options) {
   if (!options.include.empty()) set = include(set, options.include);
   if (!options.exclude.empty()) set = exclude(set, options.exclude);
   if (!options.properties.empty()) set = set.copy_ranks(ranks_with_properties(set, options.properties));
@@ -38,7 +38,7 @@ std::uint64_t count_of(const ResourceSet& set, const std::string& type) {
   return type == "core" ? counts.cores : counts.gpus;
 }
 
-std::string describe(const ResourceSet& set, const Options& options) {
+std::string describe(const ResourceSet& set, const DecodeOptions& options) {
   if (options.short_form) return short_form(set);
   if (!options.count.empty()) return std::to_string(count_of(set, options.count));
   if (options.nodelist) return set.nodelist().encode();
@@ -49,7 +49,7 @@ std::string describe(const ResourceSet& set, const Options& options) {
 }  // namespace
 
 void register_r_decode(CLI::App& r, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DecodeOptions>();
   auto* command =
       r.add_subcommand("decode", "Read an R on standard input and print it, or a part, or what is in it");
   auto* what = command->add_option_group("what to print", "default: canonical R");

@@ -1,22 +1,16 @@
 #include "daemon/endpoints.hpp"
 
 #include <cerrno>
-#include <cstdlib>
-#include <optional>
 
 #include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "daemon/environment.hpp"
 #include "proto/defaults.hpp"
 
 namespace resourced::daemon {
 namespace {
-
-std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
 
 // A name may stand for any address; only this one is taken to stay here.
 bool is_loopback(const std::string& host) {

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +30,7 @@
 #include "core/rset/targets.hpp"
 #include "daemon/descriptor_limit.hpp"
 #include "daemon/endpoints.hpp"
+#include "daemon/environment.hpp"
 #include "daemon/import.hpp"
 #include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
@@ -57,11 +58,6 @@ double wall_clock() {
 double uptime() {
   using Seconds = std::chrono::duration<double>;
   return std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 config::Config load_configuration(const Options& options) {

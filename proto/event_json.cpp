@@ -20,9 +20,9 @@ struct Name {
   std::string_view operator()(const LivelyEvent&) const noexcept { return "lively"; }
 };
 
-class Context {
+class ContextWriter {
  public:
-  explicit Context(std::string& out) : out_(out) {}
+  explicit ContextWriter(std::string& out) : out_(out) {}
 
   void operator()(const RestartEvent& event) {
     idset("ranks", event.ranks);
@@ -105,7 +105,7 @@ std::string encode_event(const Event& event) {
   append_string(out, event_name(event.body));
   append_key(out, "context");
   out += '{';
-  std::visit(Context{out}, event.body);
+  std::visit(ContextWriter{out}, event.body);
   out += "}}";
   return out;
 }

@@ -23,7 +23,7 @@ namespace {
 using Verdict = Feasibility::Verdict;
 
 /// So many parts of a request are named in a reason.
-constexpr std::size_t max_named = 4;
+constexpr std::size_t max_parts_named = 4;
 
 std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> nodes;
@@ -134,9 +134,9 @@ class Explanation {
 
   static std::string enumerate(const std::vector<std::string>& parts) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(parts.size(), max_named); ++i)
+    for (std::size_t i = 0; i < std::min(parts.size(), max_parts_named); ++i)
       text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-    if (parts.size() > max_named) text += fmt::format(" and {} more", parts.size() - max_named);
+    if (parts.size() > max_parts_named) text += fmt::format(" and {} more", parts.size() - max_parts_named);
     return text;
   }
 

@@ -107,7 +107,7 @@ Request check_resources(const json& resources, const JsonPath& path) {
   return request;
 }
 
-void check_command(const json& command, const JsonPath& path) {
+void check_v1_command(const json& command, const JsonPath& path) {
   if (command.is_string()) return;
   if (!command.is_array()) path.fail("must be an array of strings, or a string");
   if (command.empty()) path.fail("must have at least one string");
@@ -144,7 +144,7 @@ void check_tasks(const json& tasks, const JsonPath& path, const Request& request
   const JsonPath place = path[0];
   require_object(task, place);
   refuse_other_keys(task, {"command", "slot", "count"}, "a task", place);
-  check_command(require_member(task, "command", place), place / "command");
+  check_v1_command(require_member(task, "command", place), place / "command");
   const std::string& slot = require_string(require_member(task, "slot", place), place / "slot");
   if (slot != request.slot_label) {
     (place / "slot")

@@ -10,7 +10,7 @@ namespace {
 
 /// How many pairs of kind and demand there may be, and how many of them may be looked at in all.
 constexpr std::size_t max_pairs = 65536;
-constexpr std::uint64_t max_work = 20'000'000;
+constexpr std::uint64_t max_pairs_seen = 20'000'000;
 
 constexpr std::int64_t unreachable = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -52,7 +52,7 @@ class Network {
     for (bool changed = true; changed;) {
       changed = false;
       work_ += kinds_.size() * demands_.size();
-      if (work_ > max_work) return false;
+      if (work_ > max_pairs_seen) return false;
       for (std::size_t g = 0; g < kinds_.size(); ++g)
         for (std::size_t d = 0; d < demands_.size(); ++d) changed = relax(g, d) || changed;
     }

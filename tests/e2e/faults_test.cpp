@@ -269,8 +269,6 @@ Clock::duration service_time(RawClient& client, const std::string& rank) {
   return times[calls / 2];
 }
 
-double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
-
 TEST_SUITE_BEGIN("faults");
 
 TEST_CASE("200 times kill -9 under load: nothing answered is lost, nothing is applied twice") {

@@ -95,4 +95,14 @@ void SchedulerView::apply(const nlohmann::json& response) {
   for (const unsigned id : shrink) targets_.erase(id);
 }
 
+Outcome import_log(const TempDir& dir, const std::string& config, const std::filesystem::path& log) {
+  return Process(resourced_command({"--config", dir.write("resourced.toml", config), "--state", dir / "state",
+                                    "--import", log}))
+      .finish(Deadline(std::chrono::minutes(2)));
+}
+
+double milliseconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
 }  // namespace resourced::e2e

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
@@ -77,5 +78,31 @@ class SchedulerView {
   std::set<unsigned> targets_;
   std::set<unsigned> up_;
 };
+
+/// Holds an instance's resources, and hears of changes.
+struct Scheduler {
+  explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
+  nlohmann::json next() {
+    nlohmann::json response = client.receive(stream).json();
+    view.apply(response);
+    return response;
+  }
+  /// Takes responses until these targets are up and no other.
+  void until_up(const std::string& targets) {
+    while (view.up() != ids(targets)) next();
+  }
+
+  RawClient client;
+  std::uint32_t stream;
+  SchedulerView view;
+  nlohmann::json first;
+};
+
+/// Takes a log into the state directory that a Daemon in `dir` will use.
+[[nodiscard]] Outcome import_log(const TempDir& dir, const std::string& config,
+                                 const std::filesystem::path& log);
+
+/// For messages and ratios.
+[[nodiscard]] double milliseconds(std::chrono::steady_clock::duration time);
 
 }  // namespace resourced::e2e

@@ -12,12 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-Outcome import_log(const TempDir& dir, const std::string& config, const std::filesystem::path& log) {
-  return Process(resourced_command({"--config", dir.write("resourced.toml", config), "--state", dir / "state",
-                                    "--import", log}))
-      .finish(Deadline(std::chrono::minutes(1)));
-}
-
 TEST_SUITE_BEGIN("import");
 
 TEST_CASE("what was changed at run time is so after export and import") {

@@ -63,13 +63,6 @@ std::string hosts_config(unsigned hosts) {
   return fmt::format("[[resource.config]]\nhosts = \"host[0-{}]\"\ncores = \"0-3\"\n", hosts - 1);
 }
 
-/// Takes a log into the state directory that a Daemon in `dir` will use.
-Outcome import_log(const TempDir& dir, const std::string& config, const std::filesystem::path& log) {
-  return Process(resourced_command({"--config", dir.write("resourced.toml", config), "--state", dir / "state",
-                                    "--import", log}))
-      .finish(Deadline(std::chrono::minutes(2)));
-}
-
 /// The median of some starts, from nothing to READY=1.
 Clock::duration start_time(Daemon& daemon) {
   std::array<Clock::duration, 9> times{};
@@ -82,8 +75,6 @@ Clock::duration start_time(Daemon& daemon) {
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
   return times[times.size() / 2];
 }
-
-double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
 TEST_SUITE_BEGIN("journal");
 

@@ -44,25 +44,6 @@ struct Child {
   Ctl ctl{daemon.uri()};
 };
 
-/// Holds an instance's resources, and hears of changes.
-struct Scheduler {
-  explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
-  json next() {
-    json response = client.receive(stream).json();
-    view.apply(response);
-    return response;
-  }
-  /// Takes responses until these targets are up and no other.
-  void until_up(const std::string& targets) {
-    while (view.up() != ids(targets)) next();
-  }
-
-  RawClient client;
-  std::uint32_t stream;
-  SchedulerView view;
-  json first;
-};
-
 /// Follows the journal of a daemon: waits until events have come.
 struct Watcher {
   explicit Watcher(const std::string& uri)

@@ -30,15 +30,6 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-struct Scheduler {
-  explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
-  json next() { return client.receive(stream).json(); }
-
-  RawClient client;
-  std::uint32_t stream;
-  json first;
-};
-
 /// A cluster whose configuration file is changed and then read again, in both ways by turns.
 struct Reloaded : Cluster {
   using Cluster::Cluster;

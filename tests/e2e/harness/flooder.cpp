@@ -21,7 +21,7 @@ constexpr std::string_view local_scheme = "local://";
 constexpr int moment = 10;
 constexpr int burst = 100;
 
-int connect_to(const std::string& path) {
+int connect_local(const std::string& path) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -99,7 +99,7 @@ void Flooder::flood_local(const std::string& path, const std::vector<std::string
   std::string frames;
   for (int i = 0; i < burst; ++i) frames += local_frame(request);
   while (!stop_) {
-    const int socket = connect_to(path);
+    const int socket = connect_local(path);
     if (socket < 0) continue;
     flood_connection(socket, frames);
     ::close(socket);

@@ -13,7 +13,7 @@
 namespace resourced::e2e {
 namespace {
 
-constexpr std::string_view magic("\x12\x00\xEE\xFF", 4);
+constexpr std::string_view frame_magic("\x12\x00\xEE\xFF", 4);
 constexpr std::uint8_t long_part = 0xFF;
 
 std::size_t big_endian(std::string_view bytes) {
@@ -38,7 +38,7 @@ std::string encoded(std::string_view data) {
 std::string local_frame(const std::vector<std::string>& parts) {
   std::string body;
   for (const std::string& part : parts) body += encoded(part);
-  return std::string(magic) + four_bytes(body.size()) + body;
+  return std::string(frame_magic) + four_bytes(body.size()) + body;
 }
 
 LocalClient::LocalClient(const std::filesystem::path& socket)
@@ -75,7 +75,7 @@ std::string LocalClient::take(std::size_t count, const Deadline& deadline) {
 
 std::vector<std::string> LocalClient::receive(const Deadline& deadline) {
   const std::string header = take(8, deadline);
-  if (!header.starts_with(magic)) throw std::runtime_error("a frame without its magic");
+  if (!header.starts_with(frame_magic)) throw std::runtime_error("a frame without its magic");
   const std::string body = take(big_endian(header.substr(4)), deadline);
   std::vector<std::string> parts;
   std::string_view rest = body;

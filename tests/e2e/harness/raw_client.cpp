@@ -10,7 +10,7 @@ namespace resourced::e2e {
 namespace {
 
 constexpr std::size_t proto_size = 20;
-constexpr char magic = '\x8E';
+constexpr char proto_magic = '\x8E';
 constexpr char version = 1;
 
 void check(bool good, const char* what) {
@@ -51,7 +51,7 @@ RawResponse take_apart(const std::vector<std::string>& parts) {
   };
   if (parts.empty() || parts.back().size() != proto_size) throw malformed("without PROTO");
   const std::string& proto = parts.back();
-  if (proto[0] != magic || proto[1] != version) throw malformed("of another protocol");
+  if (proto[0] != proto_magic || proto[1] != version) throw malformed("of another protocol");
   RawResponse response;
   response.type = static_cast<std::uint8_t>(proto[2]);
   response.flags = static_cast<std::uint8_t>(proto[3]);
@@ -69,7 +69,7 @@ RawResponse take_apart(const std::vector<std::string>& parts) {
 }
 
 std::string wire::proto(std::uint8_t type, std::uint8_t flags, std::uint32_t aux, std::uint32_t matchtag) {
-  std::string bytes{magic, version, static_cast<char>(type), static_cast<char>(flags)};
+  std::string bytes{proto_magic, version, static_cast<char>(type), static_cast<char>(flags)};
   constexpr std::uint32_t userid_unknown = 0xFFFFFFFF;
   constexpr std::uint32_t no_roles = 0;
   for (const std::uint32_t field : {userid_unknown, no_roles, aux, matchtag}) bytes += big_endian(field);

@@ -19,7 +19,7 @@ namespace {
 
 const std::string some_key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
 
-struct Fixture {
+struct KeygenFixture {
   test::TempDir dir;
   std::string file = dir.file("login1.key");
 };
@@ -27,7 +27,8 @@ struct Fixture {
 }  // namespace
 
 TEST_SUITE("keygen") {
-  TEST_CASE_FIXTURE(Fixture, "makes a file that only its owner may read, and prints what the daemon wants") {
+  TEST_CASE_FIXTURE(KeygenFixture,
+                    "makes a file that only its owner may read, and prints what the daemon wants") {
     const auto outcome = run({"keygen", file});
     REQUIRE(outcome.status == 0);
     CHECK(outcome.err.empty());
@@ -42,13 +43,13 @@ TEST_SUITE("keygen") {
     CHECK(outcome.out.find(keys.secret_key) == std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "each key is another one") {
+  TEST_CASE_FIXTURE(KeygenFixture, "each key is another one") {
     REQUIRE(run({"keygen", file}).status == 0);
     REQUIRE(run({"keygen", dir.file("b.key")}).status == 0);
     CHECK(proto::load_key_file(file).secret_key != proto::load_key_file(dir.file("b.key")).secret_key);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "never takes the place of a file") {
+  TEST_CASE_FIXTURE(KeygenFixture, "never takes the place of a file") {
     dir.write("login1.key", "precious");
     const auto outcome = run({"keygen", file});
     CHECK(outcome.status == 1);
@@ -56,7 +57,7 @@ TEST_SUITE("keygen") {
     CHECK(outcome.err == fmt::format("resourcectl: {}: File exists\n", file));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "takes the daemon's key as text or from a key file") {
+  TEST_CASE_FIXTURE(KeygenFixture, "takes the daemon's key as text or from a key file") {
     REQUIRE(run({"keygen", file, "--name", "alice", "--server-key", some_key}).status == 0);
     CHECK(proto::load_key_file(file).name == "alice");
     CHECK(proto::load_key_file(file).server_key == some_key);
@@ -68,7 +69,7 @@ TEST_SUITE("keygen") {
     CHECK(run({"keygen", dir.file("c.key")}).status == 0);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a name that configuration and logs cannot hold is wrong usage") {
+  TEST_CASE_FIXTURE(KeygenFixture, "a name that configuration and logs cannot hold is wrong usage") {
     for (const std::string name : {"two words", "line\nend", "bell\a", "\xC3\xA9t\xC3\xA9"}) {
       CAPTURE(name);
       CHECK(run({"keygen", file, "--name", name}).status == 2);
@@ -79,7 +80,8 @@ TEST_SUITE("keygen") {
     CHECK(quoted.out.find(R"(name = "a\"b\\c")") != std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "--key and $RESOURCED_KEY name the key file of a tcp bus, and of no other") {
+  TEST_CASE_FIXTURE(KeygenFixture,
+                    "--key and $RESOURCED_KEY name the key file of a tcp bus, and of no other") {
     REQUIRE(run({"keygen", file}).status == 0);
     const std::string no_server_key = fmt::format(
         "resourcectl: {}: no server-key: the public key of the daemon is needed to connect "
@@ -94,7 +96,7 @@ TEST_SUITE("keygen") {
     unsetenv("RESOURCED_KEY");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a key that others may read is not used") {
+  TEST_CASE_FIXTURE(KeygenFixture, "a key that others may read is not used") {
     REQUIRE(run({"keygen", file, "--server-key", some_key}).status == 0);
     REQUIRE(chmod(file.c_str(), 0640) == 0);
     const auto outcome = run({"--uri", "tcp://127.0.0.1:1", "--key", file, "status"});
@@ -104,7 +106,7 @@ TEST_SUITE("keygen") {
                       file));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "halves of different pairs are not used") {
+  TEST_CASE_FIXTURE(KeygenFixture, "halves of different pairs are not used") {
     REQUIRE(run({"keygen", file, "--server-key", some_key}).status == 0);
     proto::KeyFile keys = proto::load_key_file(file);
     keys.public_key = some_key;

@@ -20,7 +20,7 @@ using test::run;
 
 namespace {
 
-struct Fixture {
+struct ProgramFixture {
   test::TemporaryDirectory directory;
   std::string uri = "ipc://" + directory.file("bus");
   FakeBus bus{uri};
@@ -137,7 +137,7 @@ TEST_SUITE("program") {
           "resourcectl: cannot reach the daemon at ipc:///nonexistent/bus: No such file or directory\n");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "what each command asks of the daemon") {
+  TEST_CASE_FIXTURE(ProgramFixture, "what each command asks of the daemon") {
     struct Case {
       std::vector<std::string> arguments;
       std::string topic;
@@ -183,7 +183,7 @@ TEST_SUITE("program") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a refusal is status 1 and the daemon's text in one line") {
+  TEST_CASE_FIXTURE(ProgramFixture, "a refusal is status 1 and the daemon's text in one line") {
     const auto outcome =
         run_with({"drain", "1"}, [&] { bus.fail(bus.receive(), EEXIST, "rank 1 already drained\n"); });
     CHECK(outcome.status == 1);
@@ -192,14 +192,14 @@ TEST_SUITE("program") {
     CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a refusal's text from outside does nothing to the terminal") {
+  TEST_CASE_FIXTURE(ProgramFixture, "a refusal's text from outside does nothing to the terminal") {
     const auto outcome =
         run_with({"drain", "1"}, [&] { bus.fail(bus.receive(), EEXIST, "\033[2Jrank 1\nalready drained"); });
     CHECK(outcome.err.find('\033') == std::string::npos);
     CHECK(outcome.err.ends_with("[2Jrank 1 already drained\n"));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "status tells of moves in the standard table alone") {
+  TEST_CASE_FIXTURE(ProgramFixture, "status tells of moves in the standard table alone") {
     const auto payload =
         R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
         R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}},"drain":{},"online":"0-1",)"
@@ -220,7 +220,7 @@ TEST_SUITE("program") {
                       R"("moves":[{"ranks":"1","from":"p","to":null}]})"));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "ping measures the round trip of what is sent back") {
+  TEST_CASE_FIXTURE(ProgramFixture, "ping measures the round trip of what is sent back") {
     const auto outcome = run_with({"ping"}, [&] {
       const auto request = bus.receive();
       CHECK(request.topic() == "resource.ping");
@@ -231,12 +231,12 @@ TEST_SUITE("program") {
     CHECK(run_with({"ping"}, [&] { bus.respond(bus.receive(), R"({"seq":7})"); }).status == 1);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "stats prints what the daemon counts") {
+  TEST_CASE_FIXTURE(ProgramFixture, "stats prints what the daemon counts") {
     CHECK(run_with({"stats"}, [&] { bus.respond(bus.receive(), R"({"clients":2})"); }).out ==
           "{\"clients\":2}\n");
   }
 
-  TEST_CASE_FIXTURE(Fixture,
+  TEST_CASE_FIXTURE(ProgramFixture,
                     "acquire prints responses as they come and ends after the count, with a good-bye") {
     const auto r = R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
                    R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}})";
@@ -284,7 +284,7 @@ TEST_SUITE("program") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "eventlog prints the past, and goes on if told to") {
+  TEST_CASE_FIXTURE(ProgramFixture, "eventlog prints the past, and goes on if told to") {
     const auto serve = [&] {
       const auto request = bus.receive();
       CHECK(request.topic() == "resource.journal");

@@ -61,7 +61,7 @@ class Recorder : public client::AcquisitionObserver {
 
 using Calls = std::vector<std::string>;
 
-struct Fixture {
+struct AcquisitionFixture {
   test::TemporaryDirectory directory;
   FakeBus bus{"ipc://" + directory.file("bus")};
   Connection connection{"ipc://" + directory.file("bus")};
@@ -77,7 +77,8 @@ struct Fixture {
 }  // namespace
 
 TEST_SUITE("acquisition") {
-  TEST_CASE_FIXTURE(Fixture, "the request is resource.acquire with the streaming flag and no payload") {
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "the request is resource.acquire with the streaming flag and no payload") {
     const Acquisition acquisition(connection, recorder);
     CHECK(acquisition.state() == Acquisition::State::waiting);
     const auto request = bus.receive(connection);
@@ -86,14 +87,14 @@ TEST_SUITE("acquisition") {
     CHECK(request.flags() == (0x01U | 0x08U | 0x40U));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a partition is asked for by its name") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "a partition is asked for by its name") {
     AcquisitionOptions options;
     options.partition = "batch";
     const Acquisition acquisition(connection, recorder, options);
     CHECK(json::parse(bus.receive(connection).payload()) == json{{"partition", "batch"}});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "each change is told, and the picture follows") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "each change is told, and the picture follows") {
     const Acquisition acquisition(connection, recorder);
     const auto request = bus.receive(connection);
 
@@ -129,7 +130,7 @@ TEST_SUITE("acquisition") {
     CHECK(acquisition.state() == Acquisition::State::held);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "who does not know shrink sees the targets go down") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "who does not know shrink sees the targets go down") {
     class Plain : public client::AcquisitionObserver {
      public:
       IdSet down;
@@ -143,7 +144,7 @@ TEST_SUITE("acquisition") {
     CHECK(plain.down.encode() == "1-2");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "an error response ends it") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "an error response ends it") {
     const Acquisition acquisition(connection, recorder);
     const auto request = bus.receive(connection);
     SUBCASE("refused") {
@@ -161,7 +162,8 @@ TEST_SUITE("acquisition") {
     CHECK(recorder.calls.empty());
   }
 
-  TEST_CASE_FIXTURE(Fixture, "responses that make no sense end it with EPROTO, and the request is canceled") {
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "responses that make no sense end it with EPROTO, and the request is canceled") {
     const std::vector<std::pair<std::string, std::string>> cases = {
         {R"({"up":"0"})", "resources: missing"},
         {R"({"resources":{"version":2},"up":"0"})", "resources: "},
@@ -180,7 +182,7 @@ TEST_SUITE("acquisition") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "changes that make no sense end it and leave the picture as it was") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "changes that make no sense end it and leave the picture as it was") {
     for (const auto* response :
          {R"({"down":"9"})", R"({"up":"x"})", R"({"expiration":"soon"})", R"({"property-add":{"fast":"7"}})",
           R"({"property-add":{"a b":1}})", R"({"up":"3","shrink":"8"})", R"({"expiration":-1})"}) {
@@ -197,7 +199,8 @@ TEST_SUITE("acquisition") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a daemon that was killed and comes back is asked again, busy or not") {
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "a daemon that was killed and comes back is asked again, busy or not") {
     const Acquisition acquisition(connection, recorder);
     bus.respond(bus.receive(connection), first_response("0-3"), true);
     calls(1);
@@ -213,7 +216,7 @@ TEST_SUITE("acquisition") {
     CHECK(acquisition.up().encode() == "1");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "resources that stay busy are given up after a while") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "resources that stay busy are given up after a while") {
     AcquisitionOptions options;
     options.busy_retry = client::Milliseconds(50);
     const Acquisition acquisition(connection, recorder, options);
@@ -229,7 +232,7 @@ TEST_SUITE("acquisition") {
     CHECK(recorder.calls == Calls{fmt::format("error {} held", EBUSY)});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "on demand a restart in good order is followed too") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "on demand a restart in good order is followed too") {
     AcquisitionOptions options;
     options.follow_restart = true;
     const Acquisition acquisition(connection, recorder, options);
@@ -244,7 +247,7 @@ TEST_SUITE("acquisition") {
     CHECK(calls(1) == Calls{"resources 0-3 up 2"});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "other cancellations are the end even so") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "other cancellations are the end even so") {
     AcquisitionOptions options;
     options.follow_restart = true;
     const Acquisition acquisition(connection, recorder, options);
@@ -277,7 +280,7 @@ TEST_SUITE("acquisition") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "close gives the resources back, also from inside a call") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "close gives the resources back, also from inside a call") {
     class Closer : public Recorder {
      public:
       Acquisition* acquisition = nullptr;
@@ -302,7 +305,7 @@ TEST_SUITE("acquisition") {
     CHECK(bus.receive().topic() == "resource.disconnect");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "the response itself is handed on as it came") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "the response itself is handed on as it came") {
     class Raw : public client::AcquisitionObserver {
      public:
       std::vector<std::string> lines;

@@ -23,7 +23,7 @@ using test::Frames;
 
 namespace {
 
-struct Fixture {
+struct ConnectionFixture {
   test::TemporaryDirectory directory;
   std::string uri = "ipc://" + directory.file("bus");
   FakeBus bus{uri};
@@ -86,7 +86,8 @@ std::string last_error(const std::function<void()>& f, int* errnum = nullptr) {
 }  // namespace
 
 TEST_SUITE("connection") {
-  TEST_CASE_FIXTURE(Fixture, "a request is a delimiter, the topic, the payload with a NUL, and PROTO") {
+  TEST_CASE_FIXTURE(ConnectionFixture,
+                    "a request is a delimiter, the topic, the payload with a NUL, and PROTO") {
     connection.send("resource.status", [](const Response&) {});
     connection.send("resource.drain", {{"targets", "2"}}, [](const Response&) {});
     client::SendOptions streaming;
@@ -119,7 +120,7 @@ TEST_SUITE("connection") {
     CHECK(bus.receive(connection).flags() == (0x01U | 0x08U | 0x40U));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "call returns the payload of the response, or throws its error") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "call returns the payload of the response, or throws its error") {
     std::vector<std::string> results;
     with_daemon(
         [&] {
@@ -148,7 +149,8 @@ TEST_SUITE("connection") {
     CHECK(results[4].starts_with(std::to_string(EPROTO) + " resource.drain: "));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a call without an answer ends after its time and names topic and endpoint") {
+  TEST_CASE_FIXTURE(ConnectionFixture,
+                    "a call without an answer ends after its time and names topic and endpoint") {
     connection.connect();
     int errnum = 0;
     const auto text =
@@ -220,7 +222,8 @@ TEST_SUITE("connection") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a stream calls its handler for each response until the error that ends it") {
+  TEST_CASE_FIXTURE(ConnectionFixture,
+                    "a stream calls its handler for each response until the error that ends it") {
     Record stream;
     Record other;
     client::SendOptions options;
@@ -243,7 +246,8 @@ TEST_SUITE("connection") {
   }
 
   TEST_CASE_FIXTURE(
-      Fixture, "cancel sends TOPIC-cancel with the matchtag, and the stream ends when the daemon says so") {
+      ConnectionFixture,
+      "cancel sends TOPIC-cancel with the matchtag, and the stream ends when the daemon says so") {
     Record stream;
     client::SendOptions options;
     options.streaming = true;
@@ -261,7 +265,7 @@ TEST_SUITE("connection") {
     CHECK(bus.quiet());
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a request that is forgotten is not answered any more") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "a request that is forgotten is not answered any more") {
     Record forgotten;
     Record other;
     const auto id = connection.send("resource.status", forgotten.handler());
@@ -274,7 +278,7 @@ TEST_SUITE("connection") {
     CHECK(forgotten.lines.empty());
   }
 
-  TEST_CASE_FIXTURE(Fixture, "what is no message of this protocol, or for nobody, is passed over") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "what is no message of this protocol, or for nobody, is passed over") {
     Record record;
     connection.send("resource.status", record.handler());
     const auto request = bus.receive(connection);
@@ -292,7 +296,7 @@ TEST_SUITE("connection") {
     CHECK(record.lines == std::vector<std::string>{R"({"mine":1} (last))"});
   }
 
-  TEST_CASE_FIXTURE(Fixture,
+  TEST_CASE_FIXTURE(ConnectionFixture,
                     "when the daemon goes, what it said before counts, and all else fails with ECONNRESET") {
     Record answered;
     Record pending;
@@ -319,7 +323,7 @@ TEST_SUITE("connection") {
     CHECK(again.lines == std::vector<std::string>{R"({"again":1} (last))"});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a request that waits for the daemon is sent when there is one") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "a request that waits for the daemon is sent when there is one") {
     bus.close();
     Record waiting;
     Record hasty;
@@ -338,7 +342,8 @@ TEST_SUITE("connection") {
     CHECK(waiting.lines == std::vector<std::string>{" (last)"});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a request that waits for the daemon can be canceled, and can time out") {
+  TEST_CASE_FIXTURE(ConnectionFixture,
+                    "a request that waits for the daemon can be canceled, and can time out") {
     bus.close();
     Record canceled;
     Record late;
@@ -355,7 +360,8 @@ TEST_SUITE("connection") {
   }
 
   TEST_CASE_FIXTURE(
-      Fixture, "the descriptor stays readable until everything is read, whatever else is done in between") {
+      ConnectionFixture,
+      "the descriptor stays readable until everything is read, whatever else is done in between") {
     // Sending looks at the socket and may take the edge of ZMQ_FD with it, just when a response comes in.
     Record record;
     connection.send("resource.status", record.handler());
@@ -376,7 +382,7 @@ TEST_SUITE("connection") {
     CHECK_FALSE(readable());
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a flood is handled in portions") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "a flood is handled in portions") {
     std::size_t count = 0;
     client::SendOptions options;
     options.streaming = true;
@@ -392,7 +398,8 @@ TEST_SUITE("connection") {
     CHECK(count == many);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "handlers may send, but not wait; what they throw leaves through the caller") {
+  TEST_CASE_FIXTURE(ConnectionFixture,
+                    "handlers may send, but not wait; what they throw leaves through the caller") {
     std::vector<std::string> seen;
     connection.send("a.first", [&](const Response&) {
       seen.push_back(last_error([&] { connection.call("b.nested"); }));
@@ -409,7 +416,7 @@ TEST_SUITE("connection") {
     CHECK(seen.back() == "second");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a clean close says good-bye to the services that streamed") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "a clean close says good-bye to the services that streamed") {
     client::SendOptions options;
     options.streaming = true;
     connection.send("config.get", [](const Response&) {});
@@ -428,7 +435,7 @@ TEST_SUITE("connection") {
     connection.close();
   }
 
-  TEST_CASE_FIXTURE(Fixture, "timers run in order of their time, and not when they were canceled") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "timers run in order of their time, and not when they were canceled") {
     std::string order;
     connection.after(client::Milliseconds(3), [&] { order += "b"; });
     connection.after(client::Milliseconds(1), [&] { order += "a"; });

@@ -77,7 +77,7 @@ class Server {
   void* router_;
 };
 
-struct Fixture {
+struct KeysFixture {
   test::TemporaryDirectory directory;
   proto::KeyFile server_keys = client::make_keys("daemon");
 
@@ -109,7 +109,7 @@ Error ended(const std::string& key_file) {
 
 /// Which end is the first to notice that only one of them wants CURVE is open: either error will do.
 void check_refused(Connection& connection, const std::vector<Error>& either) {
-  const Error error = Fixture::error_of(connection);
+  const Error error = KeysFixture::error_of(connection);
   CAPTURE(error.what());
   const auto is_it = [&](const Error& one) {
     return error.errnum() == one.errnum() &&
@@ -121,7 +121,7 @@ void check_refused(Connection& connection, const std::vector<Error>& either) {
 }  // namespace
 
 TEST_SUITE("keys") {
-  TEST_CASE_FIXTURE(Fixture, "a client whose key is known connects") {
+  TEST_CASE_FIXTURE(KeysFixture, "a client whose key is known connects") {
     Server server(&server_keys);
     Connection connection(server.uri, options(server_keys.public_key));
     connection.send("a.b", [](const client::Response&) {});
@@ -129,7 +129,8 @@ TEST_SUITE("keys") {
     test::pump(connection, [&] { return connection.connected(); });
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a client whose key is refused is told, even if it would wait for the daemon") {
+  TEST_CASE_FIXTURE(KeysFixture,
+                    "a client whose key is refused is told, even if it would wait for the daemon") {
     Server server(&server_keys);
     const auto settings = options(server_keys.public_key);
     Connection connection(server.uri, settings);
@@ -150,14 +151,14 @@ TEST_SUITE("keys") {
                               settings.key_file));
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a client that has another daemon's key is cut off") {
+  TEST_CASE_FIXTURE(KeysFixture, "a client that has another daemon's key is cut off") {
     Server server(&server_keys);
     const auto settings = options(client::make_keys("other").public_key);
     Connection connection(server.uri, settings);
     check_refused(connection, {ended(settings.key_file)});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a client without a key is told that it needs one") {
+  TEST_CASE_FIXTURE(KeysFixture, "a client without a key is told that it needs one") {
     Server server(&server_keys);
     Connection connection(server.uri);
     check_refused(
@@ -166,7 +167,7 @@ TEST_SUITE("keys") {
          {ECONNREFUSED, "what listens there ended the connection; it may let nobody in without a key"}});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a client with a key does not talk to a daemon that has none") {
+  TEST_CASE_FIXTURE(KeysFixture, "a client with a key does not talk to a daemon that has none") {
     Server server(nullptr);
     const auto settings = options(server_keys.public_key);
     Connection connection(server.uri, settings);
@@ -176,7 +177,7 @@ TEST_SUITE("keys") {
                    ended(settings.key_file)});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "nobody there is still nobody there") {
+  TEST_CASE_FIXTURE(KeysFixture, "nobody there is still nobody there") {
     std::string uri;
     {
       Server server(nullptr);
@@ -186,7 +187,7 @@ TEST_SUITE("keys") {
     check_refused(connection, {{ECONNREFUSED, "Connection refused"}});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "on ipc no key is asked for") {
+  TEST_CASE_FIXTURE(KeysFixture, "on ipc no key is asked for") {
     ConnectionOptions settings;
     settings.key_file = directory.file("none.key");
     CHECK_NOTHROW(Connection("ipc://" + directory.file("bus"), settings));

@@ -13,10 +13,10 @@
 namespace resourced::test {
 namespace {
 
-constexpr IdSet::Id target_count = 6;
+constexpr IdSet::Id watched_count = 6;
 
 // A target as a person would keep it on paper.
-struct Target {
+struct WatchedTarget {
   bool known = false;
   bool connected = false;
   bool online = false;
@@ -60,8 +60,8 @@ class Model {
 
   MonitorBatch tick(double now) {
     IdSet lost;
-    for (IdSet::Id rank = 0; rank < target_count; ++rank) {
-      Target& target = targets_[rank];
+    for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
+      WatchedTarget& target = targets_[rank];
       if (target.online && is_dead(target, now)) fall(target, now);
       if (target.online && !target.torpid && target.heard_at + settings.torpid_after <= now) {
         target.torpid = true;
@@ -79,7 +79,7 @@ class Model {
   [[nodiscard]] double deadline() const {
     double next = std::numeric_limits<double>::infinity();
     if (pending()) next = opened_ + settings.coalesce;
-    for (const Target& target : targets_) {
+    for (const WatchedTarget& target : targets_) {
       if (target.online) {
         next = std::min(next, target.heard_at + settings.offline_after);
         if (!target.torpid) next = std::min(next, target.heard_at + settings.torpid_after);
@@ -95,20 +95,20 @@ class Model {
 
  private:
   [[nodiscard]] bool pending() const {
-    return std::ranges::any_of(targets_, [](const Target& target) { return target.changed; });
+    return std::ranges::any_of(targets_, [](const WatchedTarget& target) { return target.changed; });
   }
 
-  [[nodiscard]] bool is_dead(const Target& target, double now) const {
+  [[nodiscard]] bool is_dead(const WatchedTarget& target, double now) const {
     return target.heard_at + settings.offline_after <= now ||
            (!target.connected && target.gone_at + settings.grace <= now);
   }
 
-  void change(Target& target, double now) {
+  void change(WatchedTarget& target, double now) {
     if (!pending()) opened_ = now;
     target.changed = true;
   }
 
-  void hear(Target& target, double now) {
+  void hear(WatchedTarget& target, double now) {
     target.known = true;
     target.heard_at = now;
     if (!target.online || target.torpid) change(target, now);
@@ -116,7 +116,7 @@ class Model {
     target.torpid = false;
   }
 
-  void fall(Target& target, double now) {
+  void fall(WatchedTarget& target, double now) {
     change(target, now);
     target.online = target.torpid = false;
     target.fell_at = now;
@@ -130,8 +130,8 @@ class Model {
 
   MonitorBatch collect(const IdSet& lost) {
     MonitorBatch batch;
-    for (IdSet::Id rank = 0; rank < target_count; ++rank) {
-      Target& target = targets_[rank];
+    for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
+      WatchedTarget& target = targets_[rank];
       if (target.online && !target.told_online) batch.online.insert(rank);
       if (!target.online && target.told_online) batch.offline.insert(rank);
       if (target.torpid && !target.told_torpid) batch.torpid.insert(rank);
@@ -146,14 +146,14 @@ class Model {
     return batch;
   }
 
-  std::array<Target, target_count> targets_;
+  std::array<WatchedTarget, watched_count> targets_;
   double opened_ = 0;
   double last_ = 0;
 };
 
-class History {
+class AgentHistory {
  public:
-  explicit History(unsigned number) : random_(number) { reconfigure(); }
+  explicit AgentHistory(unsigned number) : random_(number) { reconfigure(); }
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -180,7 +180,7 @@ class History {
   }
 
   void step() {
-    const IdSet::Id rank = below(target_count);
+    const IdSet::Id rank = below(watched_count);
     switch (below(12)) {
       case 0:
       case 1:
@@ -237,7 +237,7 @@ class History {
 TEST_CASE("any history of agents is seen as the rules have it") {
   for (unsigned number = 1; number <= 1000; ++number) {
     CAPTURE(number);
-    History(number).run(150);
+    AgentHistory(number).run(150);
   }
 }
 

@@ -99,13 +99,13 @@ TEST_CASE("a constraint is written as it was read") {
   }
 }
 
-struct ErrorCase {
+struct RefusedConstraint {
   std::string constraint;
   std::string text;
 };
 
 TEST_CASE("errors name operator and place") {
-  const std::vector<ErrorCase> cases{
+  const std::vector<RefusedConstraint> cases{
       {R"([])", "constraint: must be an object"},
       {R"("gpu")", "constraint: must be an object"},
       {R"(null)", "constraint: must be an object"},
@@ -122,7 +122,7 @@ TEST_CASE("errors name operator and place") {
       {R"({"properties": ["^"]})", "properties[0]: \"^\": a property name is empty"},
       {R"({"properties": [""]})", "properties[0]: \"\": a property name is empty"},
   };
-  for (const ErrorCase& error : cases) {
+  for (const RefusedConstraint& error : cases) {
     CAPTURE(error.constraint);
     CHECK_THROWS_WITH_AS(static_cast<void>(Constraint::from_json(Json::parse(error.constraint))),
                          error.text.c_str(), Error);
@@ -170,9 +170,9 @@ TEST_CASE("size and depth are limited") {
   CHECK(errnum_of(Json{{"hostlist", hosts}}) == ERANGE);
 }
 
-class Random {
+class RandomConstraints {
  public:
-  explicit Random(unsigned seed) : engine_(seed) {}
+  explicit RandomConstraints(unsigned seed) : engine_(seed) {}
   unsigned below(unsigned limit) { return std::uniform_int_distribution<unsigned>(0, limit - 1)(engine_); }
 
  private:
@@ -181,7 +181,7 @@ class Random {
 
 const std::vector<std::string> property_names{"a", "b", "c"};
 
-Json random_constraint(Random& random, int depth) {
+Json random_constraint(RandomConstraints& random, int depth) {
   Json object = Json::object();
   for (unsigned keys = random.below(3); keys > 0; --keys) {
     Json values = Json::array();
@@ -248,7 +248,7 @@ TEST_CASE("a copy by constraint has what matches and nothing of the rest") {
 TEST_CASE("matching agrees with a look at each rank by itself") {
   constexpr unsigned seed = 20;
   INFO("seed ", seed);
-  Random random(seed);
+  RandomConstraints random(seed);
   for (int i = 0; i < 2000; ++i) {
     ResourceSet set({{IdSet::parse("1-4,8-12"), IdSet::parse("0"), IdSet{}}}, Hostlist::parse("h[1-9]"));
     for (const std::string& name : property_names) {

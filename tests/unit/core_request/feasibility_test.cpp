@@ -328,9 +328,9 @@ bool place(const std::vector<Single>& singles, std::size_t next, std::vector<Nod
   return false;
 }
 
-class Random {
+class RandomRequests {
  public:
-  explicit Random(unsigned seed) : engine_(seed) {}
+  explicit RandomRequests(unsigned seed) : engine_(seed) {}
   unsigned between(unsigned low, unsigned high) {
     return std::uniform_int_distribution<unsigned>(low, high)(engine_);
   }
@@ -341,7 +341,7 @@ class Random {
 };
 
 /// At least one and at most so many, as an integer, a range or an idset.
-Json count(Random& random, unsigned most) {
+Json count(RandomRequests& random, unsigned most) {
   const unsigned least = random.between(1, most);
   switch (random.between(0, 11)) {
     case 0:
@@ -357,28 +357,28 @@ Json count(Random& random, unsigned most) {
   }
 }
 
-Json cores_and_gpus(Random& random) {
+Json cores_and_gpus(RandomRequests& random) {
   Json list = Json::array();
   list.push_back({{"type", "core"}, {"count", count(random, 4)}});
   if (random.chance(35)) list.push_back({{"type", "gpu"}, {"count", count(random, 2)}});
   return list;
 }
 
-Json slot(Random& random, unsigned& label, Json with, unsigned most) {
+Json slot(RandomRequests& random, unsigned& label, Json with, unsigned most) {
   return {{"type", "slot"},
           {"count", count(random, most)},
           {"label", fmt::format("s{}", label++)},
           {"with", std::move(with)}};
 }
 
-Json node(Random& random, unsigned& label) {
+Json node(RandomRequests& random, unsigned& label) {
   Json vertex{{"type", "node"}, {"count", count(random, 3)}};
   if (random.chance(70)) vertex["with"] = Json::array({slot(random, label, cores_and_gpus(random), 2)});
   if (random.chance(30)) vertex["exclusive"] = random.chance(50);
   return vertex;
 }
 
-Json random_request(Random& random) {
+Json random_request(RandomRequests& random) {
   unsigned label = 0;
   Json list = Json::array();
   for (unsigned vertices = random.between(1, 3); vertices > 0; --vertices) {
@@ -423,7 +423,7 @@ TEST_CASE("agrees with a naive search on small inventories") {
   constexpr unsigned seed = 31;
   constexpr int cases = 6000;
   INFO("seed ", seed);
-  Random random(seed);
+  RandomRequests random(seed);
   int feasible = 0;
   for (int i = 0; i < cases; ++i) {
     const unsigned size = random.between(1, 5);

@@ -18,11 +18,11 @@ using test::Edit;
 
 namespace {
 
-std::string check(const json& jobspec) {
+std::string canonical_verdict(const json& jobspec) {
   return test::verdict([&] { check_canonical_jobspec(jobspec); });
 }
 
-json base() {
+json canonical_base() {
   return json::parse(R"({
     "version": 999,
     "resources": [
@@ -43,7 +43,7 @@ TEST_CASE("every example of RFC 14 and RFC 25 is valid") {
   for (const std::string directory : {"spec_14", "spec_25"}) {
     for (const std::string& name : test::list_vectors(directory, ".yaml")) {
       CAPTURE(name);
-      CHECK(check(read_document(test::read_vector(name))) == "valid");
+      CHECK(canonical_verdict(read_document(test::read_vector(name))) == "valid");
     }
   }
 }
@@ -65,14 +65,15 @@ TEST_CASE("what is allowed") {
       {"/resources/0/with", "[]"},
       {"/tasks/0/count", R"({"total":5})"},
   };
-  CHECK(check(base()) == "valid");
+  CHECK(canonical_verdict(canonical_base()) == "valid");
   for (const Edit& edit : edits) {
-    const json jobspec = test::edited(base(), {edit});
+    const json jobspec = test::edited(canonical_base(), {edit});
     CAPTURE(std::string(edit.pointer));
     CAPTURE(jobspec.dump());
     // Without its switch the first slot is gone.
     const bool no_slot = std::string(edit.pointer) == "/resources/0/with";
-    CHECK(check(jobspec) == (no_slot ? "tasks[0].slot: \"a\" is not the label of a slot" : "valid"));
+    CHECK(canonical_verdict(jobspec) ==
+          (no_slot ? "tasks[0].slot: \"a\" is not the label of a slot" : "valid"));
   }
 }
 
@@ -165,10 +166,10 @@ TEST_CASE("what is refused, with its path and the reason") {
   };
   CHECK(rows.size() > 60);
   for (const Row& row : rows) {
-    const json jobspec = test::edited(base(), {row.edit});
+    const json jobspec = test::edited(canonical_base(), {row.edit});
     CAPTURE(std::string(row.edit.pointer));
     CAPTURE(jobspec.dump());
-    const std::string error = check(jobspec);
+    const std::string error = canonical_verdict(jobspec);
     CHECK_MESSAGE(error.starts_with(row.error), error);
     CHECK(error.find('\n') == std::string::npos);
   }
@@ -181,10 +182,10 @@ TEST_CASE("a graph has a bounded number of levels") {
       list = json::array({{{"type", "a"}, {"count", 1}, {"with", list}}});
     return list;
   };
-  json jobspec = base();
+  json jobspec = canonical_base();
   jobspec["tasks"].erase(1);
   jobspec["resources"] = levels(max_graph_depth);
-  CHECK(check(jobspec) == "valid");
+  CHECK(canonical_verdict(jobspec) == "valid");
   jobspec["resources"] = levels(max_graph_depth + 1);
-  CHECK(check(jobspec).find("is more than 64 levels deep") != std::string::npos);
+  CHECK(canonical_verdict(jobspec).find("is more than 64 levels deep") != std::string::npos);
 }

@@ -9,26 +9,22 @@
 #include "core/error.hpp"
 #include "core/request/document.hpp"
 #include "core/request/yaml_writer.hpp"
+#include "repeat.hpp"
 #include "vector_files.hpp"
 
 using namespace resourced;
 using nlohmann::json;
+using test::repeat;
 
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string document_error(const std::string& text) {
   try {
     (void)read_document(text);
   } catch (const Error& error) {
     return error.what();
   }
   return "no error";
-}
-
-std::string repeat(const std::string& text, std::size_t times) {
-  std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
-  return out;
 }
 
 }  // namespace
@@ -133,10 +129,10 @@ TEST_CASE("JSON means what the library says it means") {
     const json expected = json::parse(text, nullptr, false);
     if (expected.is_discarded()) {
       // It may still be YAML; if not, the error is one line.
-      REQUIRE(error_of(text).find('\n') == std::string::npos);
+      REQUIRE(document_error(text).find('\n') == std::string::npos);
       continue;
     }
-    const std::string error = error_of(text);
+    const std::string error = document_error(text);
     if (error != "no error") {
       REQUIRE_MESSAGE(error.find("given twice") != std::string::npos, error);
       continue;
@@ -203,7 +199,7 @@ TEST_CASE("what is refused") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    const std::string error = error_of(row.text);
+    const std::string error = document_error(row.text);
     CHECK_MESSAGE(error.find(row.error) != std::string::npos, error);
     CHECK(error.find('\n') == std::string::npos);
   }
@@ -215,13 +211,13 @@ TEST_CASE("an alias bomb is refused before it grows") {
     const std::string previous(1, static_cast<char>(c - 1));
     bomb += std::string(1, c) + ": &" + c + " [" + repeat("*" + previous + ",", 8) + "*" + previous + "]\n";
   }
-  CHECK(error_of(bomb) == "line 1, column 4: anchors are not allowed");
+  CHECK(document_error(bomb) == "line 1, column 4: anchors are not allowed");
 }
 
 TEST_CASE("size and depth are bounded") {
   const std::string padding(max_document_bytes, ' ');
   CHECK(read_document("{}" + padding.substr(2)) == json::object());
-  CHECK(error_of("{}" + padding) == "the document has 1048578 bytes, more than 1048576");
+  CHECK(document_error("{}" + padding) == "the document has 1048578 bytes, more than 1048576");
 
   const auto nested = [](std::size_t depth) { return repeat("[", depth) + repeat("]", depth); };
   CHECK(read_document(nested(max_document_depth)).is_array());
@@ -231,11 +227,11 @@ TEST_CASE("size and depth are bounded") {
                                   "a: " + repeat("[", 100000), "a: " + repeat("{a: ", 100000),
                                   repeat("- ", 100000), repeat("? ", 100000), repeat("a: ", 10) + "b"}) {
     CAPTURE(text.substr(0, 20));
-    CHECK(error_of(text) != "no error");
+    CHECK(document_error(text) != "no error");
   }
   std::string deep;
   for (std::size_t i = 0; i < 1000; ++i) deep += std::string(i, ' ') + "a:\n";
-  CHECK(error_of(deep) == "the document is nested more than 256 levels deep");
+  CHECK(document_error(deep) == "the document is nested more than 256 levels deep");
 }
 
 TEST_CASE("long hostile text is read or refused in time in proportion to its length") {
@@ -249,7 +245,7 @@ TEST_CASE("long hostile text is read or refused in time in proportion to its len
         fill("#"),         fill("\\"),           fill(": "),         fill("}"),        "[" + fill("a,"),
         "[" + fill("{},"), "{" + fill("a: b, "), "\"" + fill("\\n"), "a: " + fill("x")}) {
     CAPTURE(text.substr(0, 20));
-    CHECK(error_of(text).find('\n') == std::string::npos);
+    CHECK(document_error(text).find('\n') == std::string::npos);
   }
 }
 
@@ -271,7 +267,7 @@ TEST_CASE("damaged YAML is read or refused") {
       }
     }
     CAPTURE(text);
-    const std::string error = error_of(text);
+    const std::string error = document_error(text);
     REQUIRE(error.find('\n') == std::string::npos);
     if (error == "no error") {
       ++read;

@@ -19,7 +19,7 @@ namespace {
 
 const JobspecProgram program{.command = {"app", "-v"}, .duration = 60, .cwd = {}, .environment = {}};
 
-std::string error_of(const std::string& shape, const JobspecProgram& with = program) {
+std::string program_error(const std::string& shape, const JobspecProgram& with = program) {
   return test::verdict([&] { (void)make_jobspec(parse_shape(shape), with); });
 }
 
@@ -62,18 +62,19 @@ TEST_CASE("what cannot be a jobspec is refused") {
   none.command.clear();
   JobspecProgram negative = program;
   negative.duration = -1;
-  CHECK(error_of("node/core") == "resources: must have a slot to run the command in");
-  CHECK(error_of("slot{a,k:1}/core") == "resources[0].k: is not a key of a resource vertex");
-  CHECK(error_of("slot/core", none) == "tasks[0].command: must have at least one string");
-  CHECK(error_of("slot/node", none) == "tasks[0].command: must have at least one string");
+  CHECK(program_error("node/core") == "resources: must have a slot to run the command in");
+  CHECK(program_error("slot{a,k:1}/core") == "resources[0].k: is not a key of a resource vertex");
+  CHECK(program_error("slot/core", none) == "tasks[0].command: must have at least one string");
+  CHECK(program_error("slot/node", none) == "tasks[0].command: must have at least one string");
   JobspecProgram endless = program;
   endless.duration = std::numeric_limits<double>::infinity();
   JobspecProgram bytes = program;
   bytes.command[1] = "\xff";
   JobspecProgram variable = program;
   variable.environment.emplace().emplace("A", "\xff");
-  CHECK(error_of("slot/core", endless) == "attributes.system.duration: must be finite: 0 is without limit");
-  CHECK(error_of("slot/core", bytes) == "command[1]: \"\\xff\" is not UTF-8");
-  CHECK(error_of("slot/core", variable) == "environment.A: \"\\xff\" is not UTF-8");
-  CHECK(error_of("slot/core", negative) == "attributes.system.duration: must not be negative");
+  CHECK(program_error("slot/core", endless) ==
+        "attributes.system.duration: must be finite: 0 is without limit");
+  CHECK(program_error("slot/core", bytes) == "command[1]: \"\\xff\" is not UTF-8");
+  CHECK(program_error("slot/core", variable) == "environment.A: \"\\xff\" is not UTF-8");
+  CHECK(program_error("slot/core", negative) == "attributes.system.duration: must not be negative");
 }

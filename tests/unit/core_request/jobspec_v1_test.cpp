@@ -18,12 +18,12 @@ using test::Edit;
 
 namespace {
 
-std::string check(const json& jobspec, V1Edition edition = V1Edition::lenient) {
+std::string v1_verdict(const json& jobspec, V1Edition edition = V1Edition::lenient) {
   return test::verdict([&] { check_jobspec_v1(jobspec, edition); });
 }
 
 // node=4/slot=2/[core=2;gpu]
-json base() {
+json v1_base() {
   return json::parse(R"({
     "version": 1,
     "resources": [{"type": "node", "count": 4, "with": [
@@ -42,10 +42,10 @@ TEST_CASE("every example of RFC 25 is valid, and all but use case 2.1 in the pre
   for (const std::string& name : names) {
     CAPTURE(name);
     const json jobspec = read_document(test::read_vector(name));
-    CHECK(check(jobspec) == "valid");
+    CHECK(v1_verdict(jobspec) == "valid");
     // The same as JSON text.
-    CHECK(check(read_document(jobspec.dump())) == "valid");
-    CHECK(check(jobspec, V1Edition::strict) ==
+    CHECK(v1_verdict(read_document(jobspec.dump())) == "valid");
+    CHECK(v1_verdict(jobspec, V1Edition::strict) ==
           (name == "spec_25/use_case_2.1.yaml"
                ? "tasks[0].count.total: must be at most 4, the number of slots"
                : "valid"));
@@ -56,7 +56,7 @@ TEST_CASE("no use case of RFC 14 is of version 1") {
   for (const std::string& name : test::list_vectors("spec_14", ".yaml")) {
     CAPTURE(name);
     const bool example = name == "spec_14/example1.yaml";
-    CHECK((check(read_document(test::read_vector(name))) == "valid") == example);
+    CHECK((v1_verdict(read_document(test::read_vector(name))) == "valid") == example);
   }
 }
 
@@ -91,10 +91,10 @@ TEST_CASE("what is allowed") {
       {{"/note", "\"a key of its own\""}},
   };
   for (const auto& edits : changes) {
-    json jobspec = base();
+    json jobspec = v1_base();
     for (const Edit& edit : edits) jobspec = test::edited(jobspec, {edit});
     CAPTURE(jobspec.dump());
-    CHECK(check(jobspec) == "valid");
+    CHECK(v1_verdict(jobspec) == "valid");
   }
 }
 
@@ -222,13 +222,13 @@ TEST_CASE("what is refused, with its path and the reason") {
   };
   CHECK(rows.size() > 90);
   for (const Row& row : rows) {
-    const json jobspec = test::edited(base(), {row.edit});
+    const json jobspec = test::edited(v1_base(), {row.edit});
     CAPTURE(std::string(row.edit.pointer));
     CAPTURE(jobspec.dump());
-    const std::string error = check(jobspec);
+    const std::string error = v1_verdict(jobspec);
     CHECK_MESSAGE(error.starts_with(row.error), error);
     CHECK(error.find('\n') == std::string::npos);
-    CHECK(check(jobspec, V1Edition::strict) == error);
+    CHECK(v1_verdict(jobspec, V1Edition::strict) == error);
   }
 }
 
@@ -248,21 +248,21 @@ TEST_CASE("the present edition limits the number of tasks") {
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.count));
-    const json jobspec = test::edited(base(), {{"/tasks/0/count", row.count}});
-    CHECK(check(jobspec) == "valid");
-    CHECK(check(jobspec, V1Edition::strict) == row.error);
+    const json jobspec = test::edited(v1_base(), {{"/tasks/0/count", row.count}});
+    CHECK(v1_verdict(jobspec) == "valid");
+    CHECK(v1_verdict(jobspec, V1Edition::strict) == row.error);
   }
   SUBCASE("without nodes one task is enough") {
     const json jobspec = test::edited(
-        base(),
+        v1_base(),
         {{"/resources/0", R"({"type":"slot","count":9,"label":"task","with":[{"type":"core","count":1}]})"},
          {"/tasks/0/count", R"({"total":1})"}});
-    CHECK(check(jobspec, V1Edition::strict) == "valid");
+    CHECK(v1_verdict(jobspec, V1Edition::strict) == "valid");
   }
   SUBCASE("more slots than 64 bits hold") {
-    const json jobspec = test::edited(base(), {{"/resources/0/count", "9223372036854775808"},
-                                               {"/tasks/0/count", R"({"total":18446744073709551615})"}});
-    CHECK(check(jobspec, V1Edition::strict) == "valid");
+    const json jobspec = test::edited(v1_base(), {{"/resources/0/count", "9223372036854775808"},
+                                                  {"/tasks/0/count", R"({"total":18446744073709551615})"}});
+    CHECK(v1_verdict(jobspec, V1Edition::strict) == "valid");
   }
 }
 

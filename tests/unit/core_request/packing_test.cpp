@@ -16,18 +16,18 @@ namespace {
 using Answer = Packing::Answer;
 
 /// One node with what is free of it.
-struct Node {
+struct FreeNode {
   std::uint64_t cores;
   std::uint64_t gpus;
   bool served = false;
 };
 
-bool place_pieces(std::vector<Node>& nodes, const std::vector<PieceDemand>& pieces, std::size_t kind,
+bool place_pieces(std::vector<FreeNode>& nodes, const std::vector<PieceDemand>& pieces, std::size_t kind,
                   std::uint64_t done) {
   if (kind == pieces.size()) return true;
   const PieceDemand& piece = pieces[kind];
   if (done == piece.count) return place_pieces(nodes, pieces, kind + 1, 0);
-  for (Node& node : nodes) {
+  for (FreeNode& node : nodes) {
     if (node.cores < piece.cores || node.gpus < piece.gpus) continue;
     node.cores -= piece.cores;
     node.gpus -= piece.gpus;
@@ -39,14 +39,14 @@ bool place_pieces(std::vector<Node>& nodes, const std::vector<PieceDemand>& piec
   return false;
 }
 
-bool place_all(std::vector<Node>& nodes, const Demand& demand, std::size_t kind, std::uint64_t done) {
+bool place_all(std::vector<FreeNode>& nodes, const Demand& demand, std::size_t kind, std::uint64_t done) {
   if (kind == demand.nodes.size()) return place_pieces(nodes, demand.pieces, 0, 0);
   const NodeDemand& want = demand.nodes[kind];
   if (done == want.count) return place_all(nodes, demand, kind + 1, 0);
-  for (Node& node : nodes) {
+  for (FreeNode& node : nodes) {
     if (node.served || node.cores < want.cores || node.gpus < want.gpus) continue;
-    const Node before = node;
-    node = want.whole ? Node{0, 0, true} : Node{node.cores - want.cores, node.gpus - want.gpus, true};
+    const FreeNode before = node;
+    node = want.whole ? FreeNode{0, 0, true} : FreeNode{node.cores - want.cores, node.gpus - want.gpus, true};
     const bool placed = place_all(nodes, demand, kind, done + 1);
     node = before;
     if (placed) return true;
@@ -55,7 +55,7 @@ bool place_all(std::vector<Node>& nodes, const Demand& demand, std::size_t kind,
 }
 
 bool naive(const std::vector<NodeKind>& kinds, const Demand& demand) {
-  std::vector<Node> nodes;
+  std::vector<FreeNode> nodes;
   for (const NodeKind& kind : kinds)
     for (std::uint64_t i = 0; i < kind.count; ++i) nodes.push_back({kind.cores, kind.gpus});
   return place_all(nodes, demand, 0, 0);
@@ -71,9 +71,9 @@ std::string describe(const std::vector<NodeKind>& kinds, const Demand& demand) {
   return text;
 }
 
-class Random {
+class RandomDemands {
  public:
-  explicit Random(unsigned seed) : engine_(seed) {}
+  explicit RandomDemands(unsigned seed) : engine_(seed) {}
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return std::uniform_int_distribution<std::uint64_t>(low, high)(engine_);
   }
@@ -82,14 +82,14 @@ class Random {
   std::mt19937 engine_;
 };
 
-std::vector<NodeKind> random_kinds(Random& random) {
+std::vector<NodeKind> random_kinds(RandomDemands& random) {
   std::vector<NodeKind> kinds;
   for (std::uint64_t g = random.between(1, 3); g > 0; --g)
     kinds.push_back({random.between(1, 2), random.between(1, 7), random.between(0, 2)});
   return kinds;
 }
 
-Demand random_demand(Random& random, std::uint64_t most_nodes, std::uint64_t most_pieces) {
+Demand random_demand(RandomDemands& random, std::uint64_t most_nodes, std::uint64_t most_pieces) {
   Demand demand;
   for (std::uint64_t d = random.between(0, most_nodes); d > 0; --d)
     demand.nodes.push_back(
@@ -104,7 +104,7 @@ Demand random_demand(Random& random, std::uint64_t most_nodes, std::uint64_t mos
 
 void compare(unsigned seed, int cases, std::uint64_t most_nodes, std::uint64_t most_pieces) {
   INFO("seed ", seed);
-  Random random(seed);
+  RandomDemands random(seed);
   int feasible = 0;
   for (int i = 0; i < cases; ++i) {
     const std::vector<NodeKind> kinds = random_kinds(random);

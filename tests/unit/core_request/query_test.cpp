@@ -96,13 +96,13 @@ TEST_CASE("queries for resources") {
   }
 }
 
-struct ErrorCase {
+struct RefusedQuery {
   std::string query;
   std::string text;
 };
 
 TEST_CASE("what is refused, with the column and what was found there") {
-  const std::vector<ErrorCase> cases{
+  const std::vector<RefusedQuery> cases{
       {"", "column 1: found the end of the query where a term is expected"},
       {"   ", "column 4: found the end of the query where a term is expected"},
       {"()", "column 2: found \")\" where a term is expected"},
@@ -147,7 +147,7 @@ TEST_CASE("what is refused, with the column and what was found there") {
       {"\xC3\xA4 )", "column 3: found \")\" without its \"(\""},
       {"ab \xFF", "column 4: not UTF-8"},
   };
-  for (const ErrorCase& error : cases) {
+  for (const RefusedQuery& error : cases) {
     CAPTURE(error.query);
     CHECK_THROWS_WITH_AS(static_cast<void>(query_to_json(error.query)), error.text.c_str(), Error);
   }

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/request/shape.hpp"
+#include "repeat.hpp"
 
 using namespace resourced;
+using test::repeat;
 
 namespace {
 
@@ -24,12 +26,6 @@ Failure failure_of(const std::string& shape) {
     return {error.column(), error.what()};
   }
   return {};
-}
-
-std::string repeat(const std::string& text, std::size_t times) {
-  std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
-  return out;
 }
 
 }  // namespace

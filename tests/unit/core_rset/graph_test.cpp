@@ -64,13 +64,13 @@ json graph(EdgeForm form) {
   return {{"nodes", nodes}, {"edges", edges}};
 }
 
-json document(const json& graph) {
+json graph_document(const json& graph) {
   return {{"version", 1}, {"scheduling", {{"graph", graph}}}, {"attributes", {{"system", json::object()}}}};
 }
 
 TEST_CASE("an R that is only a graph gets its execution section from it, and keeps the graph") {
   for (const EdgeForm form : {EdgeForm::flat, EdgeForm::nested}) {
-    const json given = document(graph(form));
+    const json given = graph_document(graph(form));
     for (const ResourceSet& set : {ResourceSet::from_json(given), ResourceSet::parse(given.dump())}) {
       CHECK(short_form(set) == "rank0/core[0-1] rank1/core[0-1],gpu3");
       CHECK(set.nodelist().encode() == "alpha,beta");
@@ -174,7 +174,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
     CAPTURE(row.error);
     json broken = graph(EdgeForm::flat);
     row.change(broken);
-    CHECK(error_of(document(broken)).substr(0, row.error.size()) == row.error);
+    CHECK(error_of(graph_document(broken)).substr(0, row.error.size()) == row.error);
   }
 }
 
@@ -196,13 +196,13 @@ TEST_CASE("edges of other subsystems and relationships contain nothing") {
                             {"metadata", {{"subsystem", "power"}, {"relationship", "contains"}}}});
   other["edges"].push_back(
       {{"source", "2"}, {"target", "g"}, {"metadata", {{"name", {{"power", "contains"}}}}}});
-  CHECK(short_form(ResourceSet::from_json(document(other))) == "rank0/core[0-1] rank1/core[0-1],gpu3");
+  CHECK(short_form(ResourceSet::from_json(graph_document(other))) == "rank0/core[0-1] rank1/core[0-1],gpu3");
 }
 
 TEST_CASE("containment that runs in circles ends") {
   json circle = graph(EdgeForm::flat);
   circle["edges"].push_back(edge("s1", "1", "contains", EdgeForm::flat));
-  CHECK(short_form(ResourceSet::from_json(document(circle))) == "rank0/core[0-1] rank1/core[0-1],gpu3");
+  CHECK(short_form(ResourceSet::from_json(graph_document(circle))) == "rank0/core[0-1] rank1/core[0-1],gpu3");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/rset/short_form.hpp"
 #include "model.hpp"
+#include "nodes.hpp"
 
 namespace resourced {
 namespace {
@@ -18,11 +19,7 @@ namespace {
 using test::Ids;
 using test::Model;
 using test::Node;
-
-ResourceSet nodes(const char* ranks, const char* cores, const char* gpus, const char* hosts) {
-  return ResourceSet({{IdSet::parse(ranks), IdSet::parse(cores), IdSet::parse(gpus)}},
-                     Hostlist::parse(hosts));
-}
+using test::nodes;
 
 /// Two parts of a model: every core and gpu goes to one of them. Ranks without resources are in neither.
 std::pair<Model, Model> split(const Model& model, std::mt19937& random) {

@@ -5,14 +5,12 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "nodes.hpp"
 
 namespace resourced {
 namespace {
 
-ResourceSet nodes(const char* ranks, const char* cores, const char* gpus, const char* hosts) {
-  return ResourceSet({{IdSet::parse(ranks), IdSet::parse(cores), IdSet::parse(gpus)}},
-                     Hostlist::parse(hosts));
-}
+using test::nodes;
 
 TEST_CASE("modes of one resource type") {
   const ResourceSet expected = nodes("0", "0-3", "", "a");

@@ -10,26 +10,18 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "reason_of.hpp"
 
 using resourced::Count;
 using resourced::Error;
 using resourced::IdSet;
+using resourced::test::reason_of;
 using Kind = Count::Kind;
 using Operator = Count::Operator;
 
 namespace {
 
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-
-std::string reason_of(std::string_view text) {
-  try {
-    (void)Count::parse(text);
-  } catch (const Error& error) {
-    CHECK(error.errnum() == EINVAL);
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::vector<std::uint64_t> accepted_up_to(const Count& count, std::uint64_t limit) {
   std::vector<std::uint64_t> numbers;
@@ -178,14 +170,14 @@ TEST_CASE("RFC 45: what is not a count") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    const std::string reason = reason_of(row.text);
+    const std::string reason = reason_of<Count>(row.text);
     CHECK_MESSAGE(reason.find(row.reason) != std::string::npos, reason);
     CHECK(reason.find(" is not a") != std::string::npos);
     CHECK(reason.find('\0') == std::string::npos);
   }
   for (const std::string& text :
        {std::string(100'000, '9'), std::string(100'000, '['), "1-" + std::string(100'000, '+')})
-    CHECK(reason_of(text).size() < 700);
+    CHECK(reason_of<Count>(text).size() < 700);
   CHECK_THROWS_AS((void)Count::integer(0), Error);
   CHECK_THROWS_AS((void)Count::ids(IdSet()), Error);
   CHECK_THROWS_AS((void)Count::ids(IdSet{0, 1}), Error);

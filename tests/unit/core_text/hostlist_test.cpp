@@ -10,10 +10,12 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "reason_of.hpp"
 
 using resourced::Error;
 using resourced::Hostlist;
 using resourced::IdSet;
+using resourced::test::reason_of;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -34,16 +36,6 @@ Hostlist appended(const Names& names) {
   Hostlist hosts;
   for (const std::string& name : names) hosts.append(name);
   return hosts;
-}
-
-std::string reason_of(std::string_view text, int errnum = EINVAL) {
-  try {
-    (void)Hostlist::parse(text);
-  } catch (const Error& error) {
-    CHECK(error.errnum() == errnum);
-    return error.what();
-  }
-  return "accepted";
 }
 
 }  // namespace
@@ -194,7 +186,7 @@ TEST_CASE("RFC 29: errors show the text, the reason and the place") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    const std::string reason = reason_of(row.text, row.errnum);
+    const std::string reason = reason_of<Hostlist>(row.text, row.errnum);
     CHECK(reason.find(" is not a hostlist: ") != std::string::npos);
     CHECK_MESSAGE(reason.find(row.reason) != std::string::npos, reason);
     CHECK(reason.size() < 700);
@@ -202,7 +194,7 @@ TEST_CASE("RFC 29: errors show the text, the reason and the place") {
   }
   for (const std::string& text : {std::string(100'000, '['), "foo[" + std::string(100'000, '9') + "]",
                                   "foo[" + std::string(100'000, '0') + "]", std::string(100'000, ',')}) {
-    const std::string reason = reason_of(text);
+    const std::string reason = reason_of<Hostlist>(text);
     CHECK(reason.size() < 700);
     CHECK(reason.find("...\" is not a hostlist: ") != std::string::npos);
   }
@@ -224,7 +216,8 @@ TEST_CASE("one expression holds at most 2^20 hosts, a list more") {
   CHECK(largest.at(largest.size() - 1) == "foo1048575");
   CHECK_THROWS_AS(largest.append(full), Error);
   CHECK(largest.size() == std::size_t{4095} << 20);
-  CHECK(reason_of(text + ",foo[0-1048575]", ERANGE).find("at most 4294967295") != std::string::npos);
+  CHECK(reason_of<Hostlist>(text + ",foo[0-1048575]", ERANGE).find("at most 4294967295") !=
+        std::string::npos);
 
   CHECK_THROWS_AS(largest.sort(), Error);
   CHECK(largest.size() == std::size_t{4095} << 20);

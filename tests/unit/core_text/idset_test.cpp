@@ -12,22 +12,14 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "reason_of.hpp"
 
 using resourced::Error;
 using resourced::IdSet;
+using resourced::test::reason_of;
 using Id = IdSet::Id;
 
 namespace {
-
-std::string reason_of(std::string_view text) {
-  try {
-    (void)IdSet::parse(text);
-  } catch (const Error& error) {
-    CHECK(error.errnum() == EINVAL);
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::vector<Id> members(const IdSet& ids) {
   std::vector<Id> list;
@@ -133,7 +125,7 @@ TEST_CASE("RFC 22: rejected texts, with the text and the reason in the error") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    const std::string reason = reason_of(row.text);
+    const std::string reason = reason_of<IdSet>(row.text);
     CHECK(reason.find(" is not an idset: ") != std::string::npos);
     CHECK_MESSAGE(reason.find(row.reason) != std::string::npos, reason);
     CHECK(reason.find('\0') == std::string::npos);
@@ -144,7 +136,7 @@ TEST_CASE("an error shows the beginning of a long text, in one line") {
   for (const std::string& text :
        {std::string(100'000, '['), std::string(100'000, '0'), "1," + std::string(100'000, '9'),
         std::string(100'000, '\n'), std::string(100'000, '1') + "-2"}) {
-    const std::string reason = reason_of(text);
+    const std::string reason = reason_of<IdSet>(text);
     CHECK(reason.size() < 700);
     CHECK(reason.find("...\" is not an idset: ") != std::string::npos);
     CHECK(reason.find('\n') == std::string::npos);

@@ -11,8 +11,6 @@ namespace resourced::daemon::test {
 namespace {
 
 using nlohmann::json;
-constexpr auto streaming = proto::flag::streaming;
-constexpr auto noresponse = proto::flag::noresponse;
 
 Agents::Settings settings() {
   Agents::Settings settings;

@@ -9,8 +9,6 @@ namespace {
 
 using config::Role;
 using nlohmann::json;
-constexpr auto streaming = proto::flag::streaming;
-constexpr auto noresponse = proto::flag::noresponse;
 constexpr std::uint32_t unknown = proto::userid_unknown;
 
 Credentials user(std::uint32_t uid) { return {uid, 100, {}, {}}; }

@@ -21,7 +21,7 @@ namespace resourced::daemon {
 namespace {
 
 TEST_CASE("an event log of Flux becomes a store") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   const auto import = [&](const std::string& log) {
     std::istringstream input(log);
     return import_events(input, "log", dir.path(), {});
@@ -81,7 +81,7 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
   };
   for (const auto& [line, expected] : bad) {
     CAPTURE(line);
-    const test::TempDir dir;
+    const resourced::test::TempDir dir;
     std::istringstream input("{\"timestamp\":1,\"name\":\"x\"}\n" + line + "\n");
     CHECK_THROWS_WITH_AS(import_events(input, "log", dir.path(), {}), doctest::Contains(expected.c_str()),
                          Error);
@@ -135,7 +135,7 @@ struct Present {
     return result;
   }
 
-  test::TempDir dir;
+  resourced::test::TempDir dir;
   Imported imported;
   RecordedState state;
 };

@@ -8,7 +8,6 @@ namespace resourced::daemon::test {
 namespace {
 
 using nlohmann::json;
-constexpr auto streaming = proto::flag::streaming;
 
 std::vector<std::string> names(const json& events) {
   std::vector<std::string> result;

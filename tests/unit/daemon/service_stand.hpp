@@ -22,6 +22,9 @@
 
 namespace resourced::daemon::test {
 
+using proto::flag::noresponse;
+using proto::flag::streaming;
+
 /// Keeps what is sent, a queue a client. A client can be full, or gone.
 class FakeTransport final : public Transport {
  public:

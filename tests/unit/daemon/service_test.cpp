@@ -8,7 +8,6 @@ namespace resourced::daemon::test {
 namespace {
 
 using nlohmann::json;
-constexpr auto streaming = proto::flag::streaming;
 
 TEST_CASE("nothing is told before it is on disk, a status answer included") {
   Stand stand;

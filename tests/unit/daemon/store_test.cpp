@@ -28,7 +28,7 @@ Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, 
 }
 
 TEST_CASE("records that were committed are found again, and those that failed are not there at all") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   {
     StoreWriter writer(store_path(dir.path()));
     writer.commit({drain_record(1, 0, "a", "x"), drain_record(2, 1, "b", "y")});
@@ -45,7 +45,7 @@ TEST_CASE("records that were committed are found again, and those that failed ar
 }
 
 TEST_CASE("a store that is in use is refused, and says so") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   const StoreWriter first(store_path(dir.path()));
   try {
     const StoreWriter second(store_path(dir.path()));
@@ -67,7 +67,7 @@ std::string bytes_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("what is not a store is refused and left as it is") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   SUBCASE("text") {
     const std::string path = dir.write("resourced.sqlite", std::string(5000, 'x'));
     CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("damaged, or not a store"), Error);
@@ -91,7 +91,7 @@ TEST_CASE("what is not a store is refused and left as it is") {
 }
 
 TEST_CASE("a store of an older version is brought to the present one with all that it knows") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
   // Written by the daemon of version 1: two drains, a property and an expiration.
   std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_1.sqlite", path);
@@ -112,7 +112,7 @@ TEST_CASE("a store of an older version is brought to the present one with all th
 }
 
 TEST_CASE("an inventory that was discovered is there at the next start") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
   const std::string text =
       R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],"nodelist":["n[0-1]"],)"
@@ -129,7 +129,7 @@ TEST_CASE("an inventory that was discovered is there at the next start") {
 }
 
 TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
   {
     StoreWriter writer(path);
@@ -146,7 +146,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
     // The head of the file byte by byte, the rest at random.
     const std::size_t offset = round < 100 ? static_cast<std::size_t>(round) : random() % bad.size();
     bad[offset] = static_cast<char>(bad[offset] ^ (1 << (random() % 8)));
-    const test::TempDir copy;
+    const resourced::test::TempDir copy;
     copy.write("resourced.sqlite", bad);
     try {
       StoreWriter writer(copy.file("resourced.sqlite"));
@@ -161,7 +161,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
 }
 
 TEST_CASE("events of a host are found among those of others, narrow or wide") {
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   StoreWriter writer(store_path(dir.path()));
   std::vector<Record> records;
   for (Sequence i = 1; i <= 3000; ++i) {
@@ -192,7 +192,7 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
 TEST_CASE("a page of a host's events looks at so many wide ones and no more") {
   constexpr Sequence events = 100;
   constexpr std::size_t limit = 8;
-  const test::TempDir dir;
+  const resourced::test::TempDir dir;
   StoreWriter writer(store_path(dir.path()));
   std::vector<Record> records;
   for (Sequence i = 1; i <= events; ++i) {

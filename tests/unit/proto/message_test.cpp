@@ -10,8 +10,6 @@ using namespace resourced::proto::test;
 
 namespace {
 
-const std::string nul(1, '\0');
-
 /// PROTO of a request with matchtag 1 to any node, from no one: only the flags differ.
 std::string request_proto(const std::string& flags) {
   return from_hex("8e 01 01" + flags + "ffffffff 00000000 ffffffff 00000001");

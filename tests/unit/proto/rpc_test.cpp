@@ -13,8 +13,6 @@ using namespace resourced::proto::test;
 
 namespace {
 
-const std::string nul(1, '\0');
-
 /// A request with these bytes as its payload.
 Message with_payload(const std::string& bytes, const std::string& topic = "resource.drain") {
   return make_request(topic, 1, std::make_shared<const std::string>(bytes));

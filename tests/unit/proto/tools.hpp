@@ -11,6 +11,9 @@
 
 namespace resourced::proto::test {
 
+/// The byte that ends a payload.
+inline const std::string nul(1, '\0');
+
 /// Bytes from hexadecimal digits; blanks between them are ignored.
 std::string from_hex(std::string_view hex);
 
