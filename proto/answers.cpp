@@ -1,6 +1,7 @@
 // The answers of payloads.hpp.
 #include <cmath>
 #include <cstddef>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +34,9 @@ struct DrainEntry {
 std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
   std::vector<DrainEntry> entries;
   entries.reserve(drains.groups().size());
-  std::unordered_map<std::string_view, std::size_t> by_reason;
+  // Thousands of reasons are thousands of nodes, which go all at once.
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<std::string_view, std::size_t> by_reason(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
     const double second = std::round(key.timestamp);
     if (!entries.empty() && entries.back().second != second) by_reason.clear();
