@@ -170,11 +170,13 @@ void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
   const bool all = wants_all(filter);
   // At ends that are the same for all, those who are not in step meet again.
   const Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
-  const Encoded* known = all ? find_encoded(consumer.next, end) : nullptr;
+  const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || filter.strangers.empty());
+  // A page of the store may end before the round does, where memory began when it was read.
+  const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
     consumer.held = known->payload;
-    consumer.next = end;
-  } else if (consumer.next >= first_in_memory() && (consumer.live || filter.strangers.empty())) {
+    consumer.next = known->next;
+  } else if (in_memory) {
     consumer.held = from_memory(filter, consumer.next, end);
     consumer.next = end;
   } else if (all) {
@@ -269,9 +271,9 @@ proto::Payload Journal::from_memory(const EventFilter& filter, Sequence first, S
   return payload;
 }
 
-const Journal::Encoded* Journal::find_encoded(Sequence first, Sequence end) const {
+const Journal::Encoded* Journal::find_encoded(Sequence first, Sequence least, Sequence most) const {
   const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
-    return encoded.payload && encoded.first == first && encoded.next == end &&
+    return encoded.payload && encoded.first == first && encoded.next >= least && encoded.next <= most &&
            encoded.inventory_version == module_.inventory_version();
   });
   return found == encoded_.end() ? nullptr : found;

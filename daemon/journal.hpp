@@ -125,7 +125,8 @@ class Journal {
   void ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last);
   void take_in(proto::RequestKey key, std::uint64_t id, Sequence next, const proto::Payload& payload);
   [[nodiscard]] proto::Payload from_memory(const EventFilter& filter, Sequence first, Sequence end);
-  [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence end) const;
+  /// A stretch from `first` whose end is one of `least` to `most`.
+  [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence least, Sequence most) const;
   void remember(Encoded encoded);
   [[nodiscard]] proto::Payload encode(const std::vector<const LoggedEvent*>& events);
   Consumer* find(proto::RequestKey key, std::uint64_t id);

@@ -49,10 +49,14 @@ class JournalPace {
     }
     double pause(double now) noexcept {
       earn(now);
-      return left_ >= 0 ? 0 : -left_ / rate_;
+      const double wait = -left_ / rate_;
+      return wait < shortest ? 0 : wait;
     }
 
    private:
+    // No timer is that exact, and no sum either.
+    static constexpr double shortest = 1e-6;
+
     void earn(double now) noexcept {
       left_ = std::min(left_ + (now - last_) * rate_, rate_ * saved);
       last_ = now;

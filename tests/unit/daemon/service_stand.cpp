@@ -1,5 +1,6 @@
 #include "service_stand.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -112,6 +113,16 @@ void Stand::settle() {
     for (; !answered; ++steps) step();
     if (steps == 1 && before == 1) return;
     before = steps;
+  }
+}
+
+void Stand::catch_up() {
+  while (!later.empty()) {
+    const auto [when, work] = std::move(later.front());
+    later.pop_front();
+    uptime = std::max(uptime, when);
+    work();
+    settle();
   }
 }
 
