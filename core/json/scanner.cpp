@@ -105,8 +105,9 @@ std::size_t json_number_length(std::string_view text) {
 }
 
 std::optional<JsonNumber> read_json_number(std::string_view number) {
-  if (number.find_first_of(".eE") != std::string_view::npos) return read_as<double>(number);
-  if (number.starts_with('-')) return read_as<std::int64_t>(number);
+  const bool negative = number.starts_with('-');
+  if (digits_end(number, negative ? 1 : 0) != number.size()) return read_as<double>(number);
+  if (negative) return read_as<std::int64_t>(number);
   return read_as<std::uint64_t>(number);
 }
 
