@@ -68,6 +68,8 @@ void serve(const Options& options, const std::string& hostname, const ResourceSe
   const TerminationSignals signals;
   const auto log = make_log(err, options.log_level);
   client::ConnectionOptions connection_options;
+  // The daemon counts the beats; it needs no timers of ZeroMQ for ten thousand agents besides.
+  connection_options.heartbeat_ttl = false;
   connection_options.key_file = options.key_file;
   client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {

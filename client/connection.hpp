@@ -49,6 +49,8 @@ struct ConnectionOptions {
   /// ZMTP heartbeats: how often, and how long without a sign of life until the connection counts as lost.
   Milliseconds heartbeat_interval{5000};
   Milliseconds heartbeat_timeout{15000};
+  /// Whether the daemon, too, is to take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
+  bool heartbeat_ttl = true;
   /// The pause between attempts to connect for requests with wait_for_daemon: from the first, doubled up to
   /// the second.
   Milliseconds retry_first{20};

@@ -88,7 +88,7 @@ class Link::Impl {
       socket_.set(zmq::sockopt::handshake_ivl, to_int(options.connect_timeout));
       socket_.set(zmq::sockopt::heartbeat_ivl, to_int(options.heartbeat_interval));
       socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
-      socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
+      if (options.heartbeat_ttl) socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
       socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
       if (keys) {
         socket_.set(zmq::sockopt::curve_serverkey, keys->server_key);

@@ -1,5 +1,6 @@
 #include "daemon/zmq_transport.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -129,9 +130,25 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::rcvhwm, options.receive_hwm);
     router_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
     router_.set(zmq::sockopt::handshake_ivl, static_cast<int>(options.handshake_timeout.count()));
-    router_.set(zmq::sockopt::heartbeat_ivl, static_cast<int>(options.heartbeat_interval.count()));
-    router_.set(zmq::sockopt::heartbeat_timeout, static_cast<int>(options.heartbeat_timeout.count()));
-    router_.set(zmq::sockopt::heartbeat_ttl, static_cast<int>(options.heartbeat_timeout.count()));
+    watch_peers(options);
+  }
+
+  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to
+  // it. For those that send none, the kernel finds out whether the other machine is still there. Heartbeats
+  // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
+  // and goes through those of all peers to cancel one, which takes half a core with ten thousand.
+  void watch_peers(const ZmqOptions& options) {
+    const auto seconds = [](std::chrono::milliseconds time) {
+      return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count());
+    };
+    const int interval = seconds(options.heartbeat_interval);
+    const int timeout = seconds(options.heartbeat_timeout);
+    constexpr int most_probes = 127;  // the kernel's
+    router_.set(zmq::sockopt::tcp_keepalive, 1);
+    router_.set(zmq::sockopt::tcp_keepalive_idle, interval);
+    router_.set(zmq::sockopt::tcp_keepalive_intvl, interval);
+    router_.set(zmq::sockopt::tcp_keepalive_cnt, std::clamp(timeout / interval, 1, most_probes));
+    router_.set(zmq::sockopt::tcp_maxrt, timeout * 1000);
   }
 
   // Makes the socket a server that nobody speaks to in clear, and that asks the handler about each key.
