@@ -19,6 +19,7 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> journal_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> fan_out_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> agent_rows(const Bench& bench);
 /// Representations of a set side by side: no bars.
 [[nodiscard]] std::vector<Row> representation_rows();
 
