@@ -97,18 +97,21 @@ void Store::work() {
 
 bool Store::turn() {
   std::vector<Record> records;
-  std::vector<Question> questions;
+  Question question;
   std::optional<double> trim_before;
   {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || !questions_.empty() || trim_before_; });
     if (stopping_ && queue_.empty()) return false;
     records.swap(queue_);
-    questions.swap(questions_);
+    if (!questions_.empty()) {
+      question = std::move(questions_.front());
+      questions_.pop_front();
+    }
     trim_before = trim_before_;
   }
   if (!records.empty()) commit(records);
-  for (const Question& question : questions) question();
+  if (question) question();
   if (trim_before && writer_->trim(*trim_before, events_per_trim) < events_per_trim) {
     const std::lock_guard lock(mutex_);
     if (trim_before_ == trim_before) trim_before_.reset();

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -79,8 +80,8 @@ class Store {
   using Question = std::function<void()>;
 
   void work();
-  // One turn of the thread: all records that wait, then all questions, then one step of trimming. False at
-  // the end.
+  // One turn of the thread: all records that wait, then one question, then one step of trimming. False at the
+  // end.
   bool turn();
   void commit(const std::vector<Record>& records);
   void ask(Question question);
@@ -94,7 +95,7 @@ class Store {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
-  std::vector<Question> questions_;
+  std::deque<Question> questions_;
   std::optional<double> trim_before_;
   Counters counters_;
   bool stopping_ = false;

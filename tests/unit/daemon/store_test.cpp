@@ -1,9 +1,12 @@
 // The store on its own: what it refuses, what it survives, and what it finds again.
 #include "daemon/store.hpp"
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <random>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -55,6 +58,42 @@ TEST_CASE("a store that is in use is refused, and says so") {
     CHECK(std::string(error.what()).find("resourced.sqlite: in use by another resourced") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("records wait for one question at the most") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> order;
+  bool is_held = true;
+  bool is_first = true;
+  // What the thread posts tells its order. It is kept in its first answer until all else is queued.
+  store.start({[&](const std::function<void()>& work) {
+                 std::unique_lock lock(mutex);
+                 work();
+                 changed.notify_one();
+                 if (std::exchange(is_first, false)) changed.wait(lock, [&] { return !is_held; });
+               },
+               [&](Sequence /*last*/) { order.emplace_back("record"); }, [](const Error& /*error*/) {}});
+  const auto ask = [&] {
+    store.find_start({}, 1, [&](const HistoryStart& /*start*/) { order.emplace_back("question"); });
+  };
+  ask();
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !order.empty(); });
+  }
+  ask();
+  ask();
+  store.append(drain_record(1, 0, "a", "x"));
+  std::unique_lock lock(mutex);
+  is_held = false;
+  changed.notify_one();
+  changed.wait(lock, [&] { return order.size() == 4; });
+  lock.unlock();
+  store.stop();
+  CHECK(order == std::vector<std::string>{"question", "record", "question", "question"});
 }
 
 namespace {
