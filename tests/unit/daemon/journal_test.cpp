@@ -22,6 +22,7 @@ std::vector<std::string> names(const json& events) {
 // What a new consumer reads up to and without the sentinel.
 json read_history(Stand& stand, ClientId client) {
   stand.settle();
+  stand.catch_up();
   json events = json::array();
   for (;;) {
     const json response = stand.receive_json(client);
