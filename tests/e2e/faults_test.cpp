@@ -257,6 +257,12 @@ void churn(RawClient& client, unsigned count, unsigned changes) {
 }
 
 /// The median time of a drain or undrain of one rank by a client that waits for each answer.
+/// Where a commit takes the same time however much was written before; the usual place if there is none.
+std::filesystem::path even_disk() {
+  const std::filesystem::path memory("/dev/shm");
+  return std::filesystem::is_directory(memory) ? memory : std::filesystem::path();
+}
+
 Clock::duration service_time(RawClient& client, const std::string& rank) {
   constexpr std::size_t calls = 100;
   std::vector<Clock::duration> times;
@@ -428,7 +434,8 @@ TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change
   constexpr std::uint64_t flat = 8U << 20;
   Cluster cluster(
       "[resource]\njournal-max = 1000\n[bus]\nsend-hwm = 2\nheartbeat-timeout = \"10m\"\n"
-      "[[resource.config]]\nhosts = \"node[0-1023]\"\ncores = \"0-3\"\n");
+      "[[resource.config]]\nhosts = \"node[0-1023]\"\ncores = \"0-3\"\n",
+      even_disk());
   RawClient other(cluster.daemon.uri());
 
   const auto scheduler = cluster.ctl.start({"acquire"});

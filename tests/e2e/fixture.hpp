@@ -32,6 +32,9 @@ struct Cluster {
   explicit Cluster(DaemonOptions options = {}) : daemon(dir, std::move(options)) {}
   /// On eight_nodes, after these lines of configuration.
   explicit Cluster(std::string_view config) : Cluster(DaemonOptions{.config = std::string(config)}) {}
+  /// The same, with its files below a directory of the caller's choice.
+  Cluster(std::string_view config, const std::filesystem::path& parent)
+      : dir(parent), daemon(dir, {.config = std::string(config)}) {}
 
   /// Drains or undrains as an operator does, and requires that it works.
   void drain(const std::string& targets, const std::string& reason = "test");
