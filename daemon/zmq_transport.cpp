@@ -9,6 +9,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <zmq.hpp>
 
@@ -56,6 +57,7 @@ class ZmqTransport final : public Transport {
         router_ready_(loop),
         monitor_ready_(loop),
         connections_(options.max_connections_per_peer),
+        try_timer_(loop),
         is_ipc_(uri.starts_with("ipc:")),
         has_curve_(!is_ipc_ && options.curve.has_value()) {
     configure(options);
@@ -96,13 +98,16 @@ class ZmqTransport final : public Transport {
   SendResult send(ClientId client, const proto::Message& message) override {
     const std::string* identity = peers_.identity(client);
     if (identity == nullptr) return SendResult::gone;
-    look_again();
 
     const proto::ProtoPart proto = proto::encode_proto(message);
     const proto::Parts parts = proto::to_parts(message, proto);
     if (const auto refused = send_part(*identity, true)) {
-      return *refused == EAGAIN ? SendResult::full : SendResult::gone;
+      if (*refused != EAGAIN || (reading_ && has_input())) look_again();
+      if (*refused != EAGAIN) return SendResult::gone;
+      try_later();
+      return SendResult::full;
     }
+    look_again();
     // Once the first part is taken, ZeroMQ takes the others.
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool more = i + 1 < parts.size();
@@ -189,9 +194,23 @@ class ZmqTransport final : public Transport {
     });
   }
 
+  // Whatever took in the news that a full peer has room, no edge will tell of it again; to look at once each
+  // time would keep the processor busy for as long as somebody does not read.
+  void try_later() {
+    constexpr std::chrono::milliseconds pause{10};
+    if (std::exchange(trying_later_, true)) return;
+    try_timer_.expires_after(pause);
+    try_timer_.async_wait([this, alive = alive_](const boost::system::error_code& /*error*/) {
+      if (!*alive) return;
+      trying_later_ = false;
+      work();
+    });
+  }
+
   void work() {
     read_monitor();
-    hear_of_peers();
+    // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
+    (void)has_input();
     const Turn turn;
     do {
       if (!reading_ || !read_message()) {
@@ -202,12 +221,13 @@ class ZmqTransport final : public Transport {
     look_again();
   }
 
-  // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
-  void hear_of_peers() {
+  // Takes in the news of all peers.
+  bool has_input() {
     int events = 0;
     std::size_t size = sizeof events;
     while (zmq_getsockopt(router_.handle(), ZMQ_EVENTS, &events, &size) != 0 && errno == EINTR) {
     }
+    return (events & ZMQ_POLLIN) != 0;
   }
 
   // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
@@ -329,6 +349,8 @@ class ZmqTransport final : public Transport {
   asio::posix::stream_descriptor router_ready_;
   asio::posix::stream_descriptor monitor_ready_;
   ZmqConnections connections_;
+  asio::steady_timer try_timer_;
+  bool trying_later_ = false;
   bool is_ipc_;
   bool has_curve_;
   std::string endpoint_;

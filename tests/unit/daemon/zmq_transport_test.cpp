@@ -50,7 +50,9 @@ struct Recorder final : Listener {
     if (then) then(client);
   }
   void on_gone(ClientId client) override { gone.push_back(client); }
-  void on_writable() override {}
+  void on_writable() override {
+    if (writable) writable();
+  }
   void on_malformed(const std::string& reason) override { malformed.push_back(reason); }
   void on_refused(const std::string& reason) override { refused.push_back(reason); }
 
@@ -60,6 +62,7 @@ struct Recorder final : Listener {
   std::vector<std::string> malformed;
   std::vector<std::string> refused;
   std::function<void(ClientId)> then;
+  std::function<void()> writable;
 };
 
 // A DEALER that never comes back by itself once its connection has ended, and the monitor that says so.
@@ -329,6 +332,40 @@ TEST_CASE_FIXTURE(Stand, "a peer has no more connections than it may have") {
   until_messages(3);
   CHECK(recorder.messages == std::vector<std::string>{"first.one", "second.one", "fourth.one"});
   CHECK_FALSE(first.ended());
+}
+
+TEST_CASE_FIXTURE(Stand,
+                  "a client that does not read is tried again when it may have read, and not all the time") {
+  ZmqOptions options;
+  options.send_hwm = 1;
+  const std::string uri = listen_ipc(options);
+  const RawZmtp client = RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
+  client.shake_hands({{"Socket-Type", "DEALER"}});
+  client.send(RawZmtp::frame("x"));
+  until([&] { return !recorder.clients.empty(); });
+  proto::Message message;
+  message.type = proto::MessageType::response;
+  message.flags = proto::flag::route | proto::flag::topic | proto::flag::payload;
+  message.topic = "a.b";
+  message.payload = std::make_shared<const std::string>(1 << 16, 'x');
+  const ClientId id = recorder.clients.begin()->first;
+  const auto send = [&] { return transport->send(id, message); };
+  int sent = 0;
+  int tried = 0;
+  recorder.writable = [&] {
+    ++tried;
+    while (send() == SendResult::sent) ++sent;
+  };
+  recorder.writable();
+  REQUIRE(sent > 0);
+  while (loop.poll_one() > 0 && tried < 1000) {
+  }
+  CHECK(tried < 1000);
+  const int before = sent;
+  until([&] {
+    CHECK_FALSE(client.ended());
+    return sent > before + 10;
+  });
 }
 
 TEST_CASE_FIXTURE(Stand, "a connection that does not say who it is does not stay") {
