@@ -45,6 +45,7 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       engine_(
           store, outbox_, std::move(now),
           [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
+      later_(std::move(settings.later)),
       journal_(clients_, requests_, store, engine_.module(), settings.journal_max,
                [this] { later_(0, [this] { on_journal_room(); }); }),
       answers_(engine_.module(), engine_.acquisition()),
@@ -52,7 +53,6 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
-      later_(std::move(settings.later)),
       store_(store) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);

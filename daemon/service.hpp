@@ -159,6 +159,8 @@ class Service final : public Listener {
   Subscribers subscribers_;
   Outbox outbox_;
   Engine engine_;
+  // The journal's consumers may want it from other threads until the journal is gone.
+  std::function<void(double, std::function<void()>)> later_;
   Journal journal_;
   JournalPace journal_pace_;
   /// Its next slice has been asked for.
@@ -175,7 +177,6 @@ class Service final : public Listener {
   config::Limits limits_;
   std::function<double()> uptime_;
   std::function<void()> reload_;
-  std::function<void(double, std::function<void()>)> later_;
   Store& store_;
   Stats stats_;
   RateLimit malformed_;
