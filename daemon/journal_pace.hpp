@@ -19,8 +19,8 @@ class JournalPace {
   static constexpr double share = 0.1;
   /// Bytes a second: what fills a fast network link and a processor copies in less than a tenth of its time.
   static constexpr double rate = 100e6;
-  /// What was not taken is kept for so many seconds' worth: about a slice, so that a few consumers never wait,
-  /// and nobody waits behind more than that.
+  /// What was not taken is kept for so many seconds' worth: about a slice, so that a few consumers never
+  /// wait, and nobody waits behind more than that.
   static constexpr double saved = 0.0025;
 
   /// Somebody else than a consumer was served. Times are seconds that never go back.
