@@ -148,9 +148,15 @@ void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
   if (consumer.unknown_host) {
     return end(key, consumer, Error(EINVAL, "unknown host: " + *consumer.unknown_host), slice);
   }
+  if (consumer.lost) {
+    return end(key, consumer,
+               Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again"),
+               slice);
+  }
+  // Who has been handed all there is has taken something since it had no room.
+  if (!consumer.held && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
   if (!consumer.credit.has_room()) return find_no_room(key, consumer, slice);
   if (!consumer.held) {
-    if (consumer.live && consumer.next > round_end_) return;
     ++slice.steps;
     prepare(key, consumer);
   }
@@ -229,7 +235,7 @@ void Journal::ask_store(proto::RequestKey key, Consumer& consumer, Sequence last
   consumer.waiting = true;
   store_.read_page(consumer.filter, consumer.next, last, batch,
                    [this, key, id = consumer.id](const HistoryPage& page) {
-                     take_in(key, id, page.next, encode(events_of(page)));
+                     take_in(key, id, page, encode(events_of(page)));
                    });
 }
 
@@ -242,17 +248,19 @@ void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, Seque
   if (!is_first) return;
   store_.read_page({}, first, last, batch, [this, first](const HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
-    if (payload) remember({first, page.next, module_.inventory_version(), payload});
+    if (payload && !page.has_gap) remember({first, page.next, module_.inventory_version(), payload});
     const auto waiters = asked_.extract(first);
-    for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page.next, payload);
+    for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page, payload);
   });
 }
 
-void Journal::take_in(proto::RequestKey key, std::uint64_t id, Sequence next, const proto::Payload& payload) {
+void Journal::take_in(proto::RequestKey key, std::uint64_t id, const HistoryPage& page,
+                      const proto::Payload& payload) {
   Consumer* known = find(key, id);
   if (known == nullptr) return;
   known->waiting = false;
-  known->next = next;
+  known->lost = page.has_gap;
+  known->next = page.next;
   known->held = payload;
 }
 

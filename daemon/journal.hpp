@@ -67,8 +67,8 @@ class Journal {
   struct Slice {
     /// Clients that turned out to be gone.
     std::vector<ClientId> gone;
-    /// Streams that are over: their consumer took nothing while more happened than is kept in memory, or
-    /// asked for a host of which nothing is known.
+    /// Streams that are over: their consumer took nothing while more happened than is kept in memory, was
+    /// behind what is kept at all, or asked for a host of which nothing is known.
     std::vector<std::pair<proto::RequestKey, Error>> ended;
     /// Bytes that were handed to transports.
     std::size_t bytes = 0;
@@ -94,6 +94,8 @@ class Journal {
     bool waiting = true;
     /// History and sentinel are behind it.
     bool live = false;
+    /// What it was to get next is not kept any more.
+    bool lost = false;
     /// Its end was told.
     bool over = false;
     /// Made for it, and not sent yet for want of an answer's turn or of room.
@@ -123,7 +125,8 @@ class Journal {
   void end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice);
   void ask_store(proto::RequestKey key, Consumer& consumer, Sequence last);
   void ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last);
-  void take_in(proto::RequestKey key, std::uint64_t id, Sequence next, const proto::Payload& payload);
+  void take_in(proto::RequestKey key, std::uint64_t id, const HistoryPage& page,
+               const proto::Payload& payload);
   [[nodiscard]] proto::Payload from_memory(const EventFilter& filter, Sequence first, Sequence end);
   /// A stretch from `first` whose end is one of `least` to `most`.
   [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence least, Sequence most) const;

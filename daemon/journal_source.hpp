@@ -42,6 +42,8 @@ struct HistoryPage {
   std::vector<LoggedEvent> events;
   /// The first sequence that was not looked at.
   Sequence next = 0;
+  /// The store does not keep the begin of the stretch any more.
+  bool has_gap = false;
 };
 
 /// Where a consumer begins, and what it will not see because it is not kept any more.

@@ -36,6 +36,13 @@ bool concerns(const std::string& text, const std::unordered_set<std::string_view
   return found;
 }
 
+// 0 for a statement that finds none.
+Sequence number(Statement& statement) {
+  const std::int64_t value = statement.step() ? statement.integer(0) : 0;
+  statement.reset();
+  return static_cast<Sequence>(value);
+}
+
 }  // namespace
 
 StoreReader::StoreReader(Database& database)
@@ -52,7 +59,7 @@ StoreReader::StoreReader(Database& database)
       first_since_(database,
                    "SELECT sequence FROM event WHERE timestamp >= ? ORDER BY timestamp, sequence LIMIT 1"),
       newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
-      oldest_(database, "SELECT coalesce(min(sequence), 1) FROM event"),
+      oldest_(database, "SELECT min(sequence) FROM event"),
       timestamp_of_(database, "SELECT timestamp FROM event WHERE sequence = ?"),
       trimmed_(database, "SELECT timestamp FROM trimmed"),
       last_timestamp_(database, "SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1"),
@@ -68,16 +75,11 @@ bool StoreReader::knows(const std::string& host) {
 }
 
 HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most) {
-  const auto number = [](Statement& statement) {
-    const std::int64_t value = statement.step() ? statement.integer(0) : 0;
-    statement.reset();
-    return static_cast<Sequence>(value);
-  };
   const auto unknown =
       std::ranges::find_if_not(filter.strangers, [this](const std::string& host) { return knows(host); });
   if (unknown != filter.strangers.end()) return {0, std::nullopt, *unknown};
   const Sequence newest = number(newest_);
-  const Sequence oldest = number(oldest_);
+  const Sequence oldest = std::max<Sequence>(number(oldest_), 1);
   HistoryStart start{oldest, std::nullopt, std::nullopt};
   if (filter.since) {
     const Sequence first = number(first_since_.bind(1, *filter.since));
@@ -102,6 +104,8 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most) {
 
 HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
   HistoryPage page = filter.hosts ? page_of_hosts(filter, from, to, limit) : page_of_all(from, to, limit);
+  const Sequence oldest = number(oldest_);
+  page.has_gap = oldest == 0 || from < oldest;
   if (filter.since) {
     std::erase_if(page.events, [&](const LoggedEvent& event) { return event.timestamp < *filter.since; });
   }

@@ -138,8 +138,9 @@ class ZmqTransport final : public Transport {
     watch_peers(options);
   }
 
-  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to
-  // it. For those that send none, the kernel finds out whether the other machine is still there. Heartbeats
+  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to it.
+  // For those that send none, the kernel finds out whether the other machine is still there; not by
+  // TCP_USER_TIMEOUT, which would end the connections of those too that are there and do not read. Heartbeats
   // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
   // and goes through those of all peers to cancel one, which takes half a core with ten thousand.
   void watch_peers(const ZmqOptions& options) {
@@ -153,7 +154,6 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::tcp_keepalive_idle, interval);
     router_.set(zmq::sockopt::tcp_keepalive_intvl, interval);
     router_.set(zmq::sockopt::tcp_keepalive_cnt, std::clamp(timeout / interval, 1, most_probes));
-    router_.set(zmq::sockopt::tcp_maxrt, timeout * 1000);
   }
 
   // Makes the socket a server that nobody speaks to in clear, and that asks the handler about each key.

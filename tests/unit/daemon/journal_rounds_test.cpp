@@ -208,6 +208,28 @@ TEST_CASE("who was held back goes on from the store, beyond journal-max") {
   }
 }
 
+TEST_CASE("who was held back for longer than history is kept is told so, and misses nothing unawares") {
+  Stand stand("n[0-99]", 10);
+  const Crowd crowd(stand, 40);
+  const ClientId admin = stand.connect();
+  start_drain(stand, admin, 0, large);
+  stand.settle();
+  for (int i = 1; i < 60; ++i) start_drain(stand, admin, i);
+  stand.settle();
+  REQUIRE(crowd.served() < 40);
+  stand.now = 5000;
+  stand.store->trim(4000);
+  start_drain(stand, admin, 60);
+  stand.settle();
+  stand.catch_up();
+  for (const ClientId member : crowd.members) {
+    const std::string read = read_all(stand, member);
+    CAPTURE(read);
+    CHECK((read == fmt::format("error {};", EOVERFLOW) ||
+           read == drains(1) + fmt::format("error {};", EOVERFLOW)));
+  }
+}
+
 TEST_CASE("who reads nothing while more happens than journal-max is cut off") {
   constexpr std::size_t journal_max = 10;
   Stand stand("n[0-99]", journal_max);
