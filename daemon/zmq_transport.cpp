@@ -138,8 +138,8 @@ class ZmqTransport final : public Transport {
     watch_peers(options);
   }
 
-  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to it.
-  // For those that send none, the kernel finds out whether the other machine is still there; not by
+  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to
+  // it. For those that send none, the kernel finds out whether the other machine is still there; not by
   // TCP_USER_TIMEOUT, which would end the connections of those too that are there and do not read. Heartbeats
   // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
   // and goes through those of all peers to cancel one, which takes half a core with ten thousand.
