@@ -142,7 +142,7 @@ class ZmqTransport final : public Transport {
   // it. For those that send none, the kernel finds out whether the other machine is still there; not by
   // TCP_USER_TIMEOUT, which would end the connections of those too that are there and do not read. Heartbeats
   // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
-  // and goes through those of all peers to cancel one, which takes half a core with ten thousand.
+  // and goes through those of all peers to cancel one, which takes a whole core with ten thousand.
   void watch_peers(const ZmqOptions& options) {
     const auto seconds = [](std::chrono::milliseconds time) {
       return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count());
