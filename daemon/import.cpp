@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
+#include "core/json/utf8.hpp"
 #include "daemon/imported_state.hpp"
 #include "daemon/record.hpp"
 #include "daemon/store.hpp"
@@ -20,7 +24,7 @@ namespace resourced::daemon {
 namespace {
 
 // A journal response has its events in an array in an object.
-constexpr int max_depth = proto::max_json_depth - 2;
+constexpr std::size_t max_depth = proto::max_json_depth - 2;
 
 // Reads lines without keeping more of one than it may have.
 class Lines {
@@ -49,14 +53,17 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
-  if (proto::nests_deeper(line, max_depth))
+nlohmann::json read_entry(std::string_view line) {
+  if (find_invalid_utf8(line)) throw Error(EINVAL, "not JSON");
+  auto read = read_json(line, max_depth, JsonManners::lenient);
+  if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
+  if (std::get<JsonFault>(read).kind == JsonFault::Kind::depth)
     throw Error(EINVAL, fmt::format("nests deeper than {}", max_depth));
-  // The parser takes a NUL for the end of its input and would not see what follows.
-  const bool has_nul = line.find('\0') != std::string_view::npos;
-  const auto entry = has_nul ? nlohmann::json(nlohmann::json::value_t::discarded)
-                             : nlohmann::json::parse(line, nullptr, false);
-  if (entry.is_discarded()) throw Error(EINVAL, "not JSON");
+  throw Error(EINVAL, "not JSON");
+}
+
+Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
+  const nlohmann::json entry = read_entry(line);
   const auto event = proto::decode_event(entry);
   Record record;
   record.sequence = sequence;

@@ -37,32 +37,6 @@ Message answer(const Message& request) {
 
 }  // namespace
 
-// Counts brackets outside of strings, so that the parser never sees a text that nests too deep. Up to the
-// place where a text stops being JSON the count is right, and there the parser stops.
-bool nests_deeper(std::string_view json, int most) noexcept {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
-      }
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > most) {
-        return true;
-      }
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 Payload make_payload(std::string text) {
   text.push_back('\0');
   return std::make_shared<const std::string>(std::move(text));
@@ -138,7 +112,7 @@ nlohmann::json parse_object(const Message& message) {
   }
   const auto text = message.text();
   if (!find_invalid_utf8(text)) {
-    auto read = read_json(text, static_cast<std::size_t>(max_json_depth), JsonManners::lenient);
+    auto read = read_json(text, max_json_depth, JsonManners::lenient);
     if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
       return std::move(*object);
     }

@@ -3,6 +3,7 @@
 // (daemon) and matchtag_pool.hpp (client).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,11 +45,7 @@ namespace resourced::proto {
 [[nodiscard]] Error response_error(const Message& response);
 
 /// How deep arrays and objects of a payload may nest, the object itself included.
-inline constexpr int max_json_depth = 64;
-
-/// Whether arrays and objects of a JSON text nest deeper than `most`: to be asked before the text is parsed.
-/// Of text that is not JSON the answer means nothing.
-[[nodiscard]] bool nests_deeper(std::string_view json, int most) noexcept;
+inline constexpr std::size_t max_json_depth = 64;
 
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
 /// `resource.drain: payload is not a JSON object`.

@@ -170,7 +170,7 @@ TEST_CASE("payload: none at all is told apart") {
   CHECK(parse_optional_object(request) == nlohmann::json::object());
 }
 
-TEST_CASE("payload: nesting is limited before it is parsed") {
+TEST_CASE("payload: nesting is limited, however much of it there is") {
   CHECK(parse_object(with_payload(nested(max_json_depth))).is_object());
   CHECK(error_of([] { return parse_object(with_payload(nested(max_json_depth + 1))); }) ==
         "resource.drain: payload nests deeper than 64");
