@@ -41,8 +41,15 @@ struct Record {
   /// Hosts that left for good.
   Hostlist shrunk;
   std::optional<RecordedState::Expiration> expiration;
-  /// An R that only the store will know after a restart.
-  std::optional<std::string> inventory;
+  /// An R that only the store will know after a restart: as it was discovered or loaded, without what changed
+  /// at run time.
+  struct Inventory {
+    DefineMethod method = DefineMethod::dynamic_discovery;
+    std::string text;
+    /// For a loaded R the text of the configured one that it stands for; nothing where none is configured.
+    std::optional<std::string> replaced;
+  };
+  std::optional<Inventory> inventory;
   /// The drain table begins anew with this record: ranks or hosts are others than before.
   bool forget_drains = false;
 };

@@ -177,8 +177,8 @@ class Server {
       define(DefineMethod::job_info, std::move(inventory_));
     } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
-    } else if (recorded_.inventory && !config_.resource.rediscover) {
-      define(DefineMethod::kvs, discovered(*recorded_.inventory));
+    } else if (recorded_.inventory.resources && !config_.resource.rediscover) {
+      define(DefineMethod::kvs, discovered(*recorded_.inventory.resources));
     } else {
       discover();
     }
@@ -212,7 +212,9 @@ class Server {
 
   void discover() {
     RecordedRanks ranks;
-    if (recorded_.inventory) ranks = {recorded_.inventory->ranks(), recorded_.inventory->nodelist()};
+    if (const auto& before = recorded_.inventory.resources) {
+      ranks = {before->ranks(), before->nodelist()};
+    }
     service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(ranks),
                       [this](const ResourceSet& found) {
                         try {

@@ -9,7 +9,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 2;
+constexpr std::int64_t schema_version = 3;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -59,6 +59,13 @@ constexpr const char* version_2 = R"sql(
   );
 )sql";
 
+// One version, not released yet: the R that only the store knows has its method, and for one that was loaded
+// the configured R in the place of which it stands. Before, only discovery wrote one.
+constexpr const char* version_3 = R"sql(
+  ALTER TABLE inventory ADD COLUMN method TEXT NOT NULL DEFAULT 'dynamic-discovery';
+  ALTER TABLE inventory ADD COLUMN replaced TEXT;
+)sql";
+
 std::int64_t pragma(Database& database, const char* text) {
   Statement statement(database, text);
   const std::int64_t value = statement.step() ? statement.integer(0) : 0;
@@ -90,6 +97,7 @@ void prepare_schema(Database& database) {
   database.execute("BEGIN IMMEDIATE");
   if (version < 1) database.execute(version_1);
   if (version < 2) database.execute(version_2);
+  if (version < 3) database.execute(version_3);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
           .c_str());

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "daemon/store_schema.hpp"
+#include "proto/event_json.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -61,7 +62,8 @@ StoreWriter::StoreWriter(const std::string& path)
       forget_properties_(database_, "DELETE FROM property"),
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host) VALUES (?)"),
       put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
-      put_inventory_(database_, "INSERT OR REPLACE INTO inventory(id, text) VALUES (1, ?)"),
+      put_inventory_(database_,
+                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)"),
       last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event") {}
 
 Sequence StoreWriter::last_sequence() {
@@ -86,9 +88,15 @@ RecordedState StoreWriter::load() {
   while (shrunk.step()) state.shrunk.push_back(shrunk.text(0));
   Statement expiration(database_, "SELECT value, configured FROM expiration");
   if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1)};
-  Statement inventory(database_, "SELECT text FROM inventory");
+  Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
   if (inventory.step()) {
-    state.inventory = std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(0)));
+    const std::string method = inventory.text(0);
+    const auto known = proto::parse_method_name(method);
+    if (!known) {
+      throw Error(EBADMSG, fmt::format("{}: table inventory: unknown method {}", database_.path(), method));
+    }
+    state.inventory = {*known, std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(1))),
+                       inventory.optional_text(2)};
   }
   return state;
 }
@@ -143,7 +151,12 @@ void StoreWriter::write(const Record& record) {
   write_drains(record);
   write_properties(record);
   record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
-  if (record.inventory) put_inventory_.bind(1, std::string_view(*record.inventory)).run();
+  if (record.inventory) {
+    put_inventory_.bind(1, proto::method_name(record.inventory->method))
+        .bind(2, std::string_view(record.inventory->text))
+        .bind(3, record.inventory->replaced)
+        .run();
+  }
   if (record.expiration) {
     put_expiration_.bind(1, record.expiration->value).bind(2, record.expiration->configured).run();
   }

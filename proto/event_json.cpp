@@ -95,6 +95,14 @@ std::string_view method_name(DefineMethod method) noexcept {
   return "";
 }
 
+std::optional<DefineMethod> parse_method_name(std::string_view name) noexcept {
+  for (const DefineMethod method : {DefineMethod::configuration, DefineMethod::dynamic_discovery,
+                                    DefineMethod::reload, DefineMethod::job_info, DefineMethod::kvs}) {
+    if (method_name(method) == name) return method;
+  }
+  return std::nullopt;
+}
+
 std::string_view event_name(const EventBody& body) noexcept { return std::visit(Name{}, body); }
 
 std::string encode_event(const Event& event) {

@@ -17,6 +17,8 @@ namespace resourced::proto {
 
 /// `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
 [[nodiscard]] std::string_view method_name(DefineMethod method) noexcept;
+/// The method of a name; nothing for any other text.
+[[nodiscard]] std::optional<DefineMethod> parse_method_name(std::string_view name) noexcept;
 
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const Event& event);

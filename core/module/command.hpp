@@ -70,8 +70,17 @@ struct RecordedState {
     double configured = 0;
   };
   std::optional<Expiration> expiration;
-  /// The inventory that was discovered; null if there was none.
-  std::shared_ptr<const ResourceSet> inventory;
+  /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
+  /// without what was changed at run time.
+  struct Inventory {
+    DefineMethod method = DefineMethod::dynamic_discovery;
+    /// Null if there was none.
+    std::shared_ptr<const ResourceSet> resources;
+    /// For a loaded one, the R of the configuration (ResourceSet::encode()) that it replaced: as long as the
+    /// configuration still says this, the loaded R is in force. Nothing where no R was configured.
+    std::optional<std::string> replaced;
+  };
+  Inventory inventory;
 };
 
 /// A new configuration in the place of the present one, same hosts and resources.

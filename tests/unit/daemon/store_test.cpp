@@ -146,11 +146,11 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     CHECK(state.properties[0].host == "test1");
     REQUIRE(state.expiration);
     CHECK(state.expiration->value == 2000000000);
-    CHECK(state.inventory == nullptr);
+    CHECK(state.inventory.resources == nullptr);
   }
 }
 
-TEST_CASE("an inventory that was discovered is there at the next start") {
+TEST_CASE("an inventory that no configuration names is there at the next start") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
   const std::string text =
@@ -159,12 +159,23 @@ TEST_CASE("an inventory that was discovered is there at the next start") {
   {
     StoreWriter writer(path);
     Record record = drain_record(1, 0, "n0", "why");
-    record.inventory = text;
+    record.inventory = {DefineMethod::dynamic_discovery, text, std::nullopt};
     writer.commit({record});
   }
-  const auto inventory = StoreWriter(path).load().inventory;
-  REQUIRE(inventory);
-  CHECK(*inventory == ResourceSet::parse(text));
+  const auto discovered = StoreWriter(path).load().inventory;
+  REQUIRE(discovered.resources);
+  CHECK(discovered.method == DefineMethod::dynamic_discovery);
+  CHECK(*discovered.resources == ResourceSet::parse(text));
+  CHECK_FALSE(discovered.replaced);
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(2, 0, "n0", "why");
+    record.inventory = {DefineMethod::reload, text, "what was configured"};
+    writer.commit({record});
+  }
+  const auto loaded = StoreWriter(path).load().inventory;
+  CHECK(loaded.method == DefineMethod::reload);
+  CHECK(loaded.replaced == "what was configured");
 }
 
 TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
