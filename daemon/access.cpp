@@ -16,31 +16,37 @@ Rights all_rights() {
   return rights;
 }
 
-// What a role is worth, and how RFC 12 writes it.
-void grant(Principal& principal, config::Role role) {
+void grant(Rights& rights, config::Role role) {
   switch (role) {
     case config::Role::owner:
-      principal.rights = all_rights();
-      principal.rolemask |= proto::role::owner;
+      rights = all_rights();
       return;
     case config::Role::admin:
-      principal.rights.add(Right::read);
-      principal.rights.add(Right::operate);
-      principal.rolemask |= proto::role::admin | proto::role::user;
+      rights.add(Right::read);
+      rights.add(Right::operate);
       return;
     case config::Role::user:
-      principal.rights.add(Right::read);
-      principal.rolemask |= proto::role::user;
+      rights.add(Right::read);
       return;
     case config::Role::scheduler:
-      principal.rights.add(Right::read);
-      principal.rights.add(Right::schedule);
-      principal.rolemask |= proto::role::user;
+      rights.add(Right::read);
+      rights.add(Right::schedule);
       return;
     case config::Role::agent:
-      principal.rights.add(Right::report);
+      rights.add(Right::report);
       return;
   }
+}
+
+// The rolemask (RFC 12) of a peer with these roles. Only a user that the kernel names can be an owner.
+std::uint32_t rolemask_of(const config::Roles& roles, bool is_local) {
+  const auto has = [&roles](config::Role role) { return std::ranges::find(roles, role) != roles.end(); };
+  const bool owns = has(config::Role::owner);
+  if (is_local && owns) return proto::role::owner | proto::role::local;
+  std::uint32_t mask = is_local ? proto::role::local : proto::role::user;
+  if (!roles.empty()) mask |= proto::role::user;
+  if (owns || has(config::Role::admin)) mask |= proto::role::admin;
+  return mask;
 }
 
 }  // namespace
@@ -83,6 +89,7 @@ config::Roles Access::local_roles(const Credentials& credentials) const {
 Principal Access::judge(const Credentials& credentials) const {
   Principal principal;
   config::Roles roles;
+  bool is_local = false;
   if (!credentials.key.empty()) {
     const auto found = keys_.find(credentials.key);
     principal.name = found == keys_.end() ? "an unknown key" : "key " + found->second.name;
@@ -90,24 +97,31 @@ Principal Access::judge(const Credentials& credentials) const {
   } else if (credentials.userid != proto::userid_unknown) {
     principal.name = fmt::format("uid {}", credentials.userid);
     principal.userid = credentials.userid;
-    principal.rolemask = proto::role::local;
+    is_local = true;
     roles = local_roles(credentials);
   } else {
     principal.name = "address " + credentials.address;
     // A Unix socket whose peer the kernel does not name has no address either, and no rights.
     if (!credentials.address.empty()) roles = anonymous_;
   }
-  for (const config::Role role : roles) grant(principal, role);
+  for (const config::Role role : roles) grant(principal.rights, role);
+  principal.rolemask = rolemask_of(roles, is_local);
   return principal;
 }
 
+void stamp(const Principal& sender, proto::Message& request) {
+  if (sender.is_owner() && request.userid != proto::userid_unknown) return;
+  request.userid = sender.userid;
+  request.rolemask = sender.rolemask;
+}
+
 Rights rights_of_request(const Principal& sender, const proto::Message& request) {
-  if (!sender.is_owner() || request.rolemask == proto::role::none) return sender.rights;
-  Principal claimed;
+  if (!sender.is_owner()) return sender.rights;
+  Rights claimed;
   if ((request.rolemask & proto::role::owner) != 0) grant(claimed, config::Role::owner);
   if ((request.rolemask & proto::role::admin) != 0) grant(claimed, config::Role::admin);
   if ((request.rolemask & proto::role::user) != 0) grant(claimed, config::Role::user);
-  return claimed.rights;
+  return claimed;
 }
 
 }  // namespace resourced::daemon

@@ -47,7 +47,8 @@ class Rights {
 struct Principal {
   /// For logs and quotas: `uid 1000`, `key login1`, `address 10.0.0.1`.
   std::string name;
-  /// What stands in messages of it (RFC 3).
+  /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer that the kernel does not name
+  /// has no userid, and never the role owner.
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
   Rights rights;
@@ -74,7 +75,11 @@ class Access {
   std::unordered_map<std::string, config::AccessKey> keys_;
 };
 
-/// What a request may do that names roles of its own: only the owner may speak for somebody else.
+/// Sets the credentials of a request to those of its connection, as every response carries them. An owner's
+/// request that claims a userid keeps what it claims (RFC 12).
+void stamp(const Principal& sender, proto::Message& request);
+
+/// What a stamped request may do: less than its sender if an owner speaks for somebody else.
 [[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);
 
 }  // namespace resourced::daemon

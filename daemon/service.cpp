@@ -105,6 +105,9 @@ void Service::on_message(ClientId client, Message message) {
     on_malformed("not a request");
     return;
   }
+  const Clients::Client* known = clients_.find(client);
+  if (known == nullptr) return;
+  stamp(known->principal, message);
   if (!message.topic.starts_with("resource.journal")) journal_pace_.served_another(uptime_());
   try {
     if (admit(client, message)) dispatch(client, message);

@@ -29,6 +29,8 @@ Message answer(const Message& request) {
   Message response;
   response.type = MessageType::response;
   response.flags = flag::topic | flag::route;
+  response.userid = request.userid;
+  response.rolemask = request.rolemask;
   response.matchtag = request.matchtag;
   response.routes = request.routes;
   response.topic = request.topic;

@@ -29,8 +29,9 @@ namespace resourced::proto {
 /// The request that cancels `request`: SERVICE.METHOD-cancel with its matchtag, noresponse.
 [[nodiscard]] Message make_cancel(const Message& request);
 
-/// A success: topic, matchtag and routes of the request, errnum 0, and the streaming flag if the request has
-/// it. Whether a response may be sent at all (noresponse) is for the caller to ask.
+/// A success: topic, matchtag, routes and credentials of the request, errnum 0, and the streaming flag if the
+/// request has it. Flux's clients drop a response whose rolemask shares no bit with that of its handler (RFC
+/// 12). Whether a response may be sent at all (noresponse) is for the caller to ask.
 [[nodiscard]] Message make_response(const Message& request, Payload payload = nullptr);
 
 /// A failure, which also ends a stream. `errnum` is positive; an empty text sends no payload.

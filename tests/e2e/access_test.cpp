@@ -87,6 +87,35 @@ TEST_CASE("by default other users read and change nothing, over either transport
   CHECK(cluster.owner.call("resource.drain", drain).errnum == 0);
 }
 
+TEST_CASE("responses carry the credentials of their requests, over either transport") {
+  if (!can_be_other_users()) return;
+  Open cluster(with_rule("\"admin\"") + "[[access.rule]]\nusers = [65533]\nroles = []\n");
+  // Flux drops a response whose rolemask shares no bit with what its caller takes.
+  const auto check_both = [&](std::uint32_t uid, std::uint32_t rolemask) {
+    CAPTURE(uid);
+    const auto bus = cluster.bus_client(uid);
+    std::vector<RawResponse> responses{bus->call("resource.status"), bus->call("no.such"),
+                                       bus->call("resource.drain", {{"targets", "99"}})};
+    if (rolemask != 4) {
+      const auto local = cluster.local_client(uid);
+      REQUIRE(local->welcome() == 0);
+      responses.push_back(local->call("resource.status"));
+      responses.push_back(local->call("resource.shrink", {{"targets", "99"}}));
+      local->request("resource.journal", json::object(), wire::flag_streaming);
+      responses.push_back(local->response());
+    }
+    for (const RawResponse& response : responses) {
+      CAPTURE(response.topic);
+      CHECK(response.userid == uid);
+      CHECK(response.rolemask == rolemask);
+    }
+  };
+  check_both(0, 1 | 4);
+  check_both(someone, 2 | 4 | 8);
+  check_both(65532, 2 | 4);
+  check_both(65533, 4);
+}
+
 TEST_CASE("a rule gives a user roles, and a reload takes them away at once") {
   if (!can_be_other_users()) return;
   Open cluster(with_rule("\"admin\", \"scheduler\""));

@@ -1,7 +1,9 @@
 // CURVE on tcp: who gets in with which key, and what those who do not are told. The keys are made by
 // resourcectl keygen, and the daemon's configuration is what that prints.
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -139,6 +141,42 @@ TEST_CASE("a client with a key does not talk to a daemon that has none") {
   CHECK(outcome.err.find(key) != std::string::npos);
   CHECK((outcome.err.find("it has no key") != std::string::npos ||
          outcome.err.find("or it has none") != std::string::npos));
+}
+
+TEST_CASE_FIXTURE(CurveCluster,
+                  "responses to a key carry its roles and no userid, never those of the owner") {
+  const auto with_role = [&](const std::string& role) {
+    const std::string file = dir / (role + ".key");
+    std::string block = keygen(file, {"--server-key", server_key});
+    return std::pair(file, block.replace(block.find("[\"user\"]"), 8, "[\"" + role + "\"]"));
+  };
+  const struct {
+    std::string role;
+    std::uint32_t rolemask;
+  } rows[] = {{"user", 2}, {"scheduler", 2}, {"agent", 2}, {"admin", 2 | 8}, {"owner", 2 | 8}};
+  std::string blocks = known;
+  std::vector<std::string> files;
+  for (const auto& row : rows) {
+    auto [file, block] = with_role(row.role);
+    files.push_back(std::move(file));
+    blocks += block;
+  }
+  daemon.configure(configuration(blocks));
+  daemon.hang_up();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    CAPTURE(rows[i].role);
+    const auto key = nlohmann::json::parse(std::ifstream(files[i]));
+    RawClient client(daemon.uri(), CurveKeys{key["server-key"], key["public-key"], key["secret-key"]});
+    std::vector<RawResponse> responses{client.call("resource.status"), client.call("no.such"),
+                                       client.call("resource.drain", {{"targets", "99"}})};
+    responses.push_back(
+        client.receive(client.send("resource.journal", nlohmann::json::object(), wire::flag_streaming)));
+    for (const RawResponse& response : responses) {
+      CAPTURE(response.topic);
+      CHECK(response.userid == 0xFFFFFFFF);
+      CHECK(response.rolemask == rows[i].rolemask);
+    }
+  }
 }
 
 TEST_SUITE_END();

@@ -90,9 +90,15 @@ class Response:
 
 
 class Connector:
-    """A connection. `welcome` is the byte that it was greeted with: 0 or an errno."""
+    """A connection. `welcome` is the byte that it was greeted with: 0 or an errno.
 
-    def __init__(self, path):
+    Every response must carry the credentials of its request, as Flux drops any other without a word: `credentials`,
+    the userid and rolemask that the daemon gives this connection, or those that an owner's request claims.
+    """
+
+    def __init__(self, path, credentials):
+        self.credentials = credentials
+        self.claims = {}
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
         self.socket.connect(str(path))
@@ -114,6 +120,8 @@ class Connector:
     def send(self, topic, payload=None, flags=0, *, nodeid=ANY, routes=(), userid=ANY, rolemask=0):
         """Sends a request. Returns its matchtag."""
         self.matchtag += 1
+        if self.credentials[1] & OWNER and userid != ANY:
+            self.claims[self.matchtag] = (userid, rolemask)
         flags |= ROUTE | TOPIC
         parts = [*routes, b"", topic.encode()]
         if payload is not None:
@@ -127,7 +135,14 @@ class Connector:
         header = self._take(8)
         if header[:4] != MAGIC:
             raise ValueError("a frame without its magic")
-        return Response(split(self._take(struct.unpack(">I", header[4:])[0])))
+        response = Response(split(self._take(struct.unpack(">I", header[4:])[0])))
+        expected = self.claims.get(response.matchtag, self.credentials)
+        if (response.userid, response.rolemask) != expected:
+            raise ValueError(
+                f"{response.topic}: a response to {expected} has userid {response.userid:#x}"
+                f" and rolemask {response.rolemask:#x}"
+            )
+        return response
 
     def call(self, topic, payload=None, flags=0, **more):
         """Sends a request, and returns the response, which must be the next message."""

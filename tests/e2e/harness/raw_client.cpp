@@ -55,6 +55,8 @@ RawResponse take_apart(const std::vector<std::string>& parts) {
   RawResponse response;
   response.type = static_cast<std::uint8_t>(proto[2]);
   response.flags = static_cast<std::uint8_t>(proto[3]);
+  response.userid = number_at(proto, 4);
+  response.rolemask = number_at(proto, 8);
   response.errnum = number_at(proto, 12);
   response.matchtag = number_at(proto, 16);
   if (response.type != wire::type_response) throw malformed("is none");
@@ -88,13 +90,27 @@ std::string RawResponse::text() const {
   return payload.substr(0, payload.size() - 1);
 }
 
-RawClient::RawClient(const std::string& uri, int receive_hwm) : context_(::zmq_ctx_new()) {
+RawClient::RawClient() : context_(::zmq_ctx_new()) {
   socket_ = ::zmq_socket(context_, ZMQ_DEALER);
   check(socket_ != nullptr, "zmq_socket");
   const int linger = 0;
   ::zmq_setsockopt(socket_, ZMQ_LINGER, &linger, sizeof(linger));
+}
+
+RawClient::RawClient(const std::string& uri, int receive_hwm) : RawClient() {
   ::zmq_setsockopt(socket_, ZMQ_RCVHWM, &receive_hwm, sizeof(receive_hwm));
   check(::zmq_connect(socket_, uri.c_str()) == 0, uri.c_str());
+}
+
+RawClient::RawClient(const std::string& uri, const CurveKeys& keys) : RawClient() {
+  set(ZMQ_CURVE_SERVERKEY, keys.server);
+  set(ZMQ_CURVE_PUBLICKEY, keys.own_public);
+  set(ZMQ_CURVE_SECRETKEY, keys.own_secret);
+  check(::zmq_connect(socket_, uri.c_str()) == 0, uri.c_str());
+}
+
+void RawClient::set(int option, const std::string& value) {
+  check(::zmq_setsockopt(socket_, option, value.c_str(), value.size()) == 0, "zmq_setsockopt");
 }
 
 RawClient::~RawClient() {

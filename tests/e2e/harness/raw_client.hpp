@@ -36,6 +36,8 @@ inline constexpr std::uint32_t nodeid_any = 0xFFFFFFFF;
 struct RawResponse {
   std::uint8_t type = 0;
   std::uint8_t flags = 0;
+  std::uint32_t userid = 0;
+  std::uint32_t rolemask = 0;
   std::uint32_t errnum = 0;
   std::uint32_t matchtag = 0;
   std::string topic;
@@ -53,10 +55,18 @@ struct RawResponse {
 /// std::runtime_error if it is not well made.
 [[nodiscard]] RawResponse take_apart(const std::vector<std::string>& parts);
 
+/// Keys of CURVE, in Z85.
+struct CurveKeys {
+  std::string server;
+  std::string own_public;
+  std::string own_secret;
+};
+
 class RawClient {
  public:
   /// `receive_hwm`: how many messages libzmq takes in before anyone receives them.
   explicit RawClient(const std::string& uri, int receive_hwm = 1000);
+  RawClient(const std::string& uri, const CurveKeys& keys);
   ~RawClient();
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
@@ -85,7 +95,9 @@ class RawClient {
   std::uint32_t acquire() { return send_text("resource.acquire", std::nullopt, wire::flag_streaming); }
 
  private:
+  RawClient();
   RawResponse receive_any(const Deadline& deadline);
+  void set(int option, const std::string& value);
 
   void* context_;
   void* socket_;

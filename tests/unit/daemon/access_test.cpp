@@ -1,6 +1,8 @@
 // From what a transport knows of a client to what it may do.
 #include "daemon/access.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 namespace resourced::daemon {
@@ -18,10 +20,13 @@ config::Access rules() {
   rules.rules = {{{1001, 1002}, {}, {Role::admin}},
                  {{1002}, {50}, {Role::scheduler}},
                  {{1003}, {}, {}},
-                 {{1004}, {}, {Role::owner}}};
+                 {{1004}, {}, {Role::owner}},
+                 {{1005}, {}, {Role::agent}}};
   rules.keys = {{"login1", std::string(40, '1'), {Role::user}},
                 {"node7", std::string(40, '2'), {Role::agent}},
-                {"idle", std::string(40, '3'), {}}};
+                {"idle", std::string(40, '3'), {}},
+                {"admin", std::string(40, '5'), {Role::admin}},
+                {"root", std::string(40, '6'), {Role::owner}}};
   return rules;
 }
 
@@ -51,20 +56,24 @@ TEST_CASE("who may do what") {
       {user(1002), "uid 1002", "ros", 2 | 4 | 8},
       {user(1003), "uid 1003", "-", 4},
       {user(1004), "uid 1004", "rosR", 1 | 4},
+      {user(1005), "uid 1005", "R", 2 | 4},
       {user(2000), "uid 2000", "r", 2 | 4},
       {user(2000, 50), "uid 2000", "rs", 2 | 4},
       {{unknown, unknown, std::string(40, '1'), "10.0.0.1"}, "key login1", "r", 2},
-      {{unknown, unknown, std::string(40, '2'), "10.0.0.1"}, "key node7", "R", 0},
-      {{unknown, unknown, std::string(40, '3'), "10.0.0.1"}, "key idle", "-", 0},
-      {{unknown, unknown, std::string(40, '4'), "10.0.0.1"}, "an unknown key", "-", 0},
-      {{unknown, unknown, {}, "10.0.0.1"}, "address 10.0.0.1", "-", 0},
-      {{unknown, unknown, {}, {}}, "address ", "-", 0},
+      {{unknown, unknown, std::string(40, '5'), "10.0.0.1"}, "key admin", "ro", 2 | 8},
+      {{unknown, unknown, std::string(40, '6'), "10.0.0.1"}, "key root", "rosR", 2 | 8},
+      {{unknown, unknown, std::string(40, '2'), "10.0.0.1"}, "key node7", "R", 2},
+      {{unknown, unknown, std::string(40, '3'), "10.0.0.1"}, "key idle", "-", 2},
+      {{unknown, unknown, std::string(40, '4'), "10.0.0.1"}, "an unknown key", "-", 2},
+      {{unknown, unknown, {}, "10.0.0.1"}, "address 10.0.0.1", "-", 2},
+      {{unknown, unknown, {}, {}}, "address ", "-", 2},
   };
   for (const auto& row : rows) {
     CAPTURE(row.name);
     const Principal principal = access.judge(row.credentials);
     CHECK(principal.name == row.name);
     CHECK(letters(principal.rights) == row.rights);
+    CHECK(principal.userid == row.credentials.userid);
     CHECK(principal.rolemask == row.rolemask);
   }
 }
@@ -84,23 +93,53 @@ TEST_CASE("anonymous peers have the roles that the site gives them, nameless soc
   CHECK(letters(access.judge(user(2000)).rights) == "-");
 }
 
-TEST_CASE("credentials in a message are believed from the owner only") {
+TEST_CASE("a request has the credentials of its connection; an owner's own claims stand") {
   const Access access(rules(), owner);
   proto::Message request;
-  const auto rights = [&](std::uint32_t uid, std::uint32_t rolemask) {
+  const auto stamped = [&](const Credentials& credentials, std::uint32_t userid, std::uint32_t rolemask) {
+    request.userid = userid;
     request.rolemask = rolemask;
-    return letters(rights_of_request(access.judge(user(uid)), request));
+    const Principal sender = access.judge(credentials);
+    stamp(sender, request);
+    return std::pair(request.userid, request.rolemask);
   };
-  CHECK(rights(owner, 0) == "rosR");
-  CHECK(rights(owner, proto::role::owner) == "rosR");
-  CHECK(rights(owner, proto::role::user) == "r");
-  CHECK(rights(owner, proto::role::admin | proto::role::user) == "ro");
+  const auto rights = [&](const Credentials& credentials, std::uint32_t userid, std::uint32_t rolemask) {
+    stamped(credentials, userid, rolemask);
+    return letters(rights_of_request(access.judge(credentials), request));
+  };
+  using proto::role::admin;
+  using proto::role::local;
+  const std::uint32_t as_user = proto::role::user;
+  const std::uint32_t as_owner = proto::role::owner;
+  const auto pair = [](std::uint32_t userid, std::uint32_t rolemask) { return std::pair(userid, rolemask); };
+
+  CHECK(stamped(user(owner), unknown, 0) == pair(owner, as_owner | local));
+  // Without a userid there is no claim (wire.md).
+  CHECK(stamped(user(owner), unknown, as_user) == pair(owner, as_owner | local));
+  CHECK(stamped(user(owner), 2000, as_user) == pair(2000, as_user));
+  CHECK(stamped(user(owner), 2000, 0) == pair(2000, 0));
+  CHECK(rights(user(owner), unknown, as_user) == "rosR");
+  CHECK(rights(user(owner), owner, as_owner) == "rosR");
+  CHECK(rights(user(owner), 2000, as_user) == "r");
+  CHECK(rights(user(owner), 2000, admin | as_user) == "ro");
   // A role that means nothing here gives nothing.
-  CHECK(rights(owner, proto::role::local) == "-");
-  for (const std::uint32_t claimed : {0U, 1U, 8U, 15U, 0xFFFFFFFFU}) {
-    CHECK(rights(2000, claimed) == "r");
-    CHECK(rights(1001, claimed) == "ro");
-    CHECK(rights(1003, claimed) == "-");
+  CHECK(rights(user(owner), 2000, local) == "-");
+  CHECK(rights(user(owner), 2000, 0) == "-");
+
+  const Credentials key{unknown, unknown, std::string(40, '1'), "10.0.0.1"};
+  const Credentials owner_key{unknown, unknown, std::string(40, '6'), "10.0.0.1"};
+  for (const std::uint32_t userid : {0U, owner, 2000U, unknown}) {
+    for (const std::uint32_t claimed : {0U, 1U, 8U, 15U, 0xFFFFFFFFU}) {
+      CHECK(stamped(user(2000), userid, claimed) == pair(2000, as_user | local));
+      CHECK(stamped(user(1001), userid, claimed) == pair(1001, as_user | local | admin));
+      CHECK(stamped(user(1003), userid, claimed) == pair(1003, local));
+      CHECK(stamped(key, userid, claimed) == pair(unknown, as_user));
+      CHECK(stamped(owner_key, userid, claimed) == pair(unknown, as_user | admin));
+      CHECK(rights(user(2000), userid, claimed) == "r");
+      CHECK(rights(user(1001), userid, claimed) == "ro");
+      CHECK(rights(user(1003), userid, claimed) == "-");
+      CHECK(rights(owner_key, userid, claimed) == "rosR");
+    }
   }
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("claimed credentials help nobody but the owner, who may ask for less")
   const ClientId owner = stand.connect();
   const auto drain_as = [&](ClientId client, std::uint32_t rolemask) {
     auto request = proto::make_request("resource.drain", 7, proto::make_payload(R"({"targets":"1"})"));
-    request.userid = 0;
+    request.userid = 2000;
     request.rolemask = rolemask;
     stand.service->on_message(client, std::move(request));
     stand.settle();
@@ -116,6 +116,105 @@ TEST_CASE("claimed credentials help nobody but the owner, who may ask for less")
   for (const std::uint32_t rolemask : {0U, 1U, 8U, 0xFFFFFFFFU}) CHECK(drain_as(guest, rolemask) == EPERM);
   CHECK(drain_as(owner, proto::role::user) == EPERM);
   CHECK(drain_as(owner, proto::role::admin) == 0);
+}
+
+struct Asker {
+  Credentials credentials;
+  std::uint32_t userid;
+  std::uint32_t rolemask;
+};
+
+// wire.md, "Credentials": each kind of connection, and what its requests and so its responses carry.
+std::vector<Asker> askers() {
+  return {
+      {{0, 0, {}, {}}, 0, proto::role::owner | proto::role::local},
+      {user(1001), 1001, proto::role::user | proto::role::local | proto::role::admin},
+      {user(1002), 1002, proto::role::user | proto::role::local},
+      {user(1003), 1003, proto::role::local},
+      {key('u'), unknown, proto::role::user},
+      {key('a'), unknown, proto::role::user | proto::role::admin},
+      {key('o'), unknown, proto::role::user | proto::role::admin},
+      {{unknown, unknown, {}, "10.0.0.1"}, unknown, proto::role::user},
+  };
+}
+
+Access with_askers() {
+  return access({{{1001}, {}, {Role::admin}}, {{1003}, {}, {}}},
+                {{"u", std::string(40, 'u'), {Role::user}},
+                 {"a", std::string(40, 'a'), {Role::admin}},
+                 {"o", std::string(40, 'o'), {Role::owner}}});
+}
+
+TEST_CASE("every response carries the credentials of its connection, whatever is asked and answered") {
+  for (const Asker& asker : askers()) {
+    CAPTURE(asker.userid);
+    CAPTURE(asker.rolemask);
+    Stand stand;
+    stand.service->set_access(with_askers());
+    const ClientId client = stand.connect(asker.credentials);
+    std::size_t responses = 0;
+    const auto hear = [&] {
+      stand.settle();
+      while (!stand.silent(client)) {
+        const proto::Message response = stand.receive(client);
+        CAPTURE(response.topic);
+        CHECK(response.userid == asker.userid);
+        CHECK(response.rolemask == asker.rolemask);
+        ++responses;
+      }
+    };
+    std::vector<TopicRow> rows = topics();
+    rows.push_back({"no.such", nullptr, 0, ""});
+    rows.push_back({"resource.drain", {{"targets", "99"}}, 0, ""});
+    rows.push_back({"resource.drain", nullptr, 0, ""});
+    rows.push_back({"resource.acquire", nullptr, 0, ""});
+    for (const TopicRow& row : rows) {
+      CAPTURE(row.topic);
+      if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has none to call.
+      const std::size_t before = responses;
+      stand.request(client, row.topic, row.payload, row.flags);
+      hear();
+      CHECK(responses > before);
+    }
+    // Later responses of the streams that are open now, and their ends.
+    const ClientId owner = stand.connect();
+    CHECK(stand.call(owner, "resource.drain", {{"targets", "3"}}).errnum() == 0);
+    hear();
+    config::Limits limits;
+    limits.outstanding_requests = 0;
+    stand.service->set_limits(limits);
+    const std::size_t before = responses;
+    stand.request(client, "resource.status");
+    CHECK(stand.transport.sent[client].front().errnum() == EBUSY);
+    hear();
+    CHECK(responses == before + 1);
+    stand.service->shut_down();
+    hear();
+  }
+}
+
+TEST_CASE("what an owner claims to be stands in all responses, those of a stream and its end included") {
+  Stand stand;
+  const ClientId owner = stand.connect();
+  auto request = proto::make_request("resource.journal", 7, nullptr, streaming);
+  request.userid = 1001;
+  request.rolemask = proto::role::user;
+  stand.service->on_message(owner, std::move(request));
+  stand.settle();
+  stand.request(owner, "resource.drain", {{"targets", "1"}});
+  stand.settle();
+  stand.request(owner, "resource.journal-cancel", {{"matchtag", 7}}, noresponse);
+  stand.settle();
+  std::size_t claimed = 0;
+  while (!stand.silent(owner)) {
+    const proto::Message response = stand.receive(owner);
+    const bool is_stream = response.matchtag == 7;
+    CHECK(response.userid == (is_stream ? 1001 : 0));
+    CHECK(response.rolemask == (is_stream ? proto::role::user : proto::role::owner | proto::role::local));
+    if (is_stream) ++claimed;
+  }
+  // History, sentinel, the drain and the end.
+  CHECK(claimed == 4);
 }
 
 TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it holds") {

@@ -39,7 +39,7 @@ TEST_CASE("request: topic, matchtag, any node, empty route stack, JSON with a te
   CHECK(make_request("resource.disconnect", 0, nullptr, flag::noresponse).flags == 0x0d);
 }
 
-TEST_CASE("response: topic, matchtag and routes of the request") {
+TEST_CASE("response: topic, matchtag, routes and credentials of the request") {
   auto request = make_request("resource.status", 0x01020304, make_payload("{}"));
   request.userid = 1000;
   request.rolemask = role::user;
@@ -49,7 +49,7 @@ TEST_CASE("response: topic, matchtag and routes of the request") {
   SUBCASE("success without payload") {
     CHECK(parts_of(make_response(request)) ==
           std::vector<std::string>{"near", "far", "", "resource.status",
-                                   from_hex("8e 01 02 09 ffffffff 00000000 00000000 01020304")});
+                                   from_hex("8e 01 02 09 000003e8 00000002 00000000 01020304")});
   }
   SUBCASE("success with a payload, which responses share") {
     const auto payload = make_payload(R"({"R":null})");
@@ -58,17 +58,17 @@ TEST_CASE("response: topic, matchtag and routes of the request") {
     CHECK(one.payload.get() == other.payload.get());
     CHECK(parts_of(one) ==
           std::vector<std::string>{"near", "far", "", "resource.status", R"({"R":null})" + nul,
-                                   from_hex("8e 01 02 0b ffffffff 00000000 00000000 01020304")});
+                                   from_hex("8e 01 02 0b 000003e8 00000002 00000000 01020304")});
   }
   SUBCASE("failure with a text") {
     CHECK(parts_of(make_error(request, Error(EPERM, "only for admins"))) ==
           std::vector<std::string>{"near", "far", "", "resource.status", "only for admins" + nul,
-                                   from_hex("8e 01 02 0b ffffffff 00000000 00000001 01020304")});
+                                   from_hex("8e 01 02 0b 000003e8 00000002 00000001 01020304")});
   }
   SUBCASE("failure without a text") {
     CHECK(parts_of(make_error(request, ENOSYS)) ==
           std::vector<std::string>{"near", "far", "", "resource.status",
-                                   from_hex("8e 01 02 09 ffffffff 00000000 00000026 01020304")});
+                                   from_hex("8e 01 02 09 000003e8 00000002 00000026 01020304")});
   }
 }
 
