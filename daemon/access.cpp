@@ -110,9 +110,10 @@ Principal Access::judge(const Credentials& credentials) const {
 }
 
 void stamp(const Principal& sender, proto::Message& request) {
-  if (sender.is_owner() && request.userid != proto::userid_unknown) return;
-  request.userid = sender.userid;
-  request.rolemask = sender.rolemask;
+  const bool claims = sender.is_owner() && request.userid != proto::userid_unknown;
+  if (!claims) request.userid = sender.userid;
+  // Without any role a credential is invalid (RFC 12), and Flux would drop the response.
+  if (!claims || request.rolemask == proto::role::none) request.rolemask = sender.rolemask;
 }
 
 Rights rights_of_request(const Principal& sender, const proto::Message& request) {

@@ -121,7 +121,7 @@ class Connector:
         """Sends a request. Returns its matchtag."""
         self.matchtag += 1
         if self.credentials[1] & OWNER and userid != ANY:
-            self.claims[self.matchtag] = (userid, rolemask)
+            self.claims[self.matchtag] = (userid, rolemask or self.credentials[1])
         flags |= ROUTE | TOPIC
         parts = [*routes, b"", topic.encode()]
         if payload is not None:

@@ -117,14 +117,15 @@ TEST_CASE("a request has the credentials of its connection; an owner's own claim
   // Without a userid there is no claim (wire.md).
   CHECK(stamped(user(owner), unknown, as_user) == pair(owner, as_owner | local));
   CHECK(stamped(user(owner), 2000, as_user) == pair(2000, as_user));
-  CHECK(stamped(user(owner), 2000, 0) == pair(2000, 0));
+  // A claim without any role gets those of the connection, as Flux 0.88 does for FLUX_HANDLE_USERID alone.
+  CHECK(stamped(user(owner), 2000, 0) == pair(2000, as_owner | local));
   CHECK(rights(user(owner), unknown, as_user) == "rosR");
   CHECK(rights(user(owner), owner, as_owner) == "rosR");
   CHECK(rights(user(owner), 2000, as_user) == "r");
   CHECK(rights(user(owner), 2000, admin | as_user) == "ro");
   // A role that means nothing here gives nothing.
   CHECK(rights(user(owner), 2000, local) == "-");
-  CHECK(rights(user(owner), 2000, 0) == "-");
+  CHECK(rights(user(owner), 2000, 0) == "rosR");
 
   const Credentials key{unknown, unknown, std::string(40, '1'), "10.0.0.1"};
   const Credentials owner_key{unknown, unknown, std::string(40, '6'), "10.0.0.1"};
