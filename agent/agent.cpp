@@ -84,15 +84,11 @@ void Agent::stop(Milliseconds patience) {
 void Agent::finish() {
   drop_timer();
   if (request_) connection_.forget(*std::exchange(request_, std::nullopt));
-  wanted_.reset();
   done_ = true;
 }
 
 void Agent::say_hello() {
-  wanted_ = std::make_shared<const bool>(true);
-  const auto handler = [this, wanted = std::weak_ptr(wanted_)](const client::Response& response) {
-    if (!wanted.expired()) on_response(response);
-  };
+  const auto handler = [this](const client::Response& response) { on_response(response); };
   client::SendOptions options;
   options.streaming = true;
   try {
@@ -196,7 +192,6 @@ void Agent::drop_timer() {
 }
 
 void Agent::drop_request() {
-  wanted_.reset();
   const auto id = std::exchange(request_, std::nullopt);
   if (!id) return;
   connection_.cancel(*id);

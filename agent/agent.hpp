@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -83,8 +82,6 @@ class Agent {
 
   /// The hello that has not ended.
   std::optional<client::Connection::RequestId> request_;
-  /// Held as long as its handler is wanted: one that was canceled may still be called.
-  std::shared_ptr<const bool> wanted_;
   /// For the next thing to do: the time of an answer that does not come, a beat, or a new attempt.
   std::optional<client::Connection::TimerId> timer_;
   /// When the daemon first answered this hello.

@@ -23,12 +23,13 @@ constexpr Milliseconds longest_pause{500};
 
 }  // namespace
 
-class Acquisition::Impl {
+// Shared with the handlers of its request and timer: a call of the observer may destroy the acquisition.
+class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl> {
  public:
   Impl(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options)
-      : connection_(connection), observer_(observer), options_(std::move(options)) {
-    request(options_.wait_for_daemon);
-  }
+      : connection_(connection), observer_(observer), options_(std::move(options)) {}
+
+  void start() { request(options_.wait_for_daemon); }
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const Picture& picture() const noexcept { return picture_; }
@@ -51,7 +52,8 @@ class Acquisition::Impl {
     nlohmann::json payload;
     if (!options_.partition.empty()) payload["partition"] = options_.partition;
     request_ = connection_.send(
-        topic, payload, [this](const Response& response) { receive(response); }, options);
+        topic, payload, [self = shared_from_this()](const Response& response) { self->receive(response); },
+        options);
   }
 
   void receive(const Response& response) {
@@ -137,9 +139,9 @@ class Acquisition::Impl {
   }
 
   void request_after_pause() {
-    pause_timer_ = connection_.after(pause_, [this] {
-      pause_timer_.reset();
-      request(true);
+    pause_timer_ = connection_.after(pause_, [self = shared_from_this()] {
+      self->pause_timer_.reset();
+      self->request(true);
     });
     pause_ = std::min(pause_ * 2, longest_pause);
   }
@@ -164,7 +166,9 @@ class Acquisition::Impl {
 };
 
 Acquisition::Acquisition(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options)
-    : impl_(std::make_unique<Impl>(connection, observer, std::move(options))) {}
+    : impl_(std::make_shared<Impl>(connection, observer, std::move(options))) {
+  impl_->start();
+}
 Acquisition::~Acquisition() { impl_->close(); }
 
 Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }

@@ -16,7 +16,9 @@ namespace resourced::client {
 
 /// What a scheduler wants to hear; override what you need. One response of the daemon makes these calls in
 /// the order in which they stand here, and resources() and up() of the acquisition are up to date before the
-/// first of them. An observer may close() the acquisition, but not destroy it.
+/// first of them. An observer may close() or destroy the acquisition and the connection under it: no calls
+/// follow. It may throw: the calls that the response has not made yet are left out, and the next response is
+/// told as if nothing had happened.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;
@@ -79,7 +81,7 @@ class Acquisition {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace resourced::client

@@ -60,14 +60,20 @@ proto::Payload to_payload(const nlohmann::json& payload) {
 Connection::Connection(std::string uri, ConnectionOptions options) {
   uri = checked_uri(std::move(uri));
   auto keys = keys_for(uri, options.key_file);
-  impl_ = std::make_unique<Impl>(std::move(uri), options, std::move(keys));
+  impl_ = std::make_shared<Impl>(std::move(uri), options, std::move(keys));
 }
 
 Connection::~Connection() { impl_->close(); }
 
 const std::string& Connection::uri() const noexcept { return impl_->uri(); }
 bool Connection::connected() const noexcept { return impl_->connected(); }
-void Connection::connect() { impl_->connect(); }
+
+// A handler may destroy this object: what runs handlers keeps the inside until it returns.
+
+void Connection::connect() {
+  const auto impl = impl_;
+  impl->connect();
+}
 
 nlohmann::json Connection::call(std::string_view topic) { return call(topic, nullptr); }
 
@@ -83,13 +89,14 @@ nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& pa
     RequestId id = 0;
     ~Forget() { impl.forget(id); }
   };
-  impl_->refuse_inside_handler("call()");
+  const auto impl = impl_;
+  impl->refuse_inside_handler("call()");
   std::optional<Response> response;
   SendOptions options;
   options.timeout = timeout;
-  const Forget forget{*impl_, send(
-                                  topic, payload, [&](const Response& r) { response = r; }, options)};
-  while (!response) impl_->wait(Milliseconds(-1));
+  const Forget forget{*impl, send(
+                                 topic, payload, [&](const Response& r) { response = r; }, options)};
+  while (!response) impl->wait(Milliseconds(-1));
   return response->payload();
 }
 
@@ -118,10 +125,22 @@ Connection::TimerId Connection::after(Milliseconds delay, std::function<void()> 
 void Connection::cancel_timer(TimerId id) { impl_->cancel_timer(id); }
 
 int Connection::fd() const noexcept { return impl_->fd(); }
-void Connection::process() { impl_->process(); }
-void Connection::wait(Milliseconds longest) { impl_->wait(longest); }
-bool Connection::run_for(Milliseconds time) { return impl_->run_until(Clock::now() + time); }
-void Connection::run() { impl_->run_until(std::nullopt); }
+void Connection::process() {
+  const auto impl = impl_;
+  impl->process();
+}
+void Connection::wait(Milliseconds longest) {
+  const auto impl = impl_;
+  impl->wait(longest);
+}
+bool Connection::run_for(Milliseconds time) {
+  const auto impl = impl_;
+  return impl->run_until(Clock::now() + time);
+}
+void Connection::run() {
+  const auto impl = impl_;
+  impl->run_until(std::nullopt);
+}
 void Connection::stop() noexcept { impl_->stop(); }
 void Connection::close() { impl_->close(); }
 

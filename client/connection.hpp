@@ -14,9 +14,17 @@
 // daemon refuses this client's key. When an established connection is lost, every request that was sent fails
 // with ECONNRESET; the next one makes a new connection.
 //
-// Not thread-safe. Handlers may call everything here except connect(), call(), process(), run() and
-// run_for(), and may not destroy the connection. An exception thrown by a handler leaves through the function
-// that ran it.
+// Not thread-safe. What handlers, timers' functions included, may rely on and may do:
+// - A handler is called at most once with a last response, and not at all after forget() of its request or
+//   after close(), whether an answer or a failure of the request was waiting to be told or not.
+// - It may call everything here except connect(), call(), process(), wait(), run() and run_for(), which throw
+//   Error EDEADLK.
+// - It may close() the connection, and destroy it: no other handler is called then. process(), run() and
+//   run_for() return; connect(), call() and wait() throw Error ENOTCONN if what they wait for has not come.
+// - It may throw. The exception leaves through the function that ran the handler. The response counts as
+//   delivered, other requests keep theirs, and the next process() goes on with them.
+// - It is destroyed with its request, at the latest by close(). Destructors of what it holds may cancel() and
+//   forget() requests and cancel timers.
 #pragma once
 
 #include <chrono>
@@ -108,7 +116,8 @@ class Connection {
   /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets what still comes, and last the
   /// daemon's ECANCELED; a request that has not left yet gets a local one. An unknown id is passed over.
   void cancel(RequestId id);
-  /// The handler is not called again, whatever the daemon still sends. An unknown id is passed over.
+  /// The handler is not called again, whatever the daemon still sends and even if the request has failed
+  /// already. An unknown id is passed over.
   void forget(RequestId id);
 
   /// Sends a message that gets no response; dropped if it cannot be sent.
@@ -131,13 +140,14 @@ class Connection {
   void stop() noexcept;
 
   /// Tells the daemon to drop this client's streams (SERVICE.disconnect), and closes. Waits for at most the
-  /// linger time; requests that have no response yet are forgotten. Afterwards everything fails with
-  /// ENOTCONN.
+  /// linger time; requests that have no response yet and timers are forgotten. Afterwards connect(), call(),
+  /// send() and wait() throw Error ENOTCONN, and the others do nothing.
   void close();
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  /// Shared with the functions that run handlers, while they run.
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace resourced::client

@@ -31,6 +31,7 @@ void Connection::Impl::refuse_inside_handler(const char* function) const {
 
 void Connection::Impl::connect() {
   refuse_inside_handler("connect()");
+  if (closed_) throw Error(ENOTCONN, fmt::format("the connection to {} is closed", uri_));
   const auto failed_before = failed_attempts_;
   if (!link_) start_link();
   while (!connected_) {
@@ -63,9 +64,8 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
 }
 
 void Connection::Impl::cancel(RequestId id) {
-  const auto found = requests_.find(id);
-  if (found == requests_.end()) return;
-  const auto& request = found->second;
+  const Request* request = find_open(id);
+  if (request == nullptr) return;
   if (request->sent) {
     notify(proto::make_cancel(request->message));
     return;
@@ -76,7 +76,7 @@ void Connection::Impl::cancel(RequestId id) {
 
 void Connection::Impl::forget(RequestId id) {
   const auto request = take(id);
-  if (request && request->sent) {
+  if (request && request->sent && !request->failure) {
     tags_.cancel(request->message.matchtag);
     by_tag_.erase(request->message.matchtag);
   }
@@ -91,6 +91,7 @@ void Connection::Impl::notify(proto::Message message) {
 }
 
 Connection::TimerId Connection::Impl::after(Milliseconds delay, std::function<void()> f) {
+  if (closed_) return 0;
   const auto id = timers_.add(Clock::now() + delay, std::move(f));
   rearm();
   return id;
@@ -111,7 +112,9 @@ void Connection::Impl::close() {
   }
   closed_ = true;
   drop_link();
-  requests_.clear();
+  // Destroying a handler may run code of its owner that calls back: it finds no request any more.
+  const auto requests = std::exchange(requests_, {});
+  outgoing_.clear();
   failures_.clear();
   timers_.clear();
   retry_timer_.reset();
@@ -193,11 +196,15 @@ void Connection::Impl::rearm() {
 }
 
 bool Connection::Impl::deliver_failure() {
-  if (failures_.empty()) return false;
-  const auto failure = std::move(failures_.front());
-  failures_.pop_front();
-  failure.request->handler(Response(failure.request->message.topic, failure.error));
-  return true;
+  while (!failures_.empty()) {
+    const auto id = failures_.front();
+    failures_.pop_front();
+    const auto request = take(id);
+    if (!request) continue;
+    request->handler(Response(request->message.topic, *request->failure));
+    return true;
+  }
+  return false;
 }
 
 void Connection::Impl::dispatch(proto::Message message) {
@@ -228,16 +235,14 @@ bool Connection::Impl::flush_one() {
     outgoing_.pop_front();
     return true;
   }
-  const auto found = requests_.find(next.id);
-  if (found != requests_.end()) {
-    auto& request = *found->second;
-    request.message.matchtag = tags_.allocate();
-    if (!link_->send(request.message)) {
-      tags_.release(request.message.matchtag);
+  if (Request* request = find_open(next.id)) {
+    request->message.matchtag = tags_.allocate();
+    if (!link_->send(request->message)) {
+      tags_.release(request->message.matchtag);
       return false;
     }
-    request.sent = true;
-    by_tag_.emplace(request.message.matchtag, next.id);
+    request->sent = true;
+    by_tag_.emplace(request->message.matchtag, next.id);
   }
   outgoing_.pop_front();
   return true;
@@ -301,9 +306,9 @@ void Connection::Impl::attempt_failed(ConnectFailure failure) {
   std::deque<Outgoing> waiting;
   std::optional<Error> error;
   for (auto& entry : std::exchange(outgoing_, {})) {
-    const auto found = requests_.find(entry.id);
-    if (found == requests_.end()) continue;
-    if (found->second->wait_for_daemon && !is_final(failure)) {
+    const Request* request = find_open(entry.id);
+    if (request == nullptr) continue;
+    if (request->wait_for_daemon && !is_final(failure)) {
       waiting.push_back(std::move(entry));
       continue;
     }
@@ -320,14 +325,14 @@ void Connection::Impl::link_lost() {
   const Error error(ECONNRESET, fmt::format("lost the connection to the daemon at {}", uri_));
   std::deque<Outgoing> waiting;
   for (auto& entry : std::exchange(outgoing_, {})) {
-    const auto found = requests_.find(entry.id);
-    if (found != requests_.end() && found->second->wait_for_daemon) waiting.push_back(std::move(entry));
+    const Request* request = find_open(entry.id);
+    if (request != nullptr && request->wait_for_daemon) waiting.push_back(std::move(entry));
   }
   outgoing_ = std::move(waiting);
   // In the order in which they were made, those of outgoing_ apart.
   std::set<RequestId> ended;
   for (const auto& [id, request] : requests_) {
-    if (request->sent || !request->wait_for_daemon) ended.insert(id);
+    if (!request->failure && (request->sent || !request->wait_for_daemon)) ended.insert(id);
   }
   for (const auto id : ended) fail(id, error);
   if (!outgoing_.empty()) retry_later();
@@ -347,6 +352,11 @@ Error Connection::Impl::attempt_error() const {
 
 // Requests
 
+Connection::Impl::Request* Connection::Impl::find_open(RequestId id) {
+  const auto found = requests_.find(id);
+  return found == requests_.end() || found->second->failure ? nullptr : found->second.get();
+}
+
 Connection::Impl::RequestPtr Connection::Impl::take(RequestId id) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return nullptr;
@@ -357,7 +367,11 @@ Connection::Impl::RequestPtr Connection::Impl::take(RequestId id) {
 }
 
 void Connection::Impl::fail(RequestId id, const Error& error) {
-  if (auto request = take(id)) failures_.push_back({std::move(request), error});
+  Request* request = find_open(id);
+  if (request == nullptr) return;
+  if (request->timer) timers_.cancel(*std::exchange(request->timer, std::nullopt));
+  request->failure = error;
+  failures_.push_back(id);
 }
 
 void Connection::Impl::time_out(RequestId id, Milliseconds timeout) {

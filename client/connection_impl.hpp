@@ -58,6 +58,8 @@ class Connection::Impl {
     std::optional<TimerId> timer;
     /// Not yet sent: no matchtag.
     bool sent = false;
+    /// Set once it has failed: its handler is still to be told, and nothing else happens to it.
+    std::optional<Error> failure;
   };
   using RequestPtr = std::shared_ptr<Request>;
 
@@ -65,11 +67,6 @@ class Connection::Impl {
   struct Outgoing {
     RequestId id = 0;
     proto::Message message;
-  };
-
-  struct Failure {
-    RequestPtr request;
-    Error error;
   };
 
   /// Does one thing that is due; false if there is none.
@@ -92,6 +89,9 @@ class Connection::Impl {
   void retry_later();
   [[nodiscard]] Error attempt_error() const;
 
+  /// A request that has neither been answered nor failed; null if there is none.
+  [[nodiscard]] Request* find_open(RequestId id);
+  /// Removes a request, failed or not, so that its handler is not called any more, except by the caller.
   RequestPtr take(RequestId id);
   void fail(RequestId id, const Error& error);
   void time_out(RequestId id, Milliseconds timeout);
@@ -106,11 +106,13 @@ class Connection::Impl {
   std::unique_ptr<Link> link_;
   Timers timers_;
 
+  /// Every request whose handler may still be called.
   std::unordered_map<RequestId, RequestPtr> requests_;
   std::unordered_map<std::uint32_t, RequestId> by_tag_;
   proto::MatchtagPool tags_;
   std::deque<Outgoing> outgoing_;
-  std::deque<Failure> failures_;
+  /// The requests that failed, in the order in which their handlers are to be told. Some may be forgotten.
+  std::deque<RequestId> failures_;
   RequestId last_id_ = 0;
   /// Services that have served a stream: those to say good-bye to.
   std::set<std::string, std::less<>> services_;

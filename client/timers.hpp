@@ -27,13 +27,14 @@ class Timers {
   void cancel(Id id) {
     const auto found = times_.find(id);
     if (found == times_.end()) return;
-    queue_.erase(Key{found->second, id});
+    // Destroyed at the end: what the function holds may call back when it goes.
+    const auto node = queue_.extract(Key{found->second, id});
     times_.erase(found);
   }
 
   void clear() noexcept {
-    queue_.clear();
     times_.clear();
+    const auto queue = std::exchange(queue_, {});
   }
 
   [[nodiscard]] std::optional<Clock::time_point> next() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -68,7 +69,6 @@ void ParentFollower::ask() {
   client::SendOptions options;
   options.streaming = true;
   options.wait_for_daemon = true;
-  wanted_ = std::make_shared<const bool>(true);
   try {
     journal_ = send("resource.journal", &ParentFollower::on_batch, options);
   } catch (const Error& error) {
@@ -78,9 +78,7 @@ void ParentFollower::ask() {
 
 ParentFollower::RequestId ParentFollower::send(std::string_view topic, Handler handler,
                                                const client::SendOptions& options) {
-  const auto answer = [this, handler, wanted = std::weak_ptr(wanted_)](const client::Response& response) {
-    if (!wanted.expired()) (this->*handler)(response);
-  };
+  const auto answer = [this, handler](const client::Response& response) { (this->*handler)(response); };
   return connection_.send(topic, nlohmann::json::object(), answer, options);
 }
 
@@ -186,7 +184,6 @@ void ParentFollower::fail(std::string_view why) {
 }
 
 void ParentFollower::drop_requests() {
-  wanted_.reset();
   for (auto* request : {&journal_, &status_}) {
     if (!*request) continue;
     connection_.cancel(**request);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +59,6 @@ class ParentFollower {
   double now_;
   std::optional<RequestId> journal_;
   std::optional<RequestId> status_;
-  /// Held as long as answers are wanted: one to a request that was given up may still come.
-  std::shared_ptr<const bool> wanted_;
   /// The history that there is does not tell the present state: `resource.status` does, and these are the
   /// events that came since it was asked for.
   bool truncated_ = false;
