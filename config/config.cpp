@@ -10,6 +10,7 @@
 #include "config/document.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
+#include "config/tables.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/quote.hpp"
 
@@ -68,17 +69,18 @@ Error Config::fault(std::string_view key, std::string_view text, int errnum) con
 Config load(const std::string& path) {
   Config config;
   config.document = Document::read(path);
-  const KeyPath root;
-  const TableReader tables(*config.document, config.document->root(), root,
-                           {"resource", "bus", "store", "log", "acquire", "access", "limits", "monitor"});
+  check_tables(*config.document);
+  config.passed_over = passed_over(*config.document);
   config.resource = read_resource(*config.document);
   config.bus = read_bus(*config.document);
   config.store = read_store(*config.document);
+  read_history(config);
   config.log = read_log(*config.document);
   config.acquire = read_acquire(*config.document);
   config.access = read_access(*config.document);
   config.limits = read_limits(*config.document);
   config.monitor = read_monitor(*config.document);
+  config.queues = read_queues(*config.document);
   check_discovery(config);
   return config;
 }

@@ -18,6 +18,7 @@
 
 #include "config/access.hpp"
 #include "config/monitor.hpp"
+#include "config/queues.hpp"
 #include "core/error.hpp"
 #include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
@@ -130,6 +131,11 @@ struct Config {
   Access access;
   Limits limits;
   Monitor monitor;
+  std::vector<Queue> queues;  ///< those with `hosts`
+
+  /// A log line for each table or key that is for other parts of Flux and means nothing here: a site's whole
+  /// Flux configuration is a configuration of this daemon. Whoever loads the configuration logs them.
+  std::vector<std::string> passed_over;
 
   /// What was read, with the place of each value. Never null after load().
   std::shared_ptr<const Document> document;

@@ -142,6 +142,7 @@ Inventory load_inventory(const Config& config) {
     inventory.resources = enclosed(config, *inventory.handed_down);
     inventory.method = "job-info";
   }
+  add_queue_properties(config, inventory.resources);
   inventory.exclude = load_exclude(config, inventory.resources);
   return inventory;
 }

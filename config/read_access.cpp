@@ -10,6 +10,7 @@
 #include "config/accounts.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
+#include "config/tables.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 #include "core/text/z85.hpp"
@@ -121,7 +122,7 @@ Access read_access(const Document& document) {
   const Node* node = find_member(*document.root().table(), "access");
   if (!node) return result;
   const KeyPath path{nullptr, "access"};
-  const TableReader access(document, *node, path, {"local", "anonymous", "rule", "key"});
+  const TableReader access(document, *node, path, {"local", "anonymous", "rule", "key"}, flux_access_keys());
   if (access.has("local")) result.local = read_roles(access, "local");
   result.anonymous = read_roles(access, "anonymous");
   if (const Array* rules = access.array("rule")) {

@@ -17,6 +17,10 @@ namespace resourced::config {
 [[nodiscard]] Limits read_limits(const Document& document);
 [[nodiscard]] Monitor read_monitor(const Document& document);
 
+/// Takes `resource.history`, where Flux sites write it, for `store.history`. Throws Error EINVAL if both are
+/// written and differ.
+void read_history(Config& config);
+
 /// What the tables must say together. Throws Error EINVAL if nothing would ever end the discovery of
 /// resources.
 void check_discovery(const Config& config);

@@ -82,10 +82,11 @@ Resource read_resource(const Document& document) {
   Resource result;
   if (!node) return result;
   const KeyPath path{nullptr, "resource"};
-  const TableReader resource(document, *node, path,
-                             {"path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify",
-                              "no-update-watch", "rediscover", "journal-max", "parent-uri", "parent-key-file",
-                              "parent-settle", "rerank", "size", "discovery-timeout", "shrink-lost"});
+  const TableReader resource(
+      document, *node, path,
+      {"path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify", "no-update-watch",
+       "rediscover", "journal-max", "history", "parent-uri", "parent-key-file", "parent-settle", "rerank",
+       "size", "discovery-timeout", "shrink-lost"});
   result.entries = read_entries(resource);
   result.path = resource.path("path");
   if (!result.entries.empty()) result.path.clear();

@@ -125,6 +125,21 @@ Store read_store(const Document& document) {
   return result;
 }
 
+void read_history(Config& config) {
+  const Document& document = *config.document;
+  const Node* node = find_member(*document.root().table(), "resource");
+  if (!node || !node->table() || !find_member(*node->table(), "history")) return;
+  const KeyPath path{nullptr, "resource"};
+  const std::optional<double> history = TableReader(document, *node, path).duration("history");
+  const Node* store = find_member(*document.root().table(), "store");
+  if (store && find_member(*store->table(), "history") && config.store.history != *history)
+    throw config.fault(
+        "resource.history",
+        fmt::format("differs from store.history ({}), which means the same: leave one of them out",
+                    config.where("store.history")));
+  config.store.history = *history;
+}
+
 Log read_log(const Document& document) {
   Log result;
   const Node* node = find_member(*document.root().table(), "log");

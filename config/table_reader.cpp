@@ -49,14 +49,22 @@ std::string place_text(std::string_view where, std::string_view key, std::string
   return line.append(text);
 }
 
-TableReader::TableReader(const Document& document, const Node& node, const KeyPath& path,
-                         std::initializer_list<std::string_view> known)
+TableReader::TableReader(const Document& document, const Node& node, const KeyPath& path)
     : document_(document), node_(node), path_(path) {
   if (!node.table())
     throw Error(EINVAL, place_text(document.where(node), path.text(),
                                    fmt::format("must be a table, not {}", type_name(node))));
+}
+
+TableReader::TableReader(const Document& document, const Node& node, const KeyPath& path,
+                         std::initializer_list<std::string_view> known,
+                         std::span<const std::string_view> others)
+    : TableReader(document, node, path) {
+  const auto among = [](const auto& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const Member& member : *node.table()) {
-    if (std::find(known.begin(), known.end(), member.key) == known.end())
+    if (!among(known, member.key) && !among(others, member.key))
       fail(member.key, fmt::format("unknown key, not one of {}", fmt::join(known, ", ")));
   }
 }

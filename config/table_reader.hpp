@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,12 @@ struct KeyPath {
 /// Getters return the default (or nothing) for a key that is not there, and throw Error EINVAL for a bad one.
 class TableReader {
  public:
-  /// Throws Error EINVAL if the node is not a table, or has a key that is not among `known`.
-  /// Document, node and path must outlive the reader.
+  /// Throws Error EINVAL if the node is not a table, or has a key that is neither among `known`, which the
+  /// error lists, nor among `others`. Document, node and path must outlive the reader.
   TableReader(const Document& document, const Node& node, const KeyPath& path,
-              std::initializer_list<std::string_view> known);
+              std::initializer_list<std::string_view> known, std::span<const std::string_view> others = {});
+  /// The same for a table whose keys another reader has checked.
+  TableReader(const Document& document, const Node& node, const KeyPath& path);
 
   [[nodiscard]] const Node* find(std::string_view key) const { return find_member(*node_.table(), key); }
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }

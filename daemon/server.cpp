@@ -68,6 +68,10 @@ config::Config load_configuration(const Options& options) {
   return config;
 }
 
+void log_passed_over(const config::Config& config) {
+  for (const std::string& line : config.passed_over) spdlog::info("{}", line);
+}
+
 std::string state_directory(const Options& options, const config::Config& config) {
   if (!options.state.empty()) return options.state;
   if (!config.store.directory.empty()) return config.store.directory;
@@ -178,7 +182,7 @@ class Server {
     } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
     } else if (recorded_.inventory.resources && !config_.resource.rediscover) {
-      define(DefineMethod::kvs, discovered(*recorded_.inventory.resources));
+      define(DefineMethod::kvs, discovered(config_, *recorded_.inventory.resources));
     } else {
       discover();
     }
@@ -205,9 +209,13 @@ class Server {
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 
-  // What no configuration file says of an inventory that it does not name.
-  config::Inventory discovered(const ResourceSet& resources) {
-    return {resources, "dynamic-discovery", config::load_exclude(config_, resources)};
+  // What a configuration says of an inventory that it does not name.
+  static config::Inventory discovered(const config::Config& config, const ResourceSet& resources) {
+    // Agents report no properties: those of queues are the configuration's, which may have changed since.
+    ResourceSet effective = resources.without_local_properties();
+    config::add_queue_properties(config, effective);
+    IdSet exclude = config::load_exclude(config, effective);
+    return {std::move(effective), "dynamic-discovery", std::move(exclude)};
   }
 
   void discover() {
@@ -218,7 +226,7 @@ class Server {
     service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(ranks),
                       [this](const ResourceSet& found) {
                         try {
-                          define(DefineMethod::dynamic_discovery, discovered(found));
+                          define(DefineMethod::dynamic_discovery, discovered(config_, found));
                         } catch (const Error& error) {
                           // Partitions or exclusions that do not fit what was found: nothing that a later
                           // agent could mend.
@@ -320,7 +328,7 @@ class Server {
     config::Inventory inventory = configured_inventory(next);
     const bool defined = service_.engine().module().defined();
     if (!next.resource.has_inventory() && defined) {
-      inventory = {inventory_.resources, inventory_.method, config::load_exclude(next, inventory_.resources)};
+      inventory = discovered(next, inventory_.resources);
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
@@ -340,6 +348,7 @@ class Server {
     if (plan.parent) follow_elsewhere(std::move(parent));
     if (!options_.log_level) set_log_level(config_.log.level);
     trim_history();
+    log_passed_over(config_);
     spdlog::info("configuration reloaded");
   }
 
@@ -412,11 +421,14 @@ class Server {
 int run(const Options& options) {
   config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
+  log_passed_over(config);
   return Server(options, std::move(config)).run();
 }
 
 void check(const Options& options) {
   const config::Config config = load_configuration(options);
+  set_up_logging(options.log_level.value_or(config.log.level));
+  log_passed_over(config);
   const config::Inventory inventory = configured_inventory(config);
   const bool known = config.resource.has_inventory();
   if (known) (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);

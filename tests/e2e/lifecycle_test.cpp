@@ -165,6 +165,45 @@ TEST_CASE("--check reads the configuration and says what it found") {
   CHECK(resourced({"--check", "--config", dir / "nosuch.toml"}).status == 1);
 }
 
+// What is for other parts of Flux is named at --check and at the start, a line each (and Flux's keys of
+// [access] give nobody a right).
+TEST_CASE("a site's whole Flux configuration is a configuration, and what is passed over is logged") {
+  const std::string site =
+      "[access]\nallow-guest-user = true\nallow-root-owner = true\n"
+      "[bootstrap]\ncurve_cert = \"/etc/flux/system/curve.cert\"\n[[bootstrap.hosts]]\nhost = \"test[0-7]\"\n"
+      "[policy.limits]\nduration = \"8h\"\n[sched-fluxion-qmanager]\nqueue-policy = \"easy\"\n"
+      "[queues.batch]\npolicy.limits.duration = \"4h\"\n[queues.debug]\nhosts = \"test[6-7]\"\n"
+      "[resource]\nnorestrict = true\nhistory = \"30d\"\n" +
+      std::string(eight_nodes);
+  const std::vector<std::string> keys{
+      "access.allow-guest-user", "access.allow-root-owner", "bootstrap", "policy", "queues",
+      "sched-fluxion-qmanager"};
+  const auto names_each_once = [&](const std::string& log) {
+    for (const std::string& key : keys) {
+      CAPTURE(key);
+      const std::string named = ": " + key + ": ";
+      const std::size_t at = log.find(named);
+      REQUIRE(at != std::string::npos);
+      CHECK(log.find(named, at + 1) == std::string::npos);
+      const std::string line = log.substr(0, log.find('\n', at));
+      CHECK(line.find(" info: ", line.rfind('\n') + 1) != std::string::npos);
+      CHECK(line.find("passed over", line.rfind('\n') + 1) != std::string::npos);
+    }
+  };
+  TempDir dir;
+  const Outcome checked = resourced({"--check", "--config", dir.write("site.toml", site)});
+  CHECK(checked.status == 0);
+  names_each_once(checked.err);
+
+  Cluster cluster(site);
+  names_each_once(cluster.daemon.log());
+  CHECK(cluster.status()["R"]["execution"]["properties"] == json{{"+debug", "6-7"}});
+  // Clients of Flux ask for the configuration of queues.
+  CHECK(
+      cluster.operator_client.call("config.get").json()["queues"]["batch"]["policy"]["limits"]["duration"] ==
+      "4h");
+}
+
 TEST_CASE("wrong usage is 2, help and version are 0") {
   CHECK(resourced({"--nosuch"}).status == 2);
   CHECK(resourced({"--config"}).status == 2);

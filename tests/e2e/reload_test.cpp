@@ -98,6 +98,32 @@ TEST_CASE("properties take effect as property-add and property-remove") {
   CHECK(Scheduler(cluster.daemon.uri()).first["resources"]["execution"]["properties"] == expected);
 }
 
+// RFC 33: the hosts of a queue have its membership property.
+TEST_CASE("a queue's hosts take effect as property-add and property-remove of +NAME") {
+  Reloaded cluster(configuration("[queues.batch]\nhosts = \"test[0-3]\"\n"));
+  Scheduler scheduler(cluster.daemon.uri());
+  CHECK(scheduler.first["resources"]["execution"]["properties"] == json{{"+batch", "0-3"}});
+
+  cluster.reload(configuration("[queues.batch]\nhosts = \"test[2-5]\"\n[queues.any]\nhosts = \"all\"\n"));
+  CHECK(scheduler.next() == json::parse(R"({"property-add": {"+batch": "4-5", "+any": "0-7"},
+                                            "property-remove": {"+batch": "0-1"}})"));
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(Scheduler(cluster.daemon.uri()).first["resources"]["execution"]["properties"] ==
+        json::parse(R"({"+batch": "2-5", "+any": "0-7"})"));
+
+  // An unknown host is refused as a whole.
+  cluster.daemon.configure(configuration("[queues.batch]\nhosts = \"test8\"\n"));
+  CHECK(cluster.operator_client.call("resource.reload")
+            .text()
+            .ends_with("queues.batch.hosts: unknown host: test8"));
+  CHECK(cluster.status()["R"]["execution"]["properties"] ==
+        json::parse(R"({"+batch": "2-5", "+any": "0-7"})"));
+
+  cluster.reload(configuration(""));
+  CHECK_FALSE(cluster.status()["R"]["execution"].contains("properties"));
+}
+
 TEST_CASE("journal-max takes effect: the next reader gets that much history") {
   Reloaded cluster(configuration(""));
   for (int i = 0; i < 10; ++i) {

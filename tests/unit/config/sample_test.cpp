@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "config/tables.hpp"
 #include "config_fixture.hpp"
 
 using namespace resourced;
@@ -91,12 +92,14 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.limits == plain.limits);
   CHECK(shown.monitor == plain.monitor);
   CHECK(shown.acquire.partitions.size() == 2);
+  CHECK(shown.queues == std::vector<Queue>{{"batch", "node[0-5]"}});
 }
 
 TEST_CASE("the sample shows every key there is") {
   const TempDir dir;
   const nlohmann::json shown = to_json(load(dir.write("resourced.toml", uncommented())));
-  CHECK(keys_of(shown) == known_keys(""));
+  const auto tables = own_tables();
+  CHECK(keys_of(shown) == std::set<std::string>(tables.begin(), tables.end()));
   CHECK(keys_of(shown["resource"]) == known_keys("[resource]"));
   CHECK(keys_of(shown["resource"]["verify"]) == known_keys("[resource.verify]"));
   CHECK(keys_of(shown["bus"]) == known_keys("[bus]"));

@@ -1,0 +1,70 @@
+#include "config/queues.hpp"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "config/config.hpp"
+#include "config/table_reader.hpp"
+#include "core/error.hpp"
+#include "core/rset/property_name.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::config {
+
+namespace {
+
+constexpr std::string_view every_host = "all";
+
+/// Nothing for a queue without `hosts`: it covers what its other keys say, and no property comes of it.
+std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
+  if (!table.has("hosts")) return std::nullopt;
+  for (const std::string_view other : {"requires", "parent"}) {
+    if (table.has(other)) table.fail("hosts", fmt::format("cannot stand beside {} (RFC 33)", other));
+  }
+  Queue queue{name, table.filled_string("hosts")};
+  if (queue.hosts != every_host && table.hostlist("hosts").empty()) table.fail("hosts", "names no host");
+  if (const std::string defect = property_name_defect(queue.property()); !defect.empty())
+    table.fail("hosts",
+               fmt::format("no property can be named {}: {}", resourced::quoted(queue.property()), defect));
+  return queue;
+}
+
+}  // namespace
+
+std::vector<Queue> read_queues(const Document& document) {
+  std::vector<Queue> queues;
+  const Node* node = find_member(*document.root().table(), "queues");
+  if (!node) return queues;
+  const KeyPath path{nullptr, "queues"};
+  const TableReader checked(document, *node, path);
+  for (const Member& member : *node->table()) {
+    const KeyPath place{&path, member.key};
+    if (auto queue = read_queue(TableReader(document, member.node, place), member.key))
+      queues.push_back(std::move(*queue));
+  }
+  return queues;
+}
+
+void add_queue_properties(const Config& config, ResourceSet& resources) {
+  ResourceSet result = resources;
+  for (const Queue& queue : config.queues) {
+    try {
+      result.add_property(queue.property(), queue.hosts == every_host
+                                                ? resources.ranks()
+                                                : ranks_of_hosts(Hostlist::parse(queue.hosts), resources));
+    } catch (const Error& error) {
+      const Node& table = *find_member(*config.document->root().table(), "queues");
+      const Node& hosts = *find_member(*find_member(*table.table(), queue.name)->table(), "hosts");
+      const KeyPath path{nullptr, "queues"};
+      const KeyPath place{&path, queue.name};
+      throw Error(error.errnum(),
+                  place_text(config.document->where(hosts), KeyPath{&place, "hosts"}.text(), error.what()));
+    }
+  }
+  resources = std::move(result);
+}
+
+}  // namespace resourced::config

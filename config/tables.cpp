@@ -1,0 +1,131 @@
+#include "config/tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "config/table_reader.hpp"
+#include "core/error.hpp"
+
+namespace resourced::config {
+
+namespace {
+
+constexpr std::array<std::string_view, 9> own{"resource", "bus",    "store",   "log",   "acquire",
+                                              "access",   "limits", "monitor", "queues"};
+
+constexpr std::array<std::string_view, 14> of_flux{
+    "archive",     "bootstrap", "exec",   "fake-resources", "heartbeat", "ingest", "job-list",
+    "job-manager", "kvs",       "policy", "sdexec",         "systemd",   "tbon",   "sched-simple"};
+
+// Each scheduler of Flux has tables of its own: sched-simple, sched-fluxion-qmanager, sched-fluxion-resource.
+constexpr std::string_view scheduler_prefix = "sched-";
+
+constexpr std::array<std::string_view, 4> access_of_flux{"allow-guest-user", "allow-root-owner",
+                                                         "private-mode", "roles"};
+
+template <class Names>
+bool among(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_flux_table(std::string_view name) {
+  return among(of_flux, name) || (name.starts_with(scheduler_prefix) && name != scheduler_prefix);
+}
+
+/// How many characters must be inserted, deleted or replaced to make one name of the other (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view nearest_table(std::string_view name) {
+  // A key can be as long as its file; no table's name is near to one of more characters.
+  name = name.substr(0, 64);
+  std::string_view nearest = own.front();
+  std::size_t least = edit_distance(name, nearest);
+  const auto consider = [&](std::string_view candidate) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < least) {
+      nearest = candidate;
+      least = distance;
+    }
+  };
+  std::for_each(own.begin(), own.end(), consider);
+  std::for_each(of_flux.begin(), of_flux.end(), consider);
+  return nearest;
+}
+
+std::string line(const Document& document, const Node& node, const KeyPath& path, std::string_view text) {
+  return place_text(document.where(node), path.text(), text);
+}
+
+/// Keys of queues that jobs are subject to, and no resource.
+std::set<std::string> other_queue_keys(const Table& queues) {
+  std::set<std::string> keys;
+  for (const Member& queue : queues) {
+    if (!queue.node.table()) continue;
+    for (const Member& member : *queue.node.table()) {
+      if (member.key != "hosts") keys.insert(KeyPath{nullptr, member.key}.text());
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::span<const std::string_view> own_tables() noexcept { return own; }
+
+std::span<const std::string_view> flux_access_keys() noexcept { return access_of_flux; }
+
+void check_tables(const Document& document) {
+  for (const Member& member : *document.root().table()) {
+    if (among(own, member.key) || is_flux_table(member.key)) continue;
+    throw Error(EINVAL,
+                line(document, member.node, {nullptr, member.key},
+                     fmt::format("unknown table, the nearest known one is {}", nearest_table(member.key))));
+  }
+}
+
+std::vector<std::string> passed_over(const Document& document) {
+  std::vector<std::string> lines;
+  for (const Member& member : *document.root().table()) {
+    const KeyPath path{nullptr, member.key};
+    if (is_flux_table(member.key))
+      lines.push_back(line(document, member.node, path, "passed over, it is for other parts of Flux"));
+    if (!member.node.table()) continue;
+    if (member.key == "access") {
+      for (const Member& key : *member.node.table()) {
+        if (among(access_of_flux, key.key))
+          lines.push_back(
+              line(document, key.node, {&path, key.key},
+                   "passed over, it is for Flux's broker: rules and keys of [access] decide here"));
+      }
+    }
+    if (member.key == "queues") {
+      const auto keys = other_queue_keys(*member.node.table());
+      if (!keys.empty())
+        lines.push_back(line(document, member.node, path,
+                             fmt::format("all but hosts is passed over, it is for other parts of Flux: {}",
+                                         fmt::join(keys, ", "))));
+    }
+  }
+  return lines;
+}
+
+}  // namespace resourced::config

@@ -1,0 +1,239 @@
+// A site's whole Flux configuration, as flux-config(5) and its pages describe it, is a configuration of this
+// daemon: what is for other parts of Flux is passed over, and named.
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "config_fixture.hpp"
+
+using namespace resourced;
+using namespace resourced::config;
+using resourced::test::failure_of;
+using resourced::test::load_text;
+using resourced::test::TempDir;
+
+namespace {
+
+/// The error of loading a text, without the name of its file.
+std::string refusal(std::string_view text) {
+  const TempDir dir;
+  const std::string file = dir.write("c.toml", text);
+  const std::string error = failure_of([&] { static_cast<void>(load(file)); }).text;
+  return error.starts_with(file + ':') ? error.substr(file.size() + 1) : error;
+}
+
+/// The keys that are passed over: each line is "FILE:LINE: KEY: why".
+std::vector<std::string> passed_keys(const Config& config) {
+  std::vector<std::string> keys;
+  for (const std::string& line : config.passed_over) {
+    const std::size_t key = line.find(": ") + 2;
+    keys.push_back(line.substr(key, line.find(": ", key) - key));
+  }
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("a system instance's configuration in one file") {
+  const Config config = load_text(R"(
+[access]
+allow-guest-user = true
+allow-root-owner = true
+private-mode = false
+roles.admin.groups = ["root"]
+
+[exec]
+imp = "/usr/libexec/flux/flux-imp"
+service = "sdexec"
+[exec.sdexec-properties]
+MemoryMax = "90%"
+[exec.testexec]
+allow-guests = true
+
+[bootstrap]
+curve_cert = "/etc/flux/system/curve.cert"
+default_port = 8050
+default_bind = "tcp://eth0:%p"
+default_connect = "tcp://%h:%p"
+[[bootstrap.hosts]]
+host = "test[0-15]"
+[[bootstrap.hosts]]
+host = "mgmt"
+parent = "test0"
+
+[tbon]
+tcp_user_timeout = "2m"
+topo = "kary:256"
+[systemd]
+enable = true
+[sdexec]
+debug = false
+[kvs]
+checkpoint-period = "30m"
+gc-threshold = 100000
+[archive]
+dbpath = "/var/lib/flux/job-archive.sqlite"
+period = "1m"
+[heartbeat]
+period = "2s"
+[job-list]
+max-jobs = 1000
+[fake-resources]
+hosts = "fake[0-3]"
+
+[ingest]
+buffer-size = 64
+[ingest.validator]
+plugins = ["jobspec", "feasibility"]
+[ingest.frobnicator]
+plugins = ["defaults", "constraints"]
+
+[policy.jobspec.defaults.system]
+duration = "1h"
+queue = "batch"
+[policy.limits]
+duration = "8h"
+job-size.max.nnodes = 8
+
+[job-manager]
+inactive-age-limit = "7d"
+plugins = [{ load = "perilog.so" }, { load = "mf_priority.so", conf = { x = [1, 2] } }]
+[job-manager.prolog]
+command = ["flux", "perilog-run", "prolog", "-e", "/etc/flux/system/prolog"]
+[job-manager.housekeeping]
+release-after = "30s"
+
+[sched-simple]
+mode = "limited=8"
+[sched-fluxion-qmanager]
+queue-policy = "easy"
+[sched-fluxion-resource]
+match-policy = "lonodex"
+match-format = "rv1_nosched"
+
+[queues.debug]
+requires = ["debug"]
+policy.limits.duration = "30m"
+[queues.batch]
+requires = ["batch"]
+[queues.expedite]
+parent = "batch"
+
+[resource]
+exclude = "test0"
+norestrict = true
+noverify = false
+history = "30d"
+[[resource.config]]
+hosts = "test[0-15]"
+cores = "0-7"
+[[resource.config]]
+hosts = "test[1-13]"
+properties = ["batch"]
+[[resource.config]]
+hosts = "test[14-15]"
+gpus = "0-1"
+properties = ["debug"]
+)");
+  CHECK(passed_keys(config) == std::vector<std::string>{"access.allow-guest-user",
+                                                        "access.allow-root-owner",
+                                                        "access.private-mode",
+                                                        "access.roles",
+                                                        "archive",
+                                                        "bootstrap",
+                                                        "exec",
+                                                        "fake-resources",
+                                                        "heartbeat",
+                                                        "ingest",
+                                                        "job-list",
+                                                        "job-manager",
+                                                        "kvs",
+                                                        "policy",
+                                                        "queues",
+                                                        "sched-fluxion-qmanager",
+                                                        "sched-fluxion-resource",
+                                                        "sched-simple",
+                                                        "sdexec",
+                                                        "systemd",
+                                                        "tbon"});
+  CHECK(config.resource.norestrict);
+  CHECK(config.store.history == 30 * 86400.0);
+  const Inventory inventory = load_inventory(config);
+  CHECK(inventory.resources.counts() == ResourceCounts{16, 128, 4});
+  CHECK(inventory.exclude.encode() == "0");
+  // Flux's own keys of [access] give nobody a role here.
+  CHECK(config.access == Access{});
+  // Clients of config.get find what is for them.
+  const nlohmann::json object = to_json(config);
+  CHECK(object["queues"]["expedite"]["parent"] == "batch");
+  CHECK(object["policy"]["limits"]["job-size"]["max"]["nnodes"] == 8);
+  CHECK(object["store"]["history"] == "30d");
+}
+
+TEST_CASE("a configuration in a file for each table, as packages install it") {
+  const TempDir dir;
+  dir.write("access.toml", "[access]\nallow-guest-user = true\nlocal = []\n");
+  dir.write("exec.toml", "[exec]\nimp = \"/usr/libexec/flux/flux-imp\"\n");
+  dir.write("queues.toml",
+            "[queues.batch]\nrequires = [\"batch\"]\n[queues.debug]\npolicy.limits.duration = \"1h\"\n");
+  dir.write("resource.toml", "[resource]\npath = \"R\"\nhistory = \"30d\"\n");
+  dir.write("system.toml", "\n[policy]\njobspec.defaults.system.queue = \"batch\"\n[sched-simple]\n");
+  const std::string R =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-3","children":{"core":"0-7"}}],"starttime":0,)"
+      R"("expiration":0,"nodelist":["a[0-3]"],"properties":{"batch":"1-3"}}})";
+  dir.write("R", R);
+  const Config config = load(dir.path());
+  CHECK(config.passed_over ==
+        std::vector<std::string>{
+            dir.file("access.toml:2: access.allow-guest-user: passed over, it is for Flux's broker: rules "
+                     "and keys of "
+                     "[access] decide here"),
+            dir.file("exec.toml:1: exec: passed over, it is for other parts of Flux"),
+            dir.file("system.toml:2: policy: passed over, it is for other parts of Flux"),
+            dir.file(
+                "queues.toml:1: queues: all but hosts is passed over, it is for other parts of Flux: policy, "
+                "requires"),
+            dir.file("system.toml:4: sched-simple: passed over, it is for other parts of Flux")});
+  CHECK(load_inventory(config).resources.ranks().encode() == "0-3");
+  CHECK(config.access.local.empty());
+  CHECK(config.store.history == 30 * 86400.0);
+}
+
+TEST_CASE("nothing is passed over where there is nothing of Flux") {
+  CHECK(load_text("[resource]\nexclude = \"0\"\n[queues.batch]\nhosts = \"all\"\n").passed_over.empty());
+}
+
+TEST_CASE("a line about what is passed over is one line") {
+  const Config config = load_text("[\"sched-\\nx\"]\n[queues.a]\n\"b\\nc\" = 1\n");
+  REQUIRE(config.passed_over.size() == 2);
+  for (const std::string& line : config.passed_over) CHECK(line.find('\n') == std::string::npos);
+}
+
+TEST_CASE("any other table is an error that names the nearest known one") {
+  const std::string said = ": unknown table, the nearest known one is ";
+  CHECK(refusal("\n[acess]\n") == "2: acess" + said + "access");
+  CHECK(refusal("[resources]\n") == "1: resources" + said + "resource");
+  CHECK(refusal("[polcy.limits]\n") == "1: polcy" + said + "policy");
+  CHECK(refusal("[queue.batch]\n") == "1: queue" + said + "queues");
+  CHECK(refusal("[job_manager]\n") == "1: job_manager" + said + "job-manager");
+  CHECK(refusal("[sched_simple]\n") == "1: sched_simple" + said + "sched-simple");
+  CHECK(refusal("[\"sched-\"]\n").starts_with("1: sched-" + said));
+  CHECK(refusal("[exec]\n[heartbeet]\n") == "2: heartbeet" + said + "heartbeat");
+  CHECK(refusal("excec = 1\n") == "1: excec" + said + "exec");
+  // A name as long as the file costs no more than a short one.
+  CHECK(refusal(std::string(1000000, 'x') + " = 1\n").find(said) != std::string::npos);
+}
+
+TEST_CASE("unknown keys in tables of this daemon stay errors beside Flux's own") {
+  CHECK(refusal("[access]\nallow-guest-user = true\nallow-guests = true\n") ==
+        "3: access.allow-guests: unknown key, not one of local, anonymous, rule, key");
+  CHECK(refusal("[resource]\nexclud = \"0\"\n").starts_with("2: resource.exclud: unknown key"));
+}
+
+TEST_CASE("resource.history is store.history") {
+  CHECK(load_text("[resource]\nhistory = \"2h\"\n").store.history == 7200);
+  CHECK(load_text("[resource]\nhistory = \"2h\"\n[store]\nhistory = 7200\n").store.history == 7200);
+  CHECK(refusal("[resource]\nhistory = \"2h\"\n[store]\nhistory = \"3h\"\n")
+            .starts_with("2: resource.history: differs from store.history ("));
+  CHECK(refusal("[resource]\nhistory = \"2 weeks\"\n").starts_with("2: resource.history: "));
+  CHECK(to_json(load_text("[resource]\nhistory = \"2h\"\n"))["store"]["history"] == "2h");
+}
