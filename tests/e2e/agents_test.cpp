@@ -277,6 +277,35 @@ TEST_CASE("what was discovered is taken up again from the store, with every node
   scheduler.until_up({0});
 }
 
+// RFC 33: membership follows the configuration, over restarts and reloads, also where the R is the store's.
+TEST_CASE("hosts of queues are found in what was discovered") {
+  const auto queue = [](const std::string& hosts) {
+    return discovery("size = 2", "[queues.batch]\nhosts = \"" + hosts + '"');
+  };
+  Watched cluster(queue("n2"));
+  const auto members = [&] {
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    scheduler.until_up({0, 1});
+    return scheduler.resources()["execution"]["properties"];
+  };
+  const Agents agents = cluster.agents({"n1", "n2"});
+  CHECK(members() == json{{"+batch", "1"}});
+
+  cluster.daemon.kill();
+  cluster.daemon.configure(queue("n1"));
+  cluster.daemon.start();
+  CHECK(members() == json{{"+batch", "0"}});
+
+  cluster.daemon.configure(queue("all"));
+  cluster.daemon.hang_up();
+  CHECK(members() == json{{"+batch", "0-1"}});
+
+  cluster.daemon.kill();
+  cluster.daemon.configure(discovery("size = 2"));
+  cluster.daemon.start();
+  CHECK(members() == json());
+}
+
 TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
   Watched cluster(discovery("size = 2"));
   Agents agents = cluster.agents({"n2", "n10"});
