@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,14 +19,12 @@ std::string shown(std::string_view host) {
   return host.size() <= max_quoted ? std::string(host) : quoted(host);
 }
 
-/// All ranks of hosts that several ranks may share.
-IdSet shared_ranks(const Hostlist& hosts, const ResourceSet& set) {
-  std::unordered_set<std::string> wanted;
-  hosts.for_each([&](std::string_view host) { wanted.emplace(host); });
+/// The ranks of hosts, which several ranks may share, at the cost of a look at each rank of the set.
+IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
+  const HostIndex wanted(hosts);
   std::vector<bool> chosen;
   chosen.reserve(set.nodelist().size());
-  set.nodelist().for_each(
-      [&](std::string_view host) { chosen.push_back(wanted.contains(std::string(host))); });
+  set.nodelist().for_each([&](std::string_view host) { chosen.push_back(wanted.find(host).has_value()); });
   IdCollector ranks;
   std::size_t position = 0;
   set.ranks().for_each([&](IdSet::Id rank) {
@@ -36,17 +33,27 @@ IdSet shared_ranks(const Hostlist& hosts, const ResourceSet& set) {
   return ranks.take();
 }
 
+[[noreturn]] void refuse_host(std::string_view host) {
+  throw Error(EINVAL, fmt::format("unknown host: {}", shown(host)));
+}
+
+/// Ends at the first host that is not in the set. Of those that are, ranges of one prefix and suffix have
+/// each once, and a name has no more prefixes and suffixes than digits.
+void refuse_unknown_hosts(const Hostlist& hosts, const ResourceSet& set) {
+  Hostlist distinct = hosts;
+  distinct.drop_repeated_ranges();
+  distinct.for_each([&](std::string_view host) {
+    if (!set.rank_of(host)) refuse_host(host);
+  });
+}
+
 IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknown) {
   if (hosts == set.nodelist()) return set.ranks();
-  // A short text can name the same host a million times.
+  // A short text can name billions of hosts, and the same host as often: then the set is gone through
+  // instead.
   if (hosts.size() > set.nodelist().size()) {
-    Hostlist distinct = hosts;
-    try {
-      distinct.unique();
-    } catch (const Error& error) {
-      throw Error(EINVAL, error.what());
-    }
-    if (distinct.size() < hosts.size()) return ranks_of(distinct, set, refuse_unknown);
+    if (refuse_unknown) refuse_unknown_hosts(hosts, set);
+    return ranks_among(hosts, set);
   }
   IdCollector ranks;
   hosts.for_each([&](std::string_view host) {
@@ -54,10 +61,10 @@ IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknow
     if (rank) {
       ranks.add(*rank);
     } else if (refuse_unknown) {
-      throw Error(EINVAL, fmt::format("unknown host: {}", shown(host)));
+      refuse_host(host);
     }
   });
-  return set.hosts_repeat() ? shared_ranks(hosts, set) : ranks.take();
+  return set.hosts_repeat() ? ranks_among(hosts, set) : ranks.take();
 }
 
 std::optional<IdSet> as_idset(std::string_view text) {

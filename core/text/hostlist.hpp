@@ -45,11 +45,15 @@ class Hostlist {
   [[nodiscard]] Hostlist select(const IdSet& positions) const;
 
   /// Orders by prefix, then number, then suffix: `foo2-x` before `foo10-a`, `foo1` before `foo01`, and so on
-  /// with further numbers in the suffix. Costs the runs, but the hosts where runs overlap; throws Error
-  /// ERANGE where these are more than four times max_expansion.
+  /// with further numbers in the suffix. Costs the runs and the parts into which those that overlap fall;
+  /// throws Error ERANGE for more than twice max_expansion parts, or 64 MiB of names of their first hosts.
   void sort();
-  /// Sorts and drops repeats, which cost nothing.
+  /// Sorts and drops repeats. Costs and throws as sort() does; repeats in ranges of one prefix and suffix are
+  /// free.
   void unique();
+  /// Drops hosts that ranges of the same prefix and suffix name more than once, and changes the order. Costs
+  /// the runs only. A host that can be read in two ways (`a[1]b2`, `a1b[2]`) may stay twice.
+  void drop_repeated_ranges();
 
   /// The same hosts in the same order.
   friend bool operator==(const Hostlist& a, const Hostlist& b);

@@ -1,4 +1,7 @@
-// The order of a Hostlist: sort() and unique().
+// The order of a Hostlist: sort(), unique() and drop_repeated_ranges().
+//
+// A few bytes stand for millions of hosts, so nothing here looks at hosts one by one where a range will do:
+// ranges that overlap are merged part by part, and the parts are counted before they are made.
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +16,7 @@
 
 namespace resourced {
 
-/// Sorts runs by their first hosts. Runs that overlap then are taken apart into hosts, the others stay whole.
+/// Sorts runs by their first hosts. Runs that overlap then are merged, the others stay whole.
 class Hostlist::Sorter {
  public:
   explicit Sorter(const Hostlist& hosts) : hosts_(hosts), runs_(hosts.runs_) { order_stems(); }
@@ -39,6 +42,13 @@ class Hostlist::Sorter {
     }
   }
 
+  /// The runs as they are now.
+  [[nodiscard]] Hostlist list() {
+    Hostlist result;
+    for (const Run& run : runs_) add_run(run, result);
+    return result;
+  }
+
   [[nodiscard]] Hostlist sorted() {
     // Mostly the stems tell all, and numbers are compared faster than names.
     const auto before = [this](const Run& a, const Run& b) {
@@ -57,7 +67,7 @@ class Hostlist::Sorter {
         if (std::is_gt(compare(runs_[end], last(runs_[end]), runs_[highest], last(runs_[highest]))))
           highest = end;
       }
-      end == begin + 1 ? add_run(runs_[begin], result) : add_hosts(begin, end, result);
+      end == begin + 1 ? add_run(runs_[begin], result) : merge_runs(begin, end, result);
       begin = end;
     }
     return result;
@@ -68,6 +78,10 @@ class Hostlist::Sorter {
   static constexpr auto by_width = [](const Run& run) { return std::uint64_t{run.width}; };
   static constexpr auto by_stem = [](const Run& run) { return std::uint64_t{run.stem}; };
   static constexpr std::uint32_t no_stem = std::numeric_limits<std::uint32_t>::max();
+
+  // The parts that merging makes, and the characters of their first hosts: they may all stand in the result.
+  static constexpr std::size_t max_parts = 2 * max_expansion;
+  static constexpr std::size_t max_part_names = std::size_t{64} << 20;
 
   static std::uint64_t last(const Run& run) { return run.first + (run.count - 1); }
 
@@ -122,7 +136,7 @@ class Hostlist::Sorter {
 
   [[nodiscard]] std::strong_ordering compare(const Run& a, std::uint64_t number_a, const Run& b,
                                              std::uint64_t number_b) const {
-    if (a.stem == b.stem && a.width > 0 && b.width > 0 && numeric_[a.stem]) {
+    if (by_numbers(a, b)) {
       if (number_a != number_b) return number_a <=> number_b;
       return least_width(number_a, a.width) <=> least_width(number_b, b.width);
     }
@@ -152,22 +166,87 @@ class Hostlist::Sorter {
     same_stem_ = same ? run.stem : no_stem;
   }
 
-  /// Adds the hosts of runs that overlap.
-  void add_hosts(std::size_t begin, std::size_t end, Hostlist& result) {
-    std::vector<std::string> names;
-    for (std::size_t i = begin; i < end; ++i) {
-      const Run& run = runs_[i];
-      taken_apart_ += run.count - 1;
-      if (taken_apart_ > 4 * max_expansion)
-        throw Error(ERANGE, "too many hosts in ranges that overlap to sort them");
-      for (std::uint32_t host = 0; host < run.count; ++host) names.push_back(name(run, run.first + host));
+  /// What is left of a run that is being merged, with the name of its first host.
+  struct Rest {
+    Run run;
+    std::string name;
+  };
+
+  /// Whether two runs have the order of their numbers.
+  [[nodiscard]] bool by_numbers(const Run& a, const Run& b) const {
+    return a.stem == b.stem && a.width > 0 && b.width > 0 && numeric_[a.stem];
+  }
+
+  [[nodiscard]] std::strong_ordering compare(const Rest& a, const Rest& b) const {
+    return by_numbers(a.run, b.run) ? compare(a.run, a.run.first, b.run, b.run.first)
+                                    : compare_host_names(a.name, b.name);
+  }
+
+  /// Whether the host so many after the first of a rest comes before the first of another one, or is the
+  /// same.
+  [[nodiscard]] bool is_up_to(const Rest& rest, std::uint64_t skip, const Rest& other) const {
+    const std::uint64_t number = rest.run.first + skip;
+    return std::is_lteq(by_numbers(rest.run, other.run)
+                            ? compare(rest.run, number, other.run, other.run.first)
+                            : compare_host_names(name(rest.run, number), other.name));
+  }
+
+  /// How many hosts of a rest come before the first of another one or are the same. Requires that the first
+  /// does.
+  [[nodiscard]] std::uint32_t count_up_to(const Rest& rest, const Rest& other) const {
+    std::uint64_t last = 0;
+    const auto goes_on = [&](std::uint64_t step) {
+      if (last + step >= rest.run.count || !is_up_to(rest, last + step, other)) return false;
+      last += step;
+      return true;
+    };
+    std::uint64_t step = 1;
+    while (goes_on(step)) step *= 2;
+    for (step /= 2; step > 0; step /= 2) goes_on(step);
+    return static_cast<std::uint32_t>(last + 1);
+  }
+
+  /// Adds the hosts of runs that overlap: of the run with the least host all that come before the hosts of
+  /// the other runs, and so on. Throws ERANGE if that takes more than max_parts, or names of more than
+  /// max_part_names.
+  void merge_runs(std::size_t begin, std::size_t end, Hostlist& result) {
+    const auto is_after = [this](const Rest& a, const Rest& b) { return std::is_gt(compare(a, b)); };
+    std::vector<Rest> rests;
+    const auto add = [&](const Run& run) {
+      count_part(run);
+      rests.push_back({run, name(run, run.first)});
+      std::push_heap(rests.begin(), rests.end(), is_after);
+    };
+    for (std::size_t i = begin; i < end; ++i) add(runs_[i]);
+    std::string before;
+    while (!rests.empty()) {
+      std::pop_heap(rests.begin(), rests.end(), is_after);
+      const Rest rest = std::move(rests.back());
+      rests.pop_back();
+      // Runs of one stem have no number in common by now, but a name can be read in more than one way.
+      const bool repeats = drop_ && rest.name == before;
+      std::uint32_t count = 1;
+      if (!repeats) {
+        count = rests.empty() ? rest.run.count : count_up_to(rest, rests.front());
+        // A single name joins the host before it by whichever number in it differs.
+        result.add_name(rest.name);
+        if (count > 1) result.add_part(hosts_, original(rest.run), 1, count - 1);
+        if (drop_) before = name(rest.run, rest.run.first + (count - 1));
+      }
+      if (count == rest.run.count) continue;
+      Run left = rest.run;
+      left.first += count;
+      left.count -= count;
+      add(left);
     }
-    std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-      return std::is_lt(compare_host_names(a, b));
-    });
-    if (drop_) names.erase(std::unique(names.begin(), names.end()), names.end());
-    for (const std::string& name : names) result.add_name(name);
     same_stem_ = no_stem;
+  }
+
+  void count_part(const Run& run) {
+    const Stem& part = stem(run);
+    part_names_ += part.prefix_size + part.suffix_size + max_number_digits;
+    if (++parts_ > max_parts || part_names_ > max_part_names)
+      throw Error(ERANGE, "too many hosts in ranges that overlap to sort them");
   }
 
   const Hostlist& hosts_;
@@ -179,11 +258,18 @@ class Hostlist::Sorter {
   std::vector<bool> numeric_;
   // The stem of the last run of the result, if it is the same as in the list.
   std::uint32_t same_stem_ = no_stem;
-  std::size_t taken_apart_ = 0;
+  std::size_t parts_ = 0;
+  std::size_t part_names_ = 0;
   bool drop_ = false;
 };
 
 void Hostlist::sort() { *this = Sorter(*this).sorted(); }
+
+void Hostlist::drop_repeated_ranges() {
+  Sorter sorter(*this);
+  sorter.drop_repeats();
+  *this = sorter.list();
+}
 
 void Hostlist::unique() {
   Sorter sorter(*this);

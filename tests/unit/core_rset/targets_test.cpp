@@ -61,5 +61,31 @@ TEST_CASE("hosts that are not in the set can be passed over") {
                        Error);
 }
 
+// Four thousand million hosts in 64 KiB, with a prefix and suffix of its own for each million of them:
+// whatever looks at one host after the other does not end within the time of a test.
+TEST_CASE("the cost of a text follows the text and the set, not the hosts that it names") {
+  std::string text = "n[0-1048575]";
+  for (int i = 1; i < 4095; ++i) text += ",n[0-1048575]-" + std::to_string(i);
+  const Hostlist hosts = Hostlist::parse(text);
+  CHECK(hosts.size() == std::size_t{4095} << 20);
+
+  const ResourceSet set({{IdSet::parse("0-9"), IdSet{0}, {}}},
+                        Hostlist::parse("n[0-4],m[1-3],n7-17,n7-4095"));
+  CHECK(known_ranks_of_hosts(hosts, set).encode() == "0-4,8");
+  CHECK_THROWS_WITH_AS(static_cast<void>(ranks_of_hosts(hosts, set)), "unknown host: n5", Error);
+
+  const ResourceSet shared({{IdSet::parse("0-3"), IdSet{0}, {}}}, Hostlist::parse("n7-17,m1,n7-17,n8"));
+  CHECK(known_ranks_of_hosts(hosts, shared).encode() == "0,2-3");
+  CHECK_THROWS_AS(static_cast<void>(ranks_of_hosts(hosts, shared)), Error);
+}
+
+TEST_CASE("hosts that a text names again and again are found once, in whichever way it writes them") {
+  const ResourceSet set({{IdSet::parse("0-3"), IdSet{0}, {}}}, Hostlist::parse("a[1-2]b2,a[1-2]b3"));
+  std::string text = "a1b[2-3],a2b[2-3],a[1-2]b3";
+  for (int i = 0; i < 10000; ++i) text += ",a[1-2]b2";
+  CHECK(parse_targets(text, set).encode() == "0-3");
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse_targets(text + ",a1b4", set)), "unknown host: a1b4", Error);
+}
+
 }  // namespace
 }  // namespace resourced

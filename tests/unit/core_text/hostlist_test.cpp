@@ -225,6 +225,51 @@ TEST_CASE("one expression holds at most 2^20 hosts, a list more") {
   CHECK(largest == full);
 }
 
+// What follows stands for thousands of millions of hosts: a sort that goes through them one by one does not
+// end within the time of a test, nor within the memory of a machine.
+TEST_CASE("ranges that overlap are merged by parts, however many hosts they stand for") {
+  std::string ranges;
+  std::string points;
+  std::string sorted;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const std::uint64_t first = i << 20;
+    const std::uint64_t last = first + 1048575;
+    ranges += fmt::format("n[{}-{}],", first, last);
+    points += fmt::format("{}n{}-eth0", i > 0 ? "," : "", first + 7);
+    sorted += fmt::format("{}n[{}-{}],n{}-eth0,n[{}-{}]", i > 0 ? "," : "", first, first + 7, first + 7,
+                          first + 8, last);
+  }
+  const Hostlist expected = Hostlist::parse(sorted);
+  Hostlist hosts = Hostlist::parse(ranges + points);
+  hosts.sort();
+  CHECK(hosts.size() == (std::size_t{4000} << 20) + 4000);
+  CHECK(hosts == expected);
+  hosts.unique();
+  CHECK(hosts == expected);
+}
+
+TEST_CASE("ranges that fall into too many parts are refused before the parts fill the memory") {
+  const auto refused = [](const std::string& text) {
+    CAPTURE(text.substr(0, 40));
+    Hostlist hosts = Hostlist::parse(text);
+    CHECK_THROWS_WITH_AS(hosts.sort(), "too many hosts in ranges that overlap to sort them", Error);
+    CHECK_THROWS_WITH_AS(hosts.unique(), "too many hosts in ranges that overlap to sort them", Error);
+    CHECK(hosts == Hostlist::parse(text));
+  };
+  // Three million parts, with their numbers between one prefix and different suffixes.
+  refused("n[0-1048575]-a,n[0-1048575]-b,n[0-1048575]-c");
+  // Names of a thousand characters: 200,000 of them are 200 MB.
+  const std::string prefix(1000, 'p');
+  refused(prefix + "[0-99999]-a," + prefix + "[0-99999]-b");
+}
+
+TEST_CASE("drop_repeated_ranges leaves one of each host of a prefix and suffix") {
+  Hostlist hosts = Hostlist::parse("n[1-5],x,n[3-9],y[1-2]-a,n7,y[2-3]-a,x");
+  hosts.drop_repeated_ranges();
+  hosts.sort();
+  CHECK(hosts.encode() == "n[1-9],x,y[1-3]-a");
+}
+
 TEST_CASE("append takes host names only and leaves the list alone otherwise") {
   Hostlist hosts = Hostlist::parse("foo[1-2]");
   for (const std::string& name : Names{"", " ", "foo bar", "foo,bar", "foo[1]", "foo]", "f\xc3\xb6o", "foo\n",
