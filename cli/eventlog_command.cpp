@@ -40,7 +40,9 @@ class Reader {
   void receive(const client::Response& response) {
     if (done_) return;
     if (!response.ok()) {
-      if (response.error().errnum() != ENODATA) throw Error(response.error());
+      // The end of the journal is a success only for a reader that would have gone on until then.
+      const bool is_end = response.error().errnum() == ENODATA;
+      if (!is_end || !options_.follow || !options_.wait_for.empty()) throw Error(response.error());
       done_ = true;
       return;
     }

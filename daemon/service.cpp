@@ -14,6 +14,7 @@
 #include "core/request/feasibility.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/payloads.hpp"
+#include "proto/ping.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topic.hpp"
 
@@ -35,6 +36,10 @@ void check_size(const Message& request, Right right) {
     throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
   }
 }
+
+// The errno that ends a stream in good order. Flux's consumers of the journal take only ENODATA for its end;
+// RFC 28 ends an acquire with ECANCELED.
+int normal_end(std::string_view topic) { return topic == "resource.journal" ? ENODATA : ECANCELED; }
 
 }  // namespace
 
@@ -172,7 +177,7 @@ void Service::on_store_failed(const Error& error) {
 void Service::shut_down() {
   for (const std::string_view topic : streams) {
     for (const proto::RequestKey key : requests_.with_topic(topic)) {
-      end_stream(key, Error(ECANCELED, "the resource module was unloaded"));
+      end_stream(key, Error(normal_end(topic), "the resource module was unloaded"));
     }
   }
 }
@@ -180,7 +185,7 @@ void Service::shut_down() {
 void Service::acquire(ClientId client, const Message& request) {
   std::optional<std::string> partition;
   if (request.has(proto::flag::payload)) {
-    partition = proto::parse_partition(proto::parse_object(request));
+    partition = proto::parse_acquire(proto::parse_object(request));
   }
   const proto::RequestKey key = requests_.add(client, request);
   if (engine_.module().defined()) {
@@ -204,7 +209,7 @@ void Service::cancel(ClientId client, const Message& request) {
   const auto cancelled = requests_.take_cancelled(client, request);
   if (!cancelled) return;
   release({client, cancelled->matchtag}, Agents::End::farewell);
-  refuse(client, *cancelled, Error(ECANCELED, "the request was cancelled"));
+  refuse(client, *cancelled, Error(normal_end(cancelled->topic), "the request was cancelled"));
 }
 
 void Service::reload(ClientId client, const Message& request) {
@@ -274,7 +279,10 @@ void Service::feasibility(ClientId client, const Message& request) {
   respond(client, request);
 }
 
-void Service::ping(ClientId client, const Message& request) { respond(client, request, request.payload); }
+void Service::ping(ClientId client, const Message& request) {
+  respond(client, request,
+          proto::make_payload(proto::answer_ping(request, static_cast<std::uint64_t>(client))));
+}
 
 void Service::config_get(ClientId client, const Message& request) {
   respond(client, request, configuration_);

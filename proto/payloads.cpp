@@ -31,23 +31,24 @@ std::optional<std::string> parse_reason(const json& payload) {
   return reason;
 }
 
-DrainMode parse_mode(const json& payload) {
+// Flux fixes the text for undrain.
+DrainMode parse_mode(const json& payload, std::string_view verb) {
   const auto mode = optional_string(payload, "mode");
   if (!mode) return DrainMode::none;
   if (*mode == "update") return DrainMode::update;
   if (*mode == "overwrite") return DrainMode::overwrite;
   if (*mode == "force-overwrite") return DrainMode::force_overwrite;
-  throw Error(EINVAL, fmt::format("unknown mode: {}", *mode));
+  throw Error(EINVAL, fmt::format("invalid {} mode '{}' specified", verb, *mode));
 }
 
 }  // namespace
 
 DrainCommand parse_drain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload)};
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain")};
 }
 
 UndrainCommand parse_undrain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload)};
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain")};
 }
 
 PropertyCommand parse_property(const json& payload) {
@@ -76,7 +77,8 @@ JournalRequest parse_journal(const json& payload) {
   return request;
 }
 
-std::string parse_partition(const json& payload) {
+std::optional<std::string> parse_acquire(const json& payload) {
+  if (payload.empty()) return std::nullopt;
   if (payload.size() != 1 || !payload.contains("partition")) {
     throw Error(EPROTO, "the payload of resource.acquire may name a partition and nothing else");
   }

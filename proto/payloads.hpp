@@ -23,8 +23,9 @@ namespace resourced::proto {
 [[nodiscard]] PropertyCommand parse_property(const nlohmann::json& payload);
 [[nodiscard]] ExpirationCommand parse_expiration(const nlohmann::json& payload);
 [[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
-/// The partition that an acquire asks for, `{"partition": NAME}` and nothing else.
-[[nodiscard]] std::string parse_partition(const nlohmann::json& payload);
+/// The partition that an acquire asks for: `{"partition": NAME}`, or none with `{}`. EPROTO for any other
+/// key.
+[[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);
 
 /// What a consumer of the journal wants: `since` is a time, `targets` an idset or a hostlist.
 struct JournalRequest {

@@ -176,6 +176,13 @@ TEST_CASE("requests that acquire refuses") {
   CHECK(client.receive(client.acquire()).errnum == 0);
 }
 
+TEST_CASE("an object without keys asks for what no payload asks for") {
+  Cluster cluster;
+  RawClient client(cluster.daemon.uri());
+  const auto stream = client.send("resource.acquire", json::object(), wire::flag_streaming);
+  CHECK(client.receive(stream).json()["up"] == "0-7");
+}
+
 TEST_CASE("there is one holder at a time") {
   Cluster cluster;
   RawClient holder(cluster.daemon.uri());

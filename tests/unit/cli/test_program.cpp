@@ -322,6 +322,23 @@ TEST_SUITE("program") {
       CHECK(outcome.status == 1);
       CHECK(outcome.err == "resourcectl: no event undrain within 20ms\n");
     }
+    SUBCASE("the daemon ends it before the event has come") {
+      std::vector<std::string> command{"eventlog", "-w", "undrain"};
+      SUBCASE("") {}
+      SUBCASE("followed") { command.emplace_back("-F"); }
+      const auto outcome =
+          run_with(command, [&] { bus.fail(serve(), ENODATA, "the resource module was unloaded"); });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.out == past + present);
+      CHECK(outcome.err == "resourcectl: the resource module was unloaded\n");
+    }
+    SUBCASE("the daemon ends it before all of the past is told") {
+      const auto outcome = run_with({"eventlog", "--export"}, [&] {
+        bus.fail(bus.receive(), ENODATA, "the resource module was unloaded");
+      });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == "resourcectl: the resource module was unloaded\n");
+    }
     SUBCASE("on and on, until the daemon ends it") {
       const auto outcome = run_with({"eventlog", "-F", "--json"}, [&] { bus.fail(serve(), ENODATA); });
       CHECK(outcome.status == 0);

@@ -1,0 +1,19 @@
+// SERVICE.ping, by which clients measure the way to a service: the answer says what the request said, and how
+// it came. Keys: those that `flux ping` of Flux 0.88 reads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "proto/message.hpp"
+
+namespace resourced::proto {
+
+/// The keys of the request's object, and `route` (its hops from the origin on, the last one this service,
+/// each cut to 8 characters, with `!` between them), `userid` and `rolemask` of the request as stamped, and
+/// `rank`: 0, as the one daemon stands where rank 0 of an instance would. These four replace keys of the
+/// request with the same name. `connection` tells the sender's connection from others. A request without
+/// payload has no keys of its own. Error EPROTO if the payload is not an object.
+[[nodiscard]] std::string answer_ping(const Message& request, std::uint64_t connection);
+
+}  // namespace resourced::proto
