@@ -73,14 +73,14 @@ void add_jobspec_validate(CLI::App& jobspec, Context& context) {
   auto options = std::make_shared<Options>();
   auto* validate = jobspec.add_subcommand("validate", "Check a jobspec, YAML or JSON (RFC 25)");
   validate->add_option("FILE", options->file, "The jobspec; default: standard input");
-  auto* canonical =
-      validate->add_flag("--canonical", options->canonical, "Check a canonical jobspec (RFC 14)");
-  validate->add_flag("--strict", options->strict, "Check as the present edition of RFC 25 has it")
-      ->excludes(canonical);
+  validate->add_flag("--canonical", options->canonical, "Check a canonical jobspec (RFC 14)");
+  validate->add_flag(
+      "--strict", options->strict,
+      "Check as the present edition of RFC 25 has it; with --canonical, as the schema of RFC 14 has it");
   validate->callback([options, &context] {
     const auto document = read_document(read_file(context, options->file));
     if (options->canonical) {
-      check_canonical_jobspec(document);
+      check_canonical_jobspec(document, options->strict ? CanonicalEdition::schema : CanonicalEdition::prose);
     } else {
       check_jobspec_v1(document, options->strict ? V1Edition::strict : V1Edition::lenient);
     }

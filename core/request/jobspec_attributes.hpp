@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/request/json_path.hpp"
+#include "core/request/resource_graph.hpp"
 
 namespace resourced {
 
@@ -11,5 +12,13 @@ namespace resourced {
 /// attributes duration (a number, not negative), cwd, environment and constraints (RFC 31). Which of them
 /// must be there is for the caller. Throws Error EINVAL `path: reason`.
 void check_attributes(const nlohmann::json& attributes, const JsonPath& path);
+
+/// Checks an environment: names with strings, or with null for those to unset. Throws Error EINVAL `path:
+/// reason`.
+void check_environment(const nlohmann::json& environment, const JsonPath& path);
+
+/// Checks dependencies (RFC 26): a list of objects with at least `scheme` and `value`; for the schema at
+/// least one, none twice, each with all four keys and no others. Throws Error EINVAL `path: reason`.
+void check_dependencies(const nlohmann::json& dependencies, const JsonPath& path, CanonicalEdition edition);
 
 }  // namespace resourced

@@ -1,6 +1,8 @@
 #include "core/request/jobspec_canonical.hpp"
 
-#include <set>
+#include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,13 +17,20 @@ namespace resourced {
 namespace {
 
 using nlohmann::json;
-using Labels = std::set<std::string>;
+/// The slots by label. Their graph must outlive this.
+using Slots = std::map<std::string, const Vertex*, std::less<>>;
 
-void collect_slot_labels(const ResourceGraph& resources, Labels& labels) {
+void collect_slots(const ResourceGraph& resources, Slots& slots) {
   for (const Vertex& vertex : resources) {
-    if (vertex.is_slot()) labels.insert(*vertex.label);
-    collect_slot_labels(vertex.with, labels);
+    if (vertex.is_slot()) slots.emplace(*vertex.label, &vertex);
+    collect_slots(vertex.with, slots);
   }
+}
+
+bool declares_type(const ResourceGraph& resources, const std::string& type) {
+  return std::any_of(resources.begin(), resources.end(), [&](const Vertex& vertex) {
+    return vertex.type == type || declares_type(vertex.with, type);
+  });
 }
 
 void check_command(const json& command, const JsonPath& path) {
@@ -30,7 +39,7 @@ void check_command(const json& command, const JsonPath& path) {
   for (std::size_t i = 0; i < command.size(); ++i) (void)require_string(command[i], path[i]);
 }
 
-void check_count(const json& count, const JsonPath& path) {
+void check_count(const json& count, const JsonPath& path, const Vertex& slot) {
   require_object(count, path);
   refuse_other_keys(count, {"per_slot", "per_resource", "total"}, "a task count", path);
   if (count.size() != 1) path.fail("must have one of per_slot, per_resource and total");
@@ -40,7 +49,12 @@ void check_count(const json& count, const JsonPath& path) {
   const JsonPath place = path / key;
   if (key == "per_resource") {
     require_object(value, place);
-    (void)require_string(require_member(value, "type", place), place / "type");
+    const std::string& type = require_string(require_member(value, "type", place), place / "type");
+    if (!declares_type(slot.with, type)) {
+      (place / "type")
+          .fail(fmt::format("{} is not the type of a resource in slot {}", resourced::quoted(type),
+                            resourced::quoted(*slot.label)));
+    }
     (void)require_positive(require_member(value, "count", place), place / "count");
   } else {
     (void)require_positive(value, place);
@@ -51,22 +65,23 @@ void check_task_attributes(const json& attributes, const JsonPath& path) {
   require_object(attributes, path);
   for (const auto& [key, value] : attributes.items()) {
     if (key == "environment") {
-      require_object(value, path / key);
+      check_environment(value, path / key);
     } else {
       (void)require_string(value, path / key);
     }
   }
 }
 
-void check_task(const json& task, const JsonPath& path, const Labels& labels) {
+void check_task(const json& task, const JsonPath& path, const Slots& slots) {
   require_object(task, path);
   refuse_other_keys(task, {"command", "slot", "count", "distribution", "attributes"}, "a task", path);
   check_command(require_member(task, "command", path), path / "command");
   const std::string& slot = require_string(require_member(task, "slot", path), path / "slot");
-  if (!labels.contains(slot)) {
+  const auto found = slots.find(slot);
+  if (found == slots.end()) {
     (path / "slot").fail(fmt::format("{} is not the label of a slot", resourced::quoted(slot)));
   }
-  check_count(require_member(task, "count", path), path / "count");
+  check_count(require_member(task, "count", path), path / "count", *found->second);
   if (const auto it = task.find("distribution"); it != task.end()) {
     (void)require_string(*it, path / "distribution");
   }
@@ -74,21 +89,9 @@ void check_task(const json& task, const JsonPath& path, const Labels& labels) {
     check_task_attributes(*it, path / "attributes");
 }
 
-// A dependency (RFC 26) has at least a scheme and a value.
-void check_dependencies(const json& dependencies, const JsonPath& path) {
-  if (!dependencies.is_array()) path.fail("must be an array");
-  for (std::size_t i = 0; i < dependencies.size(); ++i) {
-    const JsonPath place = path[i];
-    require_object(dependencies[i], place);
-    for (const char* key : {"scheme", "value"}) {
-      (void)require_string(require_member(dependencies[i], key, place), place / key);
-    }
-  }
-}
-
 }  // namespace
 
-void check_canonical_jobspec(const json& jobspec) {
+void check_canonical_jobspec(const json& jobspec, CanonicalEdition edition) {
   const JsonPath path;
   require_object(jobspec, JsonPath("jobspec"));
   const json& version = require_member(jobspec, "version", path);
@@ -97,13 +100,14 @@ void check_canonical_jobspec(const json& jobspec) {
   const json& attributes = require_member(jobspec, "attributes", path);
 
   if (!version.is_number_integer()) (path / "version").fail("must be an integer");
-  Labels labels;
-  collect_slot_labels(resources_from_json(resources, ExtraKeys::refused), labels);
+  const ResourceGraph graph = resources_from_json(resources, ExtraKeys::refused, "resources", edition);
+  Slots slots;
+  collect_slots(graph, slots);
 
   const JsonPath place = path / "tasks";
   if (!tasks.is_array()) place.fail("must be an array");
   if (tasks.empty()) place.fail("must have at least one task");
-  for (std::size_t i = 0; i < tasks.size(); ++i) check_task(tasks[i], place[i], labels);
+  for (std::size_t i = 0; i < tasks.size(); ++i) check_task(tasks[i], place[i], slots);
 
   if (attributes.is_null()) return;
   const JsonPath attributes_place = path / "attributes";
@@ -111,7 +115,7 @@ void check_canonical_jobspec(const json& jobspec) {
   const auto system = attributes.find("system");
   if (system == attributes.end()) return;
   if (const auto it = system->find("dependencies"); it != system->end()) {
-    check_dependencies(*it, attributes_place / "system" / "dependencies");
+    check_dependencies(*it, attributes_place / "system" / "dependencies", edition);
   }
 }
 

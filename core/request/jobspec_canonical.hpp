@@ -4,10 +4,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/request/resource_graph.hpp"
+
 namespace resourced {
 
-/// Checks a jobspec of whatever version against the RFC's schema, and that each task names the label of a
-/// slot. Throws Error EINVAL (ERANGE for a constraint past its limits), `tasks[1].count: must have ...`.
-void check_canonical_jobspec(const nlohmann::json& jobspec);
+/// Checks a jobspec of whatever version against the RFC's prose: beyond its schema each task names the label
+/// of a slot, per_resource a type in that slot, an environment has strings and nulls. With the edition
+/// `schema` what the schema refuses is refused, too. Throws Error EINVAL (ERANGE for a constraint past its
+/// limits), `tasks[1].count: must have ...`.
+void check_canonical_jobspec(const nlohmann::json& jobspec,
+                             CanonicalEdition edition = CanonicalEdition::prose);
 
 }  // namespace resourced

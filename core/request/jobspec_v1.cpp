@@ -188,7 +188,10 @@ void check_jobspec_v1(const json& jobspec, V1Edition edition) {
 
   const JsonPath place = path / "attributes";
   check_attributes(attributes, place);
-  (void)require_member(require_member(attributes, "system", place), "duration", place / "system");
+  const json& system = require_member(attributes, "system", place);
+  (void)require_member(system, "duration", place / "system");
+  if (const auto it = system.find("dependencies"); it != system.end() && edition == V1Edition::strict)
+    check_dependencies(*it, place / "system" / "dependencies", CanonicalEdition::schema);
 }
 
 bool is_v1_graph(const ResourceGraph& resources) {

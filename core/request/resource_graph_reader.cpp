@@ -23,7 +23,7 @@ Count::Operator read_operator(const json& value, const JsonPath& path) {
   path.fail("must be one of +, * and ^");
 }
 
-Count read_range(const json& object, const JsonPath& path) {
+Count read_range(const json& object, const JsonPath& path, CanonicalEdition edition) {
   Count::Range range;
   (void)require_member(object, "min", path);
   for (const auto& [key, value] : object.items()) {
@@ -41,7 +41,8 @@ Count read_range(const json& object, const JsonPath& path) {
     }
   }
   if (range.op.has_value() != range.operand.has_value()) path.fail("operator and operand must come together");
-  if (range.max && !range.op) path.fail("max needs operator and operand");
+  if (edition == CanonicalEdition::schema && range.max.has_value() != range.op.has_value())
+    path.fail("max must come together with operator and operand (schema)");
   try {
     return Count::range(range);
   } catch (const Error& error) {
@@ -49,9 +50,9 @@ Count read_range(const json& object, const JsonPath& path) {
   }
 }
 
-void read_count(const json& value, const JsonPath& path, Vertex& vertex) {
+void read_count(const json& value, const JsonPath& path, CanonicalEdition edition, Vertex& vertex) {
   if (value.is_object()) {
-    vertex.count = read_range(value, path);
+    vertex.count = read_range(value, path, edition);
   } else if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     try {
@@ -60,6 +61,9 @@ void read_count(const json& value, const JsonPath& path, Vertex& vertex) {
       path.fail(error.what());
     }
     if (vertex.count.kind() == Count::Kind::idset) vertex.count_text = text;
+    if (edition == CanonicalEdition::schema && text.find_first_of(",+:") == std::string::npos)
+      path.fail(fmt::format("{} is an idset and a range, and must be one of them (schema)",
+                            resourced::quoted(text)));
   } else if (value.is_number_integer()) {
     vertex.count = Count::integer(require_positive(value, path));
   } else {
@@ -69,7 +73,7 @@ void read_count(const json& value, const JsonPath& path, Vertex& vertex) {
 
 class Reader {
  public:
-  explicit Reader(ExtraKeys extra_keys) : extra_keys_(extra_keys) {}
+  Reader(ExtraKeys extra_keys, CanonicalEdition edition) : extra_keys_(extra_keys), edition_(edition) {}
 
   ResourceGraph list(const json& value, const JsonPath& path, std::size_t depth) {
     if (!value.is_array()) path.fail("must be an array");
@@ -95,7 +99,9 @@ class Reader {
       }
     }
     if (!extra.empty()) vertex.extra = std::make_shared<const json>(std::move(extra));
-    if (vertex.is_slot()) check_label(vertex, path);
+    check_label(vertex, path);
+    if (vertex.is_slot() && vertex.with.empty())
+      (path / "with").fail("is missing or empty: a slot needs at least one vertex in it");
   }
 
   // Returns false for a key that RFC 14 does not have.
@@ -104,7 +110,7 @@ class Reader {
     if (key == "type") {
       vertex.type = require_string(value, path);
     } else if (key == "count") {
-      read_count(value, path, vertex);
+      read_count(value, path, edition_, vertex);
     } else if (key == "label") {
       vertex.label = require_string(value, path);
     } else if (key == "unit") {
@@ -121,23 +127,28 @@ class Reader {
     return true;
   }
 
-  void check_label(const Vertex& slot, const JsonPath& path) {
-    if (!slot.label) (path / "label").fail("is missing: a slot needs one");
-    if (!labels_.insert(*slot.label).second) {
-      (path / "label").fail(fmt::format("{} is the label of another slot", resourced::quoted(*slot.label)));
+  void check_label(const Vertex& vertex, const JsonPath& path) {
+    if (!vertex.label && vertex.is_slot()) (path / "label").fail("is missing: a slot needs one");
+    // A shape (RFC 46) may give the vertices beside its slots what labels it likes; a jobspec may not.
+    const bool in_namespace = vertex.is_slot() || extra_keys_ == ExtraKeys::refused;
+    if (in_namespace && vertex.label && !labels_.insert(*vertex.label).second) {
+      (path / "label")
+          .fail(fmt::format("{} is the label of another vertex", resourced::quoted(*vertex.label)));
     }
   }
 
   ExtraKeys extra_keys_;
+  CanonicalEdition edition_;
   std::set<std::string> labels_;
 };
 
 }  // namespace
 
-ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_keys, const std::string& name) {
+ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_keys, const std::string& name,
+                                  CanonicalEdition edition) {
   const JsonPath path(name);
   if (list.is_array() && list.empty()) path.fail("must have at least one vertex");
-  return Reader(extra_keys).list(list, path, 1);
+  return Reader(extra_keys, edition).list(list, path, 1);
 }
 
 }  // namespace resourced

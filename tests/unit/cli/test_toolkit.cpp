@@ -171,7 +171,14 @@ TEST_SUITE("tool kit") {
     const auto outcome = run({"jobspec", "validate", "-"}, "version: 1\n");
     CHECK(outcome.status == 1);
     CHECK(outcome.err.starts_with("resourcectl: "));
-    CHECK(run({"jobspec", "validate", "--strict", "--canonical"}, "").status == 2);
+    // The prose of RFC 14 has min and max without operator, its schema has not.
+    const std::string range =
+        R"({"version":999,"resources":[{"type":"slot","count":{"min":1,"max":4},"label":"a","with":[{"type":"core",)"
+        R"("count":1}]}],"tasks":[{"command":["a"],"slot":"a","count":{"per_slot":1}}],"attributes":null})";
+    CHECK(output({"jobspec", "validate", "--canonical"}, range) == "valid\n");
+    CHECK(run({"jobspec", "validate", "--canonical", "--strict"}, range)
+              .err.find("resources[0].count: max must come together with operator and operand") !=
+          std::string::npos);
     CHECK(run({"jobspec", "validate", "/nonexistent"}).err ==
           "resourcectl: /nonexistent: No such file or directory\n");
   }

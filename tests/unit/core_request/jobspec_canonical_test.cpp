@@ -18,8 +18,8 @@ using test::Edit;
 
 namespace {
 
-std::string canonical_verdict(const json& jobspec) {
-  return test::verdict([&] { check_canonical_jobspec(jobspec); });
+std::string canonical_verdict(const json& jobspec, CanonicalEdition edition = CanonicalEdition::prose) {
+  return test::verdict([&] { check_canonical_jobspec(jobspec, edition); });
 }
 
 json canonical_base() {
@@ -29,7 +29,8 @@ json canonical_base() {
       {"type": "switch", "count": {"min": 2}, "with": [
         {"type": "slot", "count": "4,9", "label": "a", "with": [
           {"type": "node", "count": 1, "exclusive": false, "id": "n", "unit": "u", "label": "l"}]}]},
-      {"type": "slot", "count": 1, "label": "b"}],
+      {"type": "slot", "count": 1, "label": "b", "with": [
+        {"type": "node", "count": 1, "with": [{"type": "core", "count": 2}]}]}],
     "tasks": [
       {"command": ["app"], "slot": "a", "count": {"per_slot": 1}, "distribution": "block",
        "attributes": {"environment": {"A": null}, "other": "x"}},
@@ -62,6 +63,9 @@ TEST_CASE("what is allowed") {
       {"/resources/0/count", R"("7")"},
       {"/resources/0/count", R"({"min":1,"max":8,"operator":"*","operand":2})"},
       {"/resources/0/count", R"({"min":2,"operator":"+","operand":3})"},
+      {"/resources/0/count", R"({"min":2,"max":4})"},
+      {"/tasks/1/count/per_resource/type", R"("core")"},
+      {"/attributes/system/environment", R"({"A":"1","B":null})"},
       {"/resources/0/with", "[]"},
       {"/tasks/0/count", R"({"total":5})"},
   };
@@ -107,7 +111,6 @@ TEST_CASE("what is refused, with its path and the reason") {
       {{"/resources/0/count", "{\"max\":2}"}, "resources[0].count.min: is missing"},
       {{"/resources/0/count/min", "0"}, "resources[0].count.min: must be at least 1"},
       {{"/resources/0/count/min", "\"1\""}, "resources[0].count.min: must be an integer"},
-      {{"/resources/0/count/max", "4"}, "resources[0].count: max needs operator and operand"},
       {{"/resources/0/count/operator", "\"+\""},
        "resources[0].count: operator and operand must come together"},
       {{"/resources/0/count/operand", "1"}, "resources[0].count: operator and operand must come together"},
@@ -123,7 +126,14 @@ TEST_CASE("what is refused, with its path and the reason") {
       {{"/resources/0/extra", "1"}, "resources[0].extra: is not a key of a resource vertex"},
       {{"/resources/0/with", "null"}, "resources[0].with: must be an array"},
       {{"/resources/0/with/0/label", nullptr}, "resources[0].with[0].label: is missing: a slot needs one"},
-      {{"/resources/1/label", "\"a\""}, "resources[1].label: \"a\" is the label of another slot"},
+      {{"/resources/1/label", "\"a\""}, "resources[1].label: \"a\" is the label of another vertex"},
+      {{"/resources/1/label", "\"l\""}, "resources[1].label: \"l\" is the label of another vertex"},
+      {{"/resources/1/with/0/label", "\"a\""},
+       "resources[1].with[0].label: \"a\" is the label of another vertex"},
+      {{"/resources/1/with", nullptr},
+       "resources[1].with: is missing or empty: a slot needs at least one vertex"},
+      {{"/resources/1/with", "[]"},
+       "resources[1].with: is missing or empty: a slot needs at least one vertex"},
       {{"/resources/0/with/0/with/0/exclusive", "null"},
        "resources[0].with[0].with[0].exclusive: must be true or false"},
       {{"/resources/0/with/0/with/0/unit", "1"}, "resources[0].with[0].with[0].unit: must be a string"},
@@ -146,11 +156,19 @@ TEST_CASE("what is refused, with its path and the reason") {
       {{"/tasks/1/count", "{\"each\":1}"}, "tasks[1].count.each: is not a key of a task count"},
       {{"/tasks/1/count", "{\"total\":0}"}, "tasks[1].count.total: must be at least 1"},
       {{"/tasks/1/count/per_resource", "1"}, "tasks[1].count.per_resource: must be an object"},
+      {{"/tasks/1/count/per_resource/type", "\"gpu\""},
+       "tasks[1].count.per_resource.type: \"gpu\" is not the type of a resource in slot \"b\""},
+      {{"/tasks/1/count/per_resource/type", "\"switch\""},
+       "tasks[1].count.per_resource.type: \"switch\" is not the type of a resource in slot \"b\""},
       {{"/tasks/1/count/per_resource/type", nullptr}, "tasks[1].count.per_resource.type: is missing"},
       {{"/tasks/1/count/per_resource/count", "0"}, "tasks[1].count.per_resource.count: must be at least 1"},
       {{"/tasks/0/distribution", "1"}, "tasks[0].distribution: must be a string"},
       {{"/tasks/0/attributes", "[]"}, "tasks[0].attributes: must be an object"},
       {{"/tasks/0/attributes/environment", "\"A=1\""}, "tasks[0].attributes.environment: must be an object"},
+      {{"/tasks/0/attributes/environment/A", "1"},
+       "tasks[0].attributes.environment.A: must be a string, or null to unset it"},
+      {{"/attributes/system/environment", R"({"A":["1"]})"},
+       "attributes.system.environment.A: must be a string, or null to unset it"},
       {{"/tasks/0/attributes/other", "1"}, "tasks[0].attributes.other: must be a string"},
       {{"/tasks/0/note", "1"}, "tasks[0].note: is not a key of a task"},
       {{"/attributes", nullptr}, "attributes: is missing"},
@@ -175,10 +193,60 @@ TEST_CASE("what is refused, with its path and the reason") {
   }
 }
 
+TEST_CASE("a range without operator and operand has those of RFC 14: + and 1") {
+  const auto graph = [](const char* count) {
+    return resources_from_json(json::array({{{"type", "node"}, {"count", json::parse(count)}}}),
+                               ExtraKeys::refused);
+  };
+  CHECK(graph(R"({"min":3,"max":30})") == graph(R"({"min":3,"max":30,"operator":"+","operand":1})"));
+}
+
+// What the prose of RFC 14 allows and its schema does not; tests/schema holds this to a validator of its own.
+TEST_CASE("the schema refuses some of what the prose allows") {
+  const auto by_schema = [](const json& jobspec) {
+    return canonical_verdict(jobspec, CanonicalEdition::schema);
+  };
+  const char* dependency = R"([{"type":"in","scope":"user","scheme":"string","value":"foo"}])";
+  const json base = test::edited(canonical_base(), {{"/attributes/system/dependencies", dependency}});
+  CHECK(by_schema(base) == "valid");
+  struct Row {
+    Edit edit;
+    const char* error;
+  };
+  const std::vector<Row> rows = {
+      {{"/resources/0/count", R"({"min":2,"max":4})"}, "resources[0].count: max must come together with"},
+      {{"/resources/0/count", R"({"min":2,"operator":"+","operand":3})"},
+       "resources[0].count: max must come together with"},
+      {{"/resources/0/count", R"("[3-30]")"}, "resources[0].count: \"[3-30]\" is an idset and a range"},
+      {{"/resources/0/count", R"("7")"}, "resources[0].count: \"7\" is an idset and a range"},
+      {{"/attributes/system/dependencies", "[]"}, "attributes.system.dependencies: must have at least one"},
+      {{"/attributes/system/dependencies/0/type", nullptr},
+       "attributes.system.dependencies[0].type: is missing"},
+      {{"/attributes/system/dependencies/0/scope", nullptr},
+       "attributes.system.dependencies[0].scope: is missing"},
+      {{"/attributes/system/dependencies/0/scope", "\"all\""},
+       "attributes.system.dependencies[0].scope: must be one of user, global"},
+      {{"/attributes/system/dependencies/0/note", "1"},
+       "attributes.system.dependencies[0].note: is not a key"},
+      {{"/attributes/system/dependencies",
+        R"([{"type":"in","scope":"user","scheme":"a","value":"b"},{"value":"b","type":"in","scope":"user","scheme":"a"}])"},
+       "attributes.system.dependencies: must not have the same dependency twice"},
+  };
+  for (const Row& row : rows) {
+    const json jobspec = test::edited(base, {row.edit});
+    CAPTURE(jobspec.dump());
+    const std::string error = by_schema(jobspec);
+    CHECK_MESSAGE(error.starts_with(row.error), error);
+    const bool in_prose = std::string(row.edit.pointer).starts_with("/resources");
+    if (in_prose) CHECK(canonical_verdict(jobspec) == "valid");
+  }
+}
+
 TEST_CASE("a graph has a bounded number of levels") {
   const auto levels = [](std::size_t depth) {
-    json list = json::array({{{"type", "slot"}, {"count", 1}, {"label", "a"}}});
-    for (std::size_t i = 1; i < depth; ++i)
+    json list = json::array({{{"type", "core"}, {"count", 1}}});
+    list = json::array({{{"type", "slot"}, {"count", 1}, {"label", "a"}, {"with", list}}});
+    for (std::size_t i = 2; i < depth; ++i)
       list = json::array({{{"type", "a"}, {"count", 1}, {"with", list}}});
     return list;
   };
