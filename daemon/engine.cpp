@@ -31,7 +31,8 @@ Record Engine::apply(const Event& event) {
                         });
   if (removed_ && !outcome.removed.empty()) removed_(outcome.removed);
   Record record = make_record(applied_, event, outcome, module_);
-  log_({applied_, event.timestamp, record.text, std::holds_alternative<DefineEvent>(event.body)},
+  log_({applied_, event.timestamp, record.text, std::holds_alternative<DefineEvent>(event.body),
+        record.resources},
        concerned_ranks(event.body));
   return record;
 }

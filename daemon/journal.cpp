@@ -33,6 +33,25 @@ std::vector<const LoggedEvent*> events_of(const HistoryPage& page) {
   return events;
 }
 
+// Null for no events. With a definition among them R stands beside them, as it was then.
+proto::Payload encode(const std::vector<const LoggedEvent*>& events) {
+  if (events.empty()) return nullptr;
+  std::string text = R"({"events":[)";
+  std::shared_ptr<const std::string> resources;
+  for (const LoggedEvent* event : events) {
+    if (text.back() != '[') text += ',';
+    text += event->text;
+    if (event->resources) resources = event->resources;
+  }
+  text += ']';
+  if (resources) {
+    text += R"(,"R":)";
+    text += *resources;
+  }
+  text += '}';
+  return proto::make_payload(std::move(text));
+}
+
 proto::Payload truncate_event(double timestamp) {
   std::string text = R"({"events":[{"timestamp":)";
   proto::append_number(text, timestamp);
@@ -42,12 +61,11 @@ proto::Payload truncate_event(double timestamp) {
 
 }  // namespace
 
-Journal::Journal(Clients& clients, const proto::RequestTable& requests, Store& store, const Module& module,
-                 std::size_t most, std::function<void()> room)
+Journal::Journal(Clients& clients, const proto::RequestTable& requests, Store& store, std::size_t most,
+                 std::function<void()> room)
     : clients_(clients),
       requests_(requests),
       store_(store),
-      module_(module),
       most_(most),
       committed_(store.last_sequence()),
       next_sequence_(store.last_sequence() + 1),
@@ -86,6 +104,7 @@ void Journal::add(proto::RequestKey request, EventFilter filter, const std::stri
                                                                .filter = std::move(filter),
                                                                .held = nullptr,
                                                                .unknown_host = std::nullopt,
+                                                               .failure = std::nullopt,
                                                                .credit = Credit(bell_),
                                                                .stuck_at = std::nullopt})
                            .first->second;
@@ -95,6 +114,7 @@ void Journal::add(proto::RequestKey request, EventFilter filter, const std::stri
     known->next = start.first;
     known->waiting = false;
     known->unknown_host = start.unknown_host;
+    known->failure = start.failure;
     if (start.truncated) known->held = truncate_event(*start.truncated);
   });
 }
@@ -148,6 +168,7 @@ void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
   if (consumer.unknown_host) {
     return end(key, consumer, Error(EINVAL, "unknown host: " + *consumer.unknown_host), slice);
   }
+  if (consumer.failure) return end(key, consumer, *consumer.failure, slice);
   if (consumer.lost) {
     return end(key, consumer,
                Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again"),
@@ -184,7 +205,6 @@ void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
     consumer.next = known->next;
   } else if (in_memory) {
     consumer.held = from_memory(filter, consumer.next, end);
-    consumer.next = end;
   } else if (all) {
     ask_store_for_all(key, consumer, std::min(end, first_in_memory()) - 1);
   } else {
@@ -248,7 +268,7 @@ void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, Seque
   if (!is_first) return;
   store_.read_page({}, first, last, batch, [this, first](const HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
-    if (payload && !page.has_gap) remember({first, page.next, module_.inventory_version(), payload});
+    if (payload && !page.has_gap) remember({first, page.next, false, payload});
     const auto waiters = asked_.extract(first);
     for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page, payload);
   });
@@ -260,29 +280,35 @@ void Journal::take_in(proto::RequestKey key, std::uint64_t id, const HistoryPage
   if (known == nullptr) return;
   known->waiting = false;
   known->lost = page.has_gap;
+  known->failure = page.failure;
   known->next = page.next;
   known->held = payload;
 }
 
-// Null if nothing in the stretch passes the filter.
-proto::Payload Journal::from_memory(const EventFilter& filter, Sequence first, Sequence end) {
+// Null if nothing in the stretch passes the filter. `first` becomes the first that was not looked at: the
+// end, unless there was more than one response holds.
+proto::Payload Journal::from_memory(const EventFilter& filter, Sequence& first, Sequence end) {
   std::vector<const LoggedEvent*> events;
+  PageLimit room(batch);
   const Sequence offset = first_in_memory();
-  for (Sequence sequence = first; sequence < end; ++sequence) {
-    const Entry& entry = entries_[sequence - offset];
+  Sequence next = first;
+  for (; next < end; ++next) {
+    const Entry& entry = entries_[next - offset];
     if (filter.since && entry.event.timestamp < *filter.since) continue;
     if (filter.hosts && !entry.ranks.intersects(filter.ranks)) continue;
+    if (!room.admit(entry.event.text.size(), entry.event.defines)) break;
     events.push_back(&entry.event);
   }
   proto::Payload payload = encode(events);
-  if (wants_all(filter)) remember({first, end, module_.inventory_version(), payload});
+  if (wants_all(filter)) remember({first, next, next < end, payload});
+  first = next;
   return payload;
 }
 
 const Journal::Encoded* Journal::find_encoded(Sequence first, Sequence least, Sequence most) const {
   const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
-    return encoded.payload && encoded.first == first && encoded.next >= least && encoded.next <= most &&
-           encoded.inventory_version == module_.inventory_version();
+    return encoded.payload && encoded.first == first && encoded.next <= most &&
+           (encoded.next >= least || encoded.is_full);
   });
   return found == encoded_.end() ? nullptr : found;
 }
@@ -290,24 +316,6 @@ const Journal::Encoded* Journal::find_encoded(Sequence first, Sequence least, Se
 void Journal::remember(Encoded encoded) {
   last_encoded_ = (last_encoded_ + 1) % encoded_.size();
   encoded_[last_encoded_] = std::move(encoded);
-}
-
-proto::Payload Journal::encode(const std::vector<const LoggedEvent*>& events) {
-  if (events.empty()) return nullptr;
-  std::string text = R"({"events":[)";
-  bool defines = false;
-  for (const LoggedEvent* event : events) {
-    if (text.back() != '[') text += ',';
-    text += event->text;
-    defines = defines || event->defines;
-  }
-  text += ']';
-  if (defines) {
-    text += R"(,"R":)";
-    text += module_.inventory().encode();
-  }
-  text += '}';
-  return proto::make_payload(std::move(text));
 }
 
 }  // namespace resourced::daemon

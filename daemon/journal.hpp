@@ -21,7 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/module/module.hpp"
+#include "core/error.hpp"
+#include "core/text/idset.hpp"
 #include "daemon/clients.hpp"
 #include "daemon/journal_credit.hpp"
 #include "daemon/journal_source.hpp"
@@ -37,8 +38,8 @@ class Journal {
 
   /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
   /// called from any thread when a consumer may have room again, once until answer_room().
-  Journal(Clients& clients, const proto::RequestTable& requests, Store& store, const Module& module,
-          std::size_t most, std::function<void()> room);
+  Journal(Clients& clients, const proto::RequestTable& requests, Store& store, std::size_t most,
+          std::function<void()> room);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
@@ -101,6 +102,8 @@ class Journal {
     /// Made for it, and not sent yet for want of an answer's turn or of room.
     proto::Payload held;
     std::optional<std::string> unknown_host;
+    /// The store could not read what comes next.
+    std::optional<Error> failure;
     Credit credit;
     /// How far the log was when it had no room, since when it has taken nothing.
     std::optional<Sequence> stuck_at;
@@ -109,7 +112,8 @@ class Journal {
   struct Encoded {
     Sequence first = 0;
     Sequence next = 0;
-    std::uint64_t inventory_version = 0;
+    /// It ends where it was full, not where its reader wanted.
+    bool is_full = false;
     proto::Payload payload;
   };
   using Waiters = std::vector<std::pair<proto::RequestKey, std::uint64_t>>;
@@ -127,17 +131,15 @@ class Journal {
   void ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last);
   void take_in(proto::RequestKey key, std::uint64_t id, const HistoryPage& page,
                const proto::Payload& payload);
-  [[nodiscard]] proto::Payload from_memory(const EventFilter& filter, Sequence first, Sequence end);
+  [[nodiscard]] proto::Payload from_memory(const EventFilter& filter, Sequence& first, Sequence end);
   /// A stretch from `first` whose end is one of `least` to `most`.
   [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence least, Sequence most) const;
   void remember(Encoded encoded);
-  [[nodiscard]] proto::Payload encode(const std::vector<const LoggedEvent*>& events);
   Consumer* find(proto::RequestKey key, std::uint64_t id);
 
   Clients& clients_;
   const proto::RequestTable& requests_;
   Store& store_;
-  const Module& module_;
   std::size_t most_;
   Sequence committed_ = 0;
   Sequence next_sequence_ = 0;

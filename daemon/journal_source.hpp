@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/record.hpp"
@@ -34,7 +36,36 @@ struct LoggedEvent {
   Sequence sequence = 0;
   double timestamp = 0;
   std::string text;
+  /// Whether it is a resource-define, beside which R stands.
   bool defines = false;
+  /// R as of that event; null where it is not known, in a log from before it was kept or from an import.
+  std::shared_ptr<const std::string> resources = nullptr;
+};
+
+/// What one page, and one response, holds at the most; one event may be larger by itself. There is room for
+/// one R in a response, so a page ends before a second definition.
+class PageLimit {
+ public:
+  static constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+  explicit PageLimit(std::size_t most_events) : most_events_(most_events) {}
+
+  /// Whether there is room for this event too, which counts from then on.
+  [[nodiscard]] bool admit(std::size_t size, bool defines) noexcept {
+    if (events_ == most_events_ || (events_ > 0 && bytes_ + size > most_bytes) || (defines && defined_)) {
+      return false;
+    }
+    ++events_;
+    bytes_ += size;
+    defined_ = defined_ || defines;
+    return true;
+  }
+
+ private:
+  std::size_t most_events_;
+  std::size_t events_ = 0;
+  std::size_t bytes_ = 0;
+  bool defined_ = false;
 };
 
 /// A stretch of the log: the events in it that pass a filter, and how far it was looked through.
@@ -44,6 +75,8 @@ struct HistoryPage {
   Sequence next = 0;
   /// The store does not keep the begin of the stretch any more.
   bool has_gap = false;
+  /// Why it could not be read.
+  std::optional<Error> failure = std::nullopt;
 };
 
 /// Where a consumer begins, and what it will not see because it is not kept any more.
@@ -53,6 +86,8 @@ struct HistoryStart {
   std::optional<double> truncated;
   /// A stranger of whom there is no event.
   std::optional<std::string> unknown_host;
+  /// Why it could not be found.
+  std::optional<Error> failure = std::nullopt;
 };
 
 }  // namespace resourced::daemon

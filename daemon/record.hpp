@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct Record {
   std::string text;
   /// The hosts that it concerns.
   Hostlist hosts;
+  /// R as of a resource-define (RFC 44 has it beside the event); null for other events, and for a definition
+  /// whose R is not known.
+  std::shared_ptr<const std::string> resources;
 
   /// Targets whose drain is now this; `hosts` are those of `group.ranks`, in rank order.
   struct Drained {

@@ -88,6 +88,7 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) record_update(record, *update, module);
   if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
     rewrite_properties(record, module);
+    record.resources = std::make_shared<const std::string>(module.inventory().encode());
     if (define->method == DefineMethod::dynamic_discovery) {
       record.inventory = {define->method, define->inventory->encode(), std::nullopt};
     }

@@ -51,7 +51,7 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
           store, outbox_, std::move(now),
           [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
       later_(std::move(settings.later)),
-      journal_(clients_, requests_, store, engine_.module(), settings.journal_max,
+      journal_(clients_, requests_, store, settings.journal_max,
                [this] { later_(0, [this] { on_journal_room(); }); }),
       answers_(engine_.module(), engine_.acquisition()),
       wake_at_(std::move(settings.wake_at)),

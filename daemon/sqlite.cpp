@@ -1,5 +1,7 @@
 #include "daemon/sqlite.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -7,12 +9,22 @@
 
 namespace resourced::daemon {
 
+Error damaged_store(const std::string& path, std::string what) {
+  // SQLite tells what it has found in several lines.
+  std::ranges::replace(what, '\n', ' ');
+  return {EBADMSG,
+          fmt::format("{}: damaged, or not a store ({}); restore its directory from a backup, or move "
+                      "it away to start without what was recorded",
+                      path, what)};
+}
+
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 
-Database::Database(const std::string& path) : path_(path) {
+Database::Database(const std::string& path, Access access) : path_(path) {
   sqlite3* handle = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int mode = access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("cannot open the store");
@@ -20,7 +32,7 @@ Database::Database(const std::string& path) : path_(path) {
 
 void Database::fail(std::string_view action) const {
   int errnum = EIO;
-  switch (sqlite3_errcode(handle_.get())) {
+  switch (sqlite3_errcode(handle_.get()) & 0xff) {
     case SQLITE_FULL:
       errnum = ENOSPC;
       break;
@@ -29,14 +41,34 @@ void Database::fail(std::string_view action) const {
       break;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      throw Error(EBADMSG,
-                  fmt::format("{}: damaged, or not a store; restore it from a backup, or move it away to "
-                              "start without what was recorded",
-                              path_));
+      throw damaged_store(path_, sqlite3_errmsg(handle_.get()));
     default:
       break;
   }
   throw Error(errnum, fmt::format("{}: {}: {}", path_, action, sqlite3_errmsg(handle_.get())));
+}
+
+void Database::set_tidy_on_close(bool tidy) {
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, tidy ? 0 : 1, nullptr);
+}
+
+void Database::count_log_pages() {
+  sqlite3_wal_hook(
+      handle_.get(),
+      [](void* pages, sqlite3* /*handle*/, const char* /*database*/, int count) {
+        *static_cast<std::size_t*>(pages) = static_cast<std::size_t>(count);
+        return SQLITE_OK;
+      },
+      log_pages_.get());
+}
+
+bool Database::checkpoint() {
+  int pages = 0;
+  int moved = 0;
+  const int result =
+      sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+  if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY) fail("the store failed");
+  return result == SQLITE_OK && pages == moved;
 }
 
 void Database::execute(const char* statements) {
@@ -98,6 +130,10 @@ void Statement::run() {
 void Statement::reset() noexcept {
   sqlite3_reset(statement_.get());
   sqlite3_clear_bindings(statement_.get());
+}
+
+bool Statement::is_null(int column) const noexcept {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
 std::int64_t Statement::integer(int column) const noexcept {

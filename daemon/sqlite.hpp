@@ -1,25 +1,49 @@
 // SQLite with owned handles and errors as exceptions; nothing here knows what is stored.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace resourced::daemon {
 
+/// The error for a file that does not have what was written to it, with the way out.
+[[nodiscard]] Error damaged_store(const std::string& path, std::string what);
+
 /// A connection. For one thread at a time.
 class Database {
  public:
-  /// Opens or makes a file. Throws Error EIO that names it.
-  explicit Database(const std::string& path);
+  enum class Access {
+    /// Opens a file, or makes it.
+    write,
+    /// Opens a file that another connection of this process writes.
+    read,
+  };
+
+  /// `path` may be `:memory:`. Throws Error EIO that names it.
+  explicit Database(const std::string& path, Access access = Access::write);
 
   /// Runs statements that return nothing. Throws as fail() does.
   void execute(const char* statements);
+
+  /// Whether the last connection moves the write-ahead log into the file when it closes, and removes it.
+  void set_tidy_on_close(bool tidy);
+
+  /// The pages in the write-ahead log after the last commit. Nothing is moved into the file by itself any
+  /// more once this was called: checkpoint() does.
+  void count_log_pages();
+  [[nodiscard]] std::size_t log_pages() const noexcept { return *log_pages_; }
+  /// Moves as much of the write-ahead log into the file as no reader needs, and waits for none. True if that
+  /// was all, so that the next commit begins the log anew.
+  bool checkpoint();
 
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -33,6 +57,8 @@ class Database {
     void operator()(sqlite3* handle) const noexcept;
   };
   std::string path_;
+  // Where SQLite's hook finds it: a database can be moved, what it points to cannot.
+  std::unique_ptr<std::size_t> log_pages_ = std::make_unique<std::size_t>(0);
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -54,6 +80,7 @@ class Statement {
   /// Gives up the rows that are left.
   void reset() noexcept;
 
+  [[nodiscard]] bool is_null(int column) const noexcept;
   [[nodiscard]] std::int64_t integer(int column) const noexcept;
   [[nodiscard]] double real(int column) const noexcept;
   [[nodiscard]] std::string text(int column) const;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/sqlite.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
 
@@ -25,7 +26,8 @@ std::string store_path(const std::string& directory) {
 
 Store::Store(const std::string& directory)
     : writer_(std::make_unique<StoreWriter>(store_path(directory))),
-      reader_(std::make_unique<StoreReader>(writer_->database())),
+      reading_connection_(std::make_unique<Database>(store_path(directory), Database::Access::read)),
+      reader_(std::make_unique<StoreReader>(*reading_connection_, writer_->hosts())),
       last_sequence_(writer_->last_sequence()),
       last_timestamp_(reader_->last_timestamp()) {}
 
@@ -36,6 +38,7 @@ RecordedState Store::load() { return writer_->load(); }
 void Store::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
   thread_ = std::thread([this] { work(); });
+  reading_thread_ = std::thread([this] { read(); });
 }
 
 void Store::append(Record record) {
@@ -45,27 +48,44 @@ void Store::append(Record record) {
 }
 
 void Store::ask(Question question) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(questions_mutex_);
   questions_.push_back(std::move(question));
-  wake_.notify_one();
+  asked_.notify_one();
 }
 
 void Store::find_start(const EventFilter& filter, std::size_t most,
                        std::function<void(HistoryStart)> answer) {
-  ask([this, filter, most, answer = std::move(answer)] {
-    callbacks_.post([start = reader_->start(filter, most), answer] { answer(start); });
+  const std::lock_guard lock(questions_mutex_);
+  questions_.push_back([this, filter, most, horizon = horizon_, answer = std::move(answer)] {
+    HistoryStart start;
+    try {
+      start = reader_->start(filter, most, horizon);
+    } catch (const Error& error) {
+      start.failure = error;
+    }
+    callbacks_.post([start = std::move(start), answer] { answer(start); });
   });
+  asked_.notify_one();
 }
 
 void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                       std::function<void(HistoryPage)> answer) {
   ask([this, filter, from, to, limit, answer = std::move(answer)] {
-    auto page = std::make_shared<HistoryPage>(reader_->page(filter, from, to, limit));
+    auto page = std::make_shared<HistoryPage>();
+    try {
+      *page = reader_->page(filter, from, to, limit);
+    } catch (const Error& error) {
+      page->failure = error;
+    }
     callbacks_.post([page, answer] { answer(std::move(*page)); });
   });
 }
 
 void Store::trim(double before) {
+  {
+    const std::lock_guard lock(questions_mutex_);
+    std::swap(horizon_, before);
+  }
   const std::lock_guard lock(mutex_);
   trim_before_ = before;
   wake_.notify_one();
@@ -79,6 +99,12 @@ void Store::stop() {
   }
   wake_.notify_one();
   thread_.join();
+  {
+    const std::lock_guard lock(questions_mutex_);
+    reading_stops_ = true;
+  }
+  asked_.notify_one();
+  reading_thread_.join();
 }
 
 Store::Counters Store::counters() const {
@@ -97,25 +123,17 @@ void Store::work() {
 
 bool Store::turn() {
   std::vector<Record> records;
-  Question question;
   std::optional<double> trim_before;
   {
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || !questions_.empty() || trim_before_; });
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_before_; });
     if (stopping_ && queue_.empty()) return false;
     records.swap(queue_);
-    if (!questions_.empty()) {
-      question = std::move(questions_.front());
-      questions_.pop_front();
-    }
     trim_before = trim_before_;
   }
   if (!records.empty()) commit(records);
-  if (question) question();
-  if (trim_before && writer_->trim(*trim_before, events_per_trim) < events_per_trim) {
-    const std::lock_guard lock(mutex_);
-    if (trim_before_ == trim_before) trim_before_.reset();
-  }
+  if (trim_before) trim_some(*trim_before);
+  writer_->checkpoint([this](const std::function<void()>& work) { without_reader(work); });
   return true;
 }
 
@@ -127,6 +145,49 @@ void Store::commit(const std::vector<Record>& records) {
     counters_.events += records.size();
   }
   callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
+}
+
+void Store::trim_some(double before) {
+  bool is_done = true;
+  try {
+    is_done = writer_->trim(before, events_per_trim) < events_per_trim;
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    callbacks_.post([this, error] { callbacks_.not_trimmed(error); });
+  }
+  const std::lock_guard lock(mutex_);
+  if (is_done && trim_before_ == before) trim_before_.reset();
+}
+
+void Store::without_reader(const std::function<void()>& work) {
+  const auto pause = [this](bool pauses) {
+    const std::lock_guard lock(questions_mutex_);
+    reading_pauses_ = pauses;
+  };
+  pause(true);
+  {
+    const std::lock_guard lock(reading_);
+    work();
+  }
+  pause(false);
+  asked_.notify_one();
+}
+
+void Store::read() {
+  while (true) {
+    Question question;
+    std::unique_lock reading(reading_, std::defer_lock);
+    {
+      std::unique_lock lock(questions_mutex_);
+      asked_.wait(lock, [this] { return reading_stops_ || (!questions_.empty() && !reading_pauses_); });
+      if (reading_stops_) return;
+      question = std::move(questions_.front());
+      questions_.pop_front();
+      // Before a pause can be asked for: the writing thread asks under the mutex that is held here.
+      reading.lock();
+    }
+    question();
+  }
 }
 
 }  // namespace resourced::daemon

@@ -1,6 +1,7 @@
-// The durable side of the daemon: the event log and the tables of the present in one SQLite file, written by
-// a thread of its own. Records are queued; what waits while one commit runs goes into the next, so one fsync
-// serves many. What the tables mean is the module's business (RecordedState).
+// The durable side of the daemon: the event log and the tables of the present in one SQLite file. One thread
+// writes: records are queued, and those that wait while one commit runs go into the next, so one fsync serves
+// many. Another thread reads history over a connection of its own, so commits wait for no reader. The module
+// decides what the tables mean (RecordedState).
 #pragma once
 
 #include <condition_variable>
@@ -21,6 +22,7 @@
 
 namespace resourced::daemon {
 
+class Database;
 class StoreReader;
 class StoreWriter;
 
@@ -29,13 +31,15 @@ class StoreWriter;
 
 class Store {
  public:
-  /// How the store's thread reaches the loop: it calls `post`, which runs the rest there.
+  /// How the store's threads reach the loop: they call `post`, which runs the rest there.
   struct Callbacks {
     std::function<void(std::function<void()>)> post;
     /// This event and all before it are on disk.
     std::function<void(Sequence)> committed;
     /// Nothing more is committed from here on.
     std::function<void(const Error&)> failed;
+    /// History cannot be trimmed, as it is damaged; all else goes on.
+    std::function<void(const Error&)> not_trimmed = [](const Error& /*error*/) {};
   };
 
   /// Opens the store of a state directory, which is made if it is not there, and locks it against a second
@@ -59,15 +63,16 @@ class Store {
   /// Queues a record. Sequences come in order without gaps.
   void append(Record record);
 
-  /// Queues a question to the event log, which is asked between commits; the answer comes by the loop.
+  /// Queues a question to the event log, in order; the answer comes by the loop.
   void find_start(const EventFilter& filter, std::size_t most, std::function<void(HistoryStart)> answer);
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer);
 
-  /// Drops events of before this time, by and by. Takes the place of an earlier bound.
+  /// Who begins to read from now on sees no events of before this time. Those of before the time that the
+  /// previous call gave are dropped, by and by: that leaves a reader the time between two calls.
   void trim(double before);
 
-  /// Commits what is queued and ends the thread.
+  /// Commits what is queued and ends the threads. Questions that wait have no answer.
   void stop();
 
   struct Counters {
@@ -80,13 +85,16 @@ class Store {
   using Question = std::function<void()>;
 
   void work();
-  // One turn of the thread: all records that wait, then one question, then one step of trimming. False at the
-  // end.
+  // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
   bool turn();
   void commit(const std::vector<Record>& records);
+  void trim_some(double before);
+  void read();
+  void without_reader(const std::function<void()>& work);
   void ask(Question question);
 
   std::unique_ptr<StoreWriter> writer_;
+  std::unique_ptr<Database> reading_connection_;
   std::unique_ptr<StoreReader> reader_;
   Sequence last_sequence_ = 0;
   double last_timestamp_ = 0;
@@ -95,11 +103,22 @@ class Store {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
-  std::deque<Question> questions_;
   std::optional<double> trim_before_;
   Counters counters_;
   bool stopping_ = false;
+
+  std::mutex questions_mutex_;
+  std::condition_variable asked_;
+  std::deque<Question> questions_;
+  double horizon_ = 0;
+  bool reading_stops_ = false;
+  /// The writing thread waits for the end of the present question, and the next one waits for it.
+  bool reading_pauses_ = false;
+  /// Held during a question, which is bounded.
+  std::mutex reading_;
+
   std::thread thread_;
+  std::thread reading_thread_;
 };
 
 }  // namespace resourced::daemon

@@ -1,177 +1,206 @@
 #include "daemon/store_reader.hpp"
 
 #include <algorithm>
-#include <map>
-#include <unordered_set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/text/hostlist.hpp"
+#include "daemon/checksum.hpp"
 
 namespace resourced::daemon {
-namespace {
 
-LoggedEvent read_event(const Statement& row) {
-  return {static_cast<Sequence>(row.integer(0)), row.real(1), row.text(2), row.text(3) == "resource-define"};
-}
-
-// Events of many hosts are not in the index; their nodelist is in the text.
-bool concerns(const std::string& text, const std::unordered_set<std::string_view>& hosts) {
-  const auto event = nlohmann::json::parse(text, nullptr, false);
-  if (!event.is_object() || !event.contains("context")) return false;
-  const auto& context = event["context"];
-  const auto nodelist = context.find("nodelist");
-  if (nodelist == context.end() || !nodelist->is_string()) return false;
-  const Hostlist concerned = Hostlist::parse(nodelist->get_ref<const std::string&>());
-  // Looking for a host costs what the runs of the list do, and going through them all what the hosts do.
-  constexpr std::size_t few = 16;
-  if (hosts.size() <= few) {
-    return std::ranges::any_of(hosts,
-                               [&](std::string_view host) { return concerned.find(host).has_value(); });
+class StoreReader::Snapshot {
+ public:
+  explicit Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
+  ~Snapshot() {
+    try {
+      database_.execute("COMMIT");
+    } catch (const Error&) {
+      // There was nothing to commit: a connection whose statements failed has ended it by itself.
+    }
   }
-  bool found = false;
-  concerned.for_each([&](std::string_view host) { found = found || hosts.contains(host); });
-  return found;
-}
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  Snapshot(Snapshot&&) = delete;
+  Snapshot& operator=(Snapshot&&) = delete;
 
-// 0 for a statement that finds none.
-Sequence number(Statement& statement) {
-  const std::int64_t value = statement.step() ? statement.integer(0) : 0;
-  statement.reset();
-  return static_cast<Sequence>(value);
-}
+ private:
+  Database& database_;
+};
 
-}  // namespace
-
-StoreReader::StoreReader(Database& database)
-    : all_(database,
-           "SELECT sequence, timestamp, text, name FROM event WHERE sequence BETWEEN ? AND ? "
-           "ORDER BY sequence LIMIT ?"),
-      of_host_(
-          database,
-          "SELECT e.sequence, e.timestamp, e.text, e.name FROM event_host h JOIN event e USING (sequence) "
-          "WHERE h.host = ? AND h.sequence BETWEEN ? AND ? ORDER BY h.sequence LIMIT ?"),
-      wide_(database,
-            "SELECT sequence, timestamp, text, name FROM event WHERE wide = 1 AND sequence BETWEEN ? AND ? "
-            "ORDER BY sequence LIMIT ?"),
-      first_since_(database,
-                   "SELECT sequence FROM event WHERE timestamp >= ? ORDER BY timestamp, sequence LIMIT 1"),
+StoreReader::StoreReader(Database& database, const HostIds& hosts)
+    : database_(database),
+      hosts_(hosts),
+      events_(database,
+              "SELECT sequence, timestamp, name, text, hosts, resources, sum FROM event "
+              "WHERE sequence BETWEEN ? AND ? ORDER BY sequence"),
+      block_(database, "SELECT hosts, sum FROM event_block WHERE block = ?"),
+      resources_(database, "SELECT text FROM resource_set WHERE id = ?"),
       newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
-      oldest_(database, "SELECT min(sequence) FROM event"),
-      timestamp_of_(database, "SELECT timestamp FROM event WHERE sequence = ?"),
-      trimmed_(database, "SELECT timestamp FROM trimmed"),
-      last_timestamp_(database, "SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1"),
-      known_host_(database,
-                  "SELECT EXISTS(SELECT 1 FROM event_host WHERE host = ?1) OR "
-                  "EXISTS(SELECT 1 FROM shrunk WHERE host = ?1)") {}
+      trimmed_(database, "SELECT sequence, timestamp FROM trimmed") {}
 
-bool StoreReader::knows(const std::string& host) {
-  known_host_.bind(1, std::string_view(host)).step();
-  const bool known = known_host_.integer(0) != 0;
-  known_host_.reset();
-  return known;
+void StoreReader::fail(Sequence sequence, std::string_view what) const {
+  throw Error(EBADMSG,
+              fmt::format("{}: event {} of the log is damaged ({}); ask for what is newer, or restore a "
+                          "backup",
+                          database_.path(), sequence, what));
 }
 
-HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most) {
-  const auto unknown =
-      std::ranges::find_if_not(filter.strangers, [this](const std::string& host) { return knows(host); });
-  if (unknown != filter.strangers.end()) return {0, std::nullopt, *unknown};
-  const Sequence newest = number(newest_);
-  const Sequence oldest = std::max<Sequence>(number(oldest_), 1);
-  HistoryStart start{oldest, std::nullopt, std::nullopt};
-  if (filter.since) {
-    const Sequence first = number(first_since_.bind(1, *filter.since));
-    start.first = first == 0 ? newest + 1 : first;
-  } else if (!filter.hosts && newest >= most) {
-    start.first = std::max(oldest, newest - most + 1);
-  }
-  if (start.first > oldest && !filter.since) {
-    if (timestamp_of_.bind(1, static_cast<std::int64_t>(start.first - 1)).step())
-      start.truncated = timestamp_of_.real(0);
-    timestamp_of_.reset();
-    return start;
-  }
-  // Nothing older is left in the store; it matters to those whose time reaches back that far.
-  if (trimmed_.step()) {
-    const double last = trimmed_.real(0);
-    if (!filter.since || last >= *filter.since) start.truncated = last;
-  }
+StoreReader::Trimmed StoreReader::trimmed() {
+  Trimmed trimmed;
+  if (trimmed_.step()) trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.real(1)};
   trimmed_.reset();
+  return trimmed;
+}
+
+Sequence StoreReader::newest() {
+  newest_.step();
+  const auto newest = static_cast<Sequence>(newest_.integer(0));
+  newest_.reset();
+  return newest;
+}
+
+double StoreReader::timestamp_of(Sequence sequence) {
+  HistoryPage page;
+  read(page, {}, sequence, sequence, 1);
+  return page.events.front().timestamp;
+}
+
+double StoreReader::last_timestamp() {
+  const Snapshot snapshot(database_);
+  const Sequence last = newest();
+  return last == 0 ? 0 : timestamp_of(last);
+}
+
+// Timestamps never decrease within a store. A damaged event is passed over: what is newer can still be asked
+// for.
+Sequence StoreReader::first_since(double since, Sequence oldest, Sequence newest) {
+  Sequence end = newest + 1;
+  while (oldest < end) {
+    const Sequence middle = oldest + (end - oldest) / 2;
+    Sequence probe = middle;
+    const std::optional<double> timestamp = timestamp_at_or_after(probe, end);
+    if (timestamp && *timestamp < since) {
+      oldest = probe + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return oldest;
+}
+
+std::optional<double> StoreReader::timestamp_at_or_after(Sequence& sequence, Sequence end) {
+  const Sequence last = std::min(end, sequence + most_looked_at);
+  for (; sequence < last; ++sequence) {
+    try {
+      return timestamp_of(sequence);
+    } catch (const Error& error) {
+      if (error.errnum() != EBADMSG) throw;
+    }
+  }
+  return std::nullopt;
+}
+
+HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, double horizon) {
+  const auto unknown = std::ranges::find_if_not(
+      filter.strangers, [this](const std::string& host) { return hosts_.find(host).has_value(); });
+  if (unknown != filter.strangers.end()) return {0, std::nullopt, *unknown};
+  const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  const Sequence last = newest();
+  // The newest event is kept whatever its age.
+  const Sequence oldest = dropped.sequence + 1;
+  const Sequence kept = horizon > 0 ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
+  HistoryStart start{kept, std::nullopt, std::nullopt};
+  if (filter.since) {
+    start.first = first_since(*filter.since, kept, last);
+  } else if (!filter.hosts && last >= most) {
+    start.first = std::max(kept, last - most + 1);
+  }
+  // What is left out and was not asked for is no gap.
+  if (start.first == 1 || (filter.since && start.first > kept)) return start;
+  const double before = start.first == oldest ? dropped.timestamp : timestamp_of(start.first - 1);
+  if (!filter.since || before >= *filter.since) start.truncated = before;
   return start;
 }
 
 HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
-  HistoryPage page = filter.hosts ? page_of_hosts(filter, from, to, limit) : page_of_all(from, to, limit);
-  const Sequence oldest = number(oldest_);
-  page.has_gap = oldest == 0 || from < oldest;
-  if (filter.since) {
-    std::erase_if(page.events, [&](const LoggedEvent& event) { return event.timestamp < *filter.since; });
-  }
-  return page;
-}
-
-HistoryPage StoreReader::page_of_all(Sequence from, Sequence to, std::size_t limit) {
+  const Snapshot snapshot(database_);
   HistoryPage page;
-  all_.bind(1, static_cast<std::int64_t>(from))
-      .bind(2, static_cast<std::int64_t>(to))
-      .bind(3, static_cast<std::int64_t>(limit));
-  while (all_.step()) page.events.push_back(read_event(all_));
-  page.next = page.events.size() < limit ? to + 1 : page.events.back().sequence + 1;
-  return page;
-}
-
-HistoryPage StoreReader::page_of_hosts(const EventFilter& filter, Sequence from, Sequence to,
-                                       std::size_t limit) {
-  std::map<Sequence, LoggedEvent> found;
-  Sequence complete = to;
-  for (const std::string& host : *filter.hosts) {
-    std::size_t count = 0;
-    Sequence last = to;
-    of_host_.bind(1, std::string_view(host))
-        .bind(2, static_cast<std::int64_t>(from))
-        .bind(3, static_cast<std::int64_t>(to))
-        .bind(4, static_cast<std::int64_t>(limit));
-    while (of_host_.step()) {
-      LoggedEvent event = read_event(of_host_);
-      last = event.sequence;
-      found.emplace(event.sequence, std::move(event));
-      ++count;
-    }
-    if (count == limit) complete = std::min(complete, last);
-  }
-  const std::unordered_set<std::string_view> hosts(filter.hosts->begin(), filter.hosts->end());
-  // Looked at one by one, so a page ends where enough of them were, whether they concern the hosts or not.
-  std::size_t looked_at = 0;
-  Sequence last_wide = complete;
-  wide_.bind(1, static_cast<std::int64_t>(from))
-      .bind(2, static_cast<std::int64_t>(complete))
-      .bind(3, static_cast<std::int64_t>(limit));
-  while (wide_.step()) {
-    LoggedEvent event = read_event(wide_);
-    last_wide = event.sequence;
-    ++looked_at;
-    if (concerns(event.text, hosts)) found.emplace(event.sequence, std::move(event));
-  }
-  if (looked_at == limit) complete = std::min(complete, last_wide);
-  HistoryPage page;
-  page.next = complete + 1;
-  for (auto& [sequence, event] : found) {
-    if (sequence > complete) break;
-    if (page.events.size() == limit) {
-      page.next = sequence;
-      break;
-    }
-    page.events.push_back(std::move(event));
+  page.next = from;
+  page.has_gap = from <= trimmed().sequence;
+  if (page.has_gap) return page;
+  try {
+    read(page, filter, from, to, limit);
+  } catch (const Error&) {
+    // What comes before a damaged event is right. The next page begins with the damage.
+    if (page.events.empty()) throw;
   }
   return page;
 }
 
-double StoreReader::last_timestamp() {
-  const double last = last_timestamp_.step() ? last_timestamp_.real(0) : 0;
-  last_timestamp_.reset();
-  return last;
+Sequence StoreReader::skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget) {
+  while (from <= to) {
+    const auto block = static_cast<std::int64_t>(from / block_size);
+    if (!block_.bind(1, block).step()) break;
+    const std::string ids = block_.text(0);
+    const bool is_whole = block_sum(block, ids) == block_.integer(1);
+    block_.reset();
+    if (!budget.spend(ids.size())) break;
+    // A damaged one spares nothing, and costs nothing else.
+    if (!is_whole || IdSet::parse(ids).intersects(hosts)) break;
+    from = static_cast<Sequence>(block + 1) * block_size;
+  }
+  return std::min(from, to + 1);
+}
+
+std::shared_ptr<const std::string> StoreReader::resources(Sequence sequence, std::int64_t id) {
+  std::shared_ptr<const std::string> text;
+  if (resources_.bind(1, id).step()) text = std::make_shared<const std::string>(resources_.text(0));
+  resources_.reset();
+  if (!text || resource_set_id(*text) != id) fail(sequence, "its resource set");
+  return text;
+}
+
+void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to,
+                       std::size_t limit) {
+  std::optional<IdSet> hosts;
+  if (filter.hosts) hosts = hosts_.find(*filter.hosts);
+  Budget budget;
+  page.next = hosts ? skip_blocks(*hosts, from, to, budget) : from;
+  PageLimit room(limit);
+  struct Reset {
+    Statement& statement;
+    ~Reset() { statement.reset(); }
+  } const reset{events_};
+  while (page.next <= to) {
+    events_.bind(1, static_cast<std::int64_t>(page.next)).bind(2, static_cast<std::int64_t>(to));
+    // Up to the end of a block, where the next may be skipped.
+    const Sequence block_end = page.next - page.next % block_size + block_size;
+    while (page.next <= to && (!hosts || page.next < block_end)) {
+      if (!events_.step()) fail(page.next, "missing");
+      const std::string name = events_.text(2);
+      std::string text = events_.text(3);
+      const std::string ids = events_.text(4);
+      EventRow row{static_cast<Sequence>(events_.integer(0)), events_.real(1), name, text, ids, {}};
+      if (!events_.is_null(5)) row.resources = events_.integer(5);
+      if (row.sequence != page.next) fail(page.next, "missing");
+      if (row.sum() != events_.integer(6)) fail(page.next, "not as it was written");
+      if (!budget.spend(text.size() + ids.size())) return;
+      const bool concerns = !hosts || IdSet::parse(ids).intersects(*hosts);
+      if (concerns && !(filter.since && row.timestamp < *filter.since)) {
+        const bool defines = name == "resource-define";
+        if (!room.admit(text.size(), defines)) return;
+        LoggedEvent event{row.sequence, row.timestamp, std::move(text), defines, nullptr};
+        if (row.resources) event.resources = resources(row.sequence, *row.resources);
+        page.events.push_back(std::move(event));
+      }
+      ++page.next;
+    }
+    events_.reset();
+    if (hosts) page.next = skip_blocks(*hosts, page.next, to, budget);
+  }
 }
 
 }  // namespace resourced::daemon

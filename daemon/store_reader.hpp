@@ -1,9 +1,16 @@
-// Questions to the event log on disk. Runs on the store's thread, between commits, a page at a time.
+// Questions to the event log on disk, over a connection of their own and on a thread of their own: they see
+// what is committed, and nothing waits for them. A page is bounded by what it holds and by what it looks at.
+// Every row is held to its checksum, and sequences have no gaps, so an answer is right or an error.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "daemon/event_rows.hpp"
+#include "daemon/host_ids.hpp"
 #include "daemon/journal_source.hpp"
 #include "daemon/sqlite.hpp"
 
@@ -11,32 +18,64 @@ namespace resourced::daemon {
 
 class StoreReader {
  public:
-  explicit StoreReader(Database& database);
+  /// What one page looks at, at the most: rows of events or blocks, and their bytes.
+  static constexpr std::size_t most_looked_at = 4096;
+  static constexpr std::size_t most_bytes_looked_at = std::size_t{4} << 20;
 
-  /// Where the newest `most` events begin, or all that pass `since` if that is given.
-  [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most);
+  StoreReader(Database& database, const HostIds& hosts);
 
-  /// At most `limit` events from `from` up to and with `to`.
+  /// Where the newest `most` events begin, or all that pass `since` if that is given. Events of before
+  /// `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
+  [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, double horizon = 0);
+
+  /// At most `limit` events from `from` up to and with `to`, which must be there. Throws Error EBADMSG that
+  /// names the event for a damaged one.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
   /// The timestamp of the last event, 0 in a new store.
   [[nodiscard]] double last_timestamp();
 
  private:
-  [[nodiscard]] bool knows(const std::string& host);
-  HistoryPage page_of_all(Sequence from, Sequence to, std::size_t limit);
-  HistoryPage page_of_hosts(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
+  // The last event that was dropped.
+  struct Trimmed {
+    Sequence sequence = 0;
+    double timestamp = 0;
+  };
+  // A transaction: all that one question sees is of one time.
+  class Snapshot;
+  // What is left of what one page may look at.
+  struct Budget {
+    std::size_t rows = most_looked_at;
+    std::size_t bytes = most_bytes_looked_at;
+    /// False once it is used up.
+    [[nodiscard]] bool spend(std::size_t more_bytes) noexcept {
+      if (rows == 0 || bytes == 0) return false;
+      --rows;
+      bytes -= std::min(bytes, more_bytes);
+      return true;
+    }
+  };
 
-  Statement all_;
-  Statement of_host_;
-  Statement wide_;
-  Statement first_since_;
+  [[nodiscard]] Trimmed trimmed();
+  [[nodiscard]] Sequence newest();
+  [[nodiscard]] double timestamp_of(Sequence sequence);
+  /// Of the first event that can be read, which `sequence` is set to; nothing if there is none close by.
+  [[nodiscard]] std::optional<double> timestamp_at_or_after(Sequence& sequence, Sequence end);
+  [[nodiscard]] Sequence first_since(double since, Sequence oldest, Sequence newest);
+  /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
+  /// budget goes.
+  [[nodiscard]] Sequence skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget);
+  [[nodiscard]] std::shared_ptr<const std::string> resources(Sequence sequence, std::int64_t id);
+  void read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
+  [[noreturn]] void fail(Sequence sequence, std::string_view what) const;
+
+  Database& database_;
+  const HostIds& hosts_;
+  Statement events_;
+  Statement block_;
+  Statement resources_;
   Statement newest_;
-  Statement oldest_;
-  Statement timestamp_of_;
   Statement trimmed_;
-  Statement last_timestamp_;
-  Statement known_host_;
 };
 
 }  // namespace resourced::daemon

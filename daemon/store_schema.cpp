@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "daemon/log_upgrade.hpp"
+#include "daemon/present_sum.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -59,11 +61,55 @@ constexpr const char* version_2 = R"sql(
   );
 )sql";
 
-// One version, not released yet: the R that only the store knows has its method, and for one that was loaded
-// the configured R in the place of which it stands. Before, only discovery wrote one.
+// Rows of the past have checksums, the present has one for all its rows. The hosts of an event are an idset
+// of known_host.id; event_block has those of 256 events together, which spares a look at each. The R that no
+// configuration names has its method, and one that was loaded the configured R in the place of which it
+// stands. Before, only discovery wrote one.
 constexpr const char* version_3 = R"sql(
   ALTER TABLE inventory ADD COLUMN method TEXT NOT NULL DEFAULT 'dynamic-discovery';
   ALTER TABLE inventory ADD COLUMN replaced TEXT;
+  ALTER TABLE event RENAME TO event_2;
+  CREATE TABLE event (
+    sequence INTEGER PRIMARY KEY,
+    timestamp REAL NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    hosts TEXT NOT NULL,
+    resources INTEGER,
+    sum INTEGER NOT NULL
+  );
+  CREATE TABLE event_block (
+    block INTEGER PRIMARY KEY,
+    hosts TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  );
+  CREATE TABLE resource_set (
+    id INTEGER PRIMARY KEY,
+    text TEXT NOT NULL,
+    last INTEGER NOT NULL
+  );
+  CREATE TABLE known_host (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+  );
+  ALTER TABLE trimmed RENAME TO trimmed_2;
+  CREATE TABLE trimmed (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    sequence INTEGER NOT NULL,
+    timestamp REAL NOT NULL
+  );
+  INSERT INTO trimmed SELECT 1, (SELECT min(sequence) FROM event_2) - 1, timestamp FROM trimmed_2;
+  DROP TABLE trimmed_2;
+  CREATE TABLE present (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    store INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+  );
+)sql";
+constexpr const char* version_3_after_copy = R"sql(
+  DROP TABLE event_host;
+  DROP TABLE event_2;
 )sql";
 
 std::int64_t pragma(Database& database, const char* text) {
@@ -74,6 +120,36 @@ std::int64_t pragma(Database& database, const char* text) {
 }
 
 bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FROM sqlite_schema") == 0; }
+
+void make_tables(Database& database, std::int64_t version) {
+  database.execute(version_1);
+  if (version > 1) database.execute(version_2);
+  if (version > 2) database.execute(version_3);
+  if (version > 2) database.execute(version_3_after_copy);
+}
+
+// What the schema of a database says, in one text without blanks, which differ between versions. Statistics
+// and indexes that SQLite made are its own affair.
+std::string describe(Database& database, bool with_statements) {
+  std::string text;
+  Statement entries(database,
+                    "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                    "ORDER BY type, name");
+  while (entries.step()) {
+    text += fmt::format("{} {}\n", entries.text(0), entries.text(1));
+    if (with_statements) text += entries.text(2);
+  }
+  std::erase_if(text, [](char byte) { return byte == ' ' || byte == '\n'; });
+  return text;
+}
+
+void check_tables(Database& database, std::int64_t version) {
+  Database made(":memory:");
+  make_tables(made, version);
+  const bool exact = version == schema_version;
+  if (describe(database, exact) != describe(made, exact))
+    throw damaged_store(database.path(), "its tables are not those that were made");
+}
 
 }  // namespace
 
@@ -89,15 +165,27 @@ void check_schema(Database& database) {
                                     "start the version that wrote it",
                                     database.path(), version, schema_version));
   }
+  check_tables(database, version);
+  if (version == schema_version) return;
+  // Without checksums, what an upgrade is about to copy is looked at as a whole, once.
+  Statement check(database, "PRAGMA integrity_check(1)");
+  if (check.step() && check.text(0) != "ok") throw damaged_store(database.path(), check.text(0));
+}
+
+bool has_present_schema(Database& database) {
+  return !is_empty(database) && pragma(database, "PRAGMA user_version") == schema_version;
 }
 
 void prepare_schema(Database& database) {
+  if (has_present_schema(database)) return;
   const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
-  if (version == schema_version) return;
   database.execute("BEGIN IMMEDIATE");
   if (version < 1) database.execute(version_1);
   if (version < 2) database.execute(version_2);
-  if (version < 3) database.execute(version_3);
+  database.execute(version_3);
+  const Sequence last = upgrade_log(database);
+  database.execute(version_3_after_copy);
+  PresentSum::begin(database, last);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
           .c_str());

@@ -5,9 +5,12 @@
 
 namespace resourced::daemon {
 
-/// Throws Error for a file that is not a store, is damaged, or was written by a newer version. Changes
-/// nothing.
+/// Throws Error for a file that is not a store, has other tables than were made, or was written by a newer
+/// version. Looks through all of an older one, which is about to be upgraded. Changes nothing.
 void check_schema(Database& database);
+
+/// Whether the tables are there, in the version that is written now.
+[[nodiscard]] bool has_present_schema(Database& database);
 
 /// Makes the tables in an empty database, or brings older ones to the present version.
 void prepare_schema(Database& database);

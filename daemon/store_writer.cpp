@@ -1,8 +1,10 @@
 #include "daemon/store_writer.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "daemon/store_schema.hpp"
@@ -11,48 +13,93 @@
 namespace resourced::daemon {
 namespace {
 
-// An event of more hosts than this is not in the index by host: it would cost more than looking at it.
-constexpr std::size_t widest_indexed = 64;
+// Pages of the write-ahead log: after so many more it is moved into the file as far as readers allow, ...
+constexpr std::size_t pages_between_checkpoints = 1000;
+// ... and with so many, 16 MiB, readers are waited for.
+constexpr std::size_t most_log_pages = 4096;
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code missing;
+  const std::uintmax_t size = std::filesystem::file_size(path, missing);
+  return missing ? 0 : size;
+}
+
+std::string log_path(const std::string& path) { return path + "-wal"; }
+std::string index_path(const std::string& path) { return path + "-shm"; }
+
+// SQLite takes an empty file for a new database, and removes the log that it finds beside it.
+void check_files(const std::string& path, const StateLock& lock) {
+  if (size_of(path) > 0) return;
+  if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
+  if (lock.head() && std::filesystem::exists(path)) throw damaged_store(path, "it is empty, and was not");
+}
 
 }  // namespace
 
-// The exclusive locking mode keeps a second daemon out for as long as the file is open, and spares the shared
-// memory of the write-ahead log; one that was killed a moment ago is waited for. FULL: a commit that returned
-// is on disk (one fdatasync of the log).
-StoreWriter::Opened::Opened(const std::string& path) : Database(path) {
+// FULL: a commit that returned is on disk (one fdatasync of the write-ahead log). A daemon of schema 1 or 2
+// holds the file itself instead of the lock file; it is waited for too.
+StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock)
+    : Database((check_files(path, lock), path)) {
+  // Until all is checked, nothing is moved between the files and nothing removed.
+  const bool had_index = std::filesystem::exists(index_path(path));
+  const bool had_log = std::filesystem::exists(log_path(path));
+  set_tidy_on_close(false);
   try {
-    execute(
-        "PRAGMA busy_timeout=2000;"
-        "PRAGMA locking_mode=EXCLUSIVE;");
-    // Before anything is changed: even the mode of the log is kept in the file.
-    check_schema(*this);
+    execute("PRAGMA busy_timeout=2000;");
+    check(lock);
     execute(
         "PRAGMA journal_mode=WAL;"
         "PRAGMA synchronous=FULL;"
         "BEGIN IMMEDIATE; COMMIT;");
+    count_log_pages();
     prepare_schema(*this);
+    set_tidy_on_close(true);
   } catch (const Error& error) {
     if (error.errnum() == EBUSY) {
       throw Error(
           EBUSY,
           fmt::format("{}: in use by another resourced; stop it, or give this one another --state", path));
     }
+    std::error_code ignored;
+    if (!had_index) std::filesystem::remove(index_path(path), ignored);
+    if (!had_log && size_of(log_path(path)) == 0) std::filesystem::remove(log_path(path), ignored);
     throw;
   }
 }
 
+void StoreWriter::Opened::check(const StateLock& lock) {
+  check_schema(*this);
+  if (!has_present_schema(*this)) return;
+  PresentSum(*this).verify();
+  const auto& head = lock.head();
+  if (!head) return;
+  Statement present(*this, "SELECT store, sequence FROM present");
+  present.step();
+  const auto last = static_cast<Sequence>(present.integer(1));
+  if (present.integer(0) != head->store || head->sequence <= last) return;
+  throw Error(
+      EBADMSG,
+      fmt::format(
+          "{}: the last {} events are missing, which were recorded ({}-wal was removed or damaged, or "
+          "this is an older copy); restore both, or remove {} to go on without them",
+          path(), head->sequence - last, path(), lock.path()));
+}
+
 StoreWriter::StoreWriter(const std::string& path)
-    : database_(path),
-      insert_event_(database_,
-                    "INSERT INTO event(sequence, timestamp, name, text, wide) VALUES (?, ?, ?, ?, ?)"),
-      insert_host_(database_, "INSERT OR IGNORE INTO event_host(sequence, host) VALUES (?, ?)"),
-      trim_find_(
-          database_,
-          "SELECT max(sequence), max(timestamp), count(*) FROM (SELECT sequence, timestamp FROM event "
-          "WHERE timestamp < ? AND sequence < (SELECT max(sequence) FROM event) ORDER BY sequence LIMIT ?)"),
+    : lock_(path),
+      database_(path, lock_),
+      present_(database_),
+      last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event"),
+      last_((load_hosts(database_, hosts_), last_sequence())),
+      events_(database_, hosts_, last_),
+      file_(identify(path)),
+      log_file_(identify(log_path(path))),
+      trim_find_(database_,
+                 "SELECT sequence, timestamp FROM event WHERE sequence < ? ORDER BY sequence LIMIT ?"),
       trim_events_(database_, "DELETE FROM event WHERE sequence <= ?"),
-      trim_hosts_(database_, "DELETE FROM event_host WHERE sequence <= ?"),
-      put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, timestamp) VALUES (1, ?)"),
+      trim_blocks_(database_, "DELETE FROM event_block WHERE block < ?"),
+      trim_resources_(database_, "DELETE FROM resource_set WHERE last <= ?"),
+      put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
       put_drain_(database_,
                  "INSERT OR REPLACE INTO drain(rank, host, timestamp, reason) VALUES (?, ?, ?, ?)"),
       take_drain_(database_, "DELETE FROM drain WHERE rank = ?"),
@@ -63,8 +110,30 @@ StoreWriter::StoreWriter(const std::string& path)
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host) VALUES (?)"),
       put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
       put_inventory_(database_,
-                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)"),
-      last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event") {}
+                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)") {
+  present_.watch();
+  Statement store(database_, "SELECT store FROM present");
+  store.step();
+  store_id_ = store.integer(0);
+  store.reset();
+  lock_.write({store_id_, last_});
+}
+
+// The last connection removes the write-ahead log by its name, which may be another store's by now.
+StoreWriter::~StoreWriter() {
+  if (!is_in_place()) database_.set_tidy_on_close(false);
+}
+
+StoreWriter::Identity StoreWriter::identify(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+bool StoreWriter::is_in_place() const {
+  const std::string& path = database_.path();
+  return identify(path) == file_ && identify(log_path(path)) == log_file_;
+}
 
 Sequence StoreWriter::last_sequence() {
   last_sequence_.step();
@@ -104,7 +173,24 @@ RecordedState StoreWriter::load() {
 void StoreWriter::commit(const std::vector<Record>& records) {
   transaction([&] {
     for (const Record& record : records) write(record);
+    last_ = records.back().sequence;
+    present_.store(last_);
   });
+  if (!is_in_place()) {
+    throw Error(ESTALE, fmt::format("{}: removed or replaced while in use; put it back, and start again",
+                                    database_.path()));
+  }
+  lock_.write({store_id_, last_});
+}
+
+void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {
+  const std::size_t pages = database_.log_pages();
+  // A commit has begun it anew.
+  if (pages < log_pages_) log_pages_ = 0;
+  if (pages - log_pages_ < pages_between_checkpoints) return;
+  log_pages_ = pages;
+  if (database_.checkpoint() || pages < most_log_pages) return;
+  without_readers([this] { database_.checkpoint(); });
 }
 
 template <class Work>
@@ -114,6 +200,7 @@ void StoreWriter::transaction(Work work) {
     work();
     database_.execute("COMMIT");
   } catch (...) {
+    present_.revert();
     // A full disk may have rolled it back already; there is nothing more to undo then.
     try {
       database_.execute("ROLLBACK");
@@ -124,30 +211,30 @@ void StoreWriter::transaction(Work work) {
 }
 
 std::size_t StoreWriter::trim(double before, std::size_t most) {
-  trim_find_.bind(1, before).bind(2, static_cast<std::int64_t>(most));
-  trim_find_.step();
-  const std::int64_t last = trim_find_.integer(0);
-  const double timestamp = trim_find_.real(1);
-  const auto count = static_cast<std::size_t>(trim_find_.integer(2));
+  std::size_t count = 0;
+  std::int64_t sequence = 0;
+  double timestamp = 0;
+  trim_find_.bind(1, static_cast<std::int64_t>(last_)).bind(2, static_cast<std::int64_t>(most));
+  while (trim_find_.step() && trim_find_.real(1) < before) {
+    ++count;
+    sequence = trim_find_.integer(0);
+    timestamp = trim_find_.real(1);
+  }
   trim_find_.reset();
   if (count == 0) return 0;
   transaction([&] {
-    trim_events_.bind(1, last).run();
-    trim_hosts_.bind(1, last).run();
-    put_trimmed_.bind(1, timestamp).run();
+    trim_events_.bind(1, sequence).run();
+    trim_blocks_.bind(1, (sequence + 1) / static_cast<std::int64_t>(block_size)).run();
+    trim_resources_.bind(1, sequence).run();
+    put_trimmed_.bind(1, sequence).bind(2, timestamp).run();
+    present_.store(last_);
   });
   return count;
 }
 
 void StoreWriter::write(const Record& record) {
-  const bool wide = record.hosts.size() > widest_indexed;
-  insert_event_.bind(1, static_cast<std::int64_t>(record.sequence))
-      .bind(2, record.timestamp)
-      .bind(3, std::string_view(record.name))
-      .bind(4, std::string_view(record.text))
-      .bind(5, std::int64_t{wide})
-      .run();
-  if (!wide) write_hosts(record);
+  events_.write({record.sequence, record.timestamp, record.name, record.text, &record.hosts,
+                 record.resources.get(), false});
   write_drains(record);
   write_properties(record);
   record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
@@ -160,12 +247,6 @@ void StoreWriter::write(const Record& record) {
   if (record.expiration) {
     put_expiration_.bind(1, record.expiration->value).bind(2, record.expiration->configured).run();
   }
-}
-
-void StoreWriter::write_hosts(const Record& record) {
-  record.hosts.for_each([&](std::string_view host) {
-    insert_host_.bind(1, static_cast<std::int64_t>(record.sequence)).bind(2, host).run();
-  });
 }
 
 void StoreWriter::write_drains(const Record& record) {

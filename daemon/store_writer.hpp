@@ -1,51 +1,90 @@
 // The statements of the store: one record to its rows, and the rows of the present back to core types.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "core/module/command.hpp"
+#include "daemon/event_rows.hpp"
+#include "daemon/host_ids.hpp"
+#include "daemon/present_sum.hpp"
 #include "daemon/record.hpp"
 #include "daemon/sqlite.hpp"
+#include "daemon/state_lock.hpp"
 
 namespace resourced::daemon {
 
 class StoreWriter {
  public:
-  /// Opens the database file and takes its lock for as long as this lives.
+  /// Opens the database file, for as long as this lives locks its directory against another daemon, and
+  /// looks through the tables of the present. Throws Error that names the file for one that is damaged, or
+  /// has lost what was committed, and leaves it as it is.
   explicit StoreWriter(const std::string& path);
+  ~StoreWriter();
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+  StoreWriter(StoreWriter&&) = delete;
+  StoreWriter& operator=(StoreWriter&&) = delete;
 
   [[nodiscard]] RecordedState load();
   [[nodiscard]] Sequence last_sequence();
 
-  /// Writes records as one transaction: all are on disk when it returns, or none and it throws.
+  /// Writes records as one transaction: all are on disk when it returns, or it throws, and this is not used
+  /// any more. Throws Error ESTALE where the files are not at their place any more.
   void commit(const std::vector<Record>& records);
+
+  /// Moves the write-ahead log into the file when it has grown. Readers that hold it up are waited for, by
+  /// way of `without_readers`, only when it has become large: it has no bound otherwise.
+  void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
 
   /// Drops the oldest events that are older than `before`, at most `most` of them; what is present stays as
   /// it is, and so does the newest event. Returns how many it dropped.
   std::size_t trim(double before, std::size_t most);
 
   [[nodiscard]] Database& database() noexcept { return database_; }
+  [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
 
  private:
   // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
   struct Opened : Database {
-    explicit Opened(const std::string& path);
+    Opened(const std::string& path, const StateLock& lock);
+    void check(const StateLock& lock);
   };
+
+  // A file by what does not change when its name does.
+  struct Identity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  [[nodiscard]] static Identity identify(const std::string& path);
+  [[nodiscard]] bool is_in_place() const;
 
   template <class Work>
   void transaction(Work work);
   void write(const Record& record);
-  void write_hosts(const Record& record);
   void write_drains(const Record& record);
   void write_properties(const Record& record);
 
+  StateLock lock_;
   Opened database_;
-  Statement insert_event_;
-  Statement insert_host_;
+  HostIds hosts_;
+  std::int64_t store_id_ = 0;
+  PresentSum present_;
+  Statement last_sequence_;
+  Sequence last_ = 0;
+  EventRows events_;
+  Identity file_;
+  Identity log_file_;
+  /// Pages of the write-ahead log at the last look at it.
+  std::size_t log_pages_ = 0;
   Statement trim_find_;
   Statement trim_events_;
-  Statement trim_hosts_;
+  Statement trim_blocks_;
+  Statement trim_resources_;
   Statement put_trimmed_;
   Statement put_drain_;
   Statement take_drain_;
@@ -56,7 +95,6 @@ class StoreWriter {
   Statement put_shrunk_;
   Statement put_expiration_;
   Statement put_inventory_;
-  Statement last_sequence_;
 };
 
 }  // namespace resourced::daemon

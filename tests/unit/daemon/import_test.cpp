@@ -125,7 +125,7 @@ struct Present {
   /// The sequences of the events of a host.
   [[nodiscard]] std::vector<Sequence> events_of(const std::string& host) const {
     StoreWriter writer(store_path(dir.path()));
-    StoreReader reader(writer.database());
+    StoreReader reader(writer.database(), writer.hosts());
     EventFilter filter;
     filter.hosts = {{host}};
     std::vector<Sequence> result;

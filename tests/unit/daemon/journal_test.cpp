@@ -32,6 +32,7 @@ json read_history(Stand& stand, ClientId client) {
 }
 
 json history(Stand& stand, const json& payload) {
+  stand.settle();
   const ClientId client = stand.connect();
   stand.request(client, "resource.journal", payload, streaming);
   json events = read_history(stand, client);
@@ -189,8 +190,7 @@ TEST_CASE("history that is trimmed leaves the present as it is") {
   drain(stand, admin, "1");
   stand.now = 5000;
   drain(stand, admin, "2");
-  stand.store->trim(4000);
-  stand.settle();
+  stand.trim(4000);
   stand.restart();
   const json events = history(stand, nullptr);
   CHECK(names(events) == std::vector<std::string>{"truncate", "drain 2", "restart", "resource-define"});

@@ -116,6 +116,19 @@ void Stand::settle() {
   }
 }
 
+void Stand::trim(double before) {
+  // From the second call on it is what the first one asked for.
+  for (int call = 0; call < 2; ++call) store->trim(before);
+  for (bool is_gone = false; !is_gone;) {
+    bool answered = false;
+    store->read_page({}, 1, 1, 1, [&](const HistoryPage& page) {
+      answered = true;
+      is_gone = page.has_gap;
+    });
+    while (!answered) step();
+  }
+}
+
 void Stand::catch_up() {
   while (!later.empty()) {
     const auto [when, work] = std::move(later.front());

@@ -59,6 +59,8 @@ class Stand {
                         std::uint8_t flags = 0);
   /// Carries out what the store's thread has posted until all events are on disk and all questions answered.
   void settle();
+  /// Drops events of before this time, which must be some, and waits until they are gone from the disk.
+  void trim(double before);
   /// Lets as much time pass as the service has asked for, as often as it does.
   void catch_up();
   /// Carries out one thing that the store's thread posts, and waits for it if need be.

@@ -1,11 +1,14 @@
 // The store on its own: what it refuses, what it survives, and what it finds again.
 #include "daemon/store.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -60,40 +63,37 @@ TEST_CASE("a store that is in use is refused, and says so") {
   }
 }
 
-TEST_CASE("records wait for one question at the most") {
+TEST_CASE("records wait for no question") {
   const resourced::test::TempDir dir;
   Store store(dir.path());
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::string> order;
-  bool is_held = true;
-  bool is_first = true;
-  // What the thread posts tells its order. It is kept in its first answer until all else is queued.
-  store.start({[&](const std::function<void()>& work) {
-                 std::unique_lock lock(mutex);
-                 work();
-                 changed.notify_one();
-                 if (std::exchange(is_first, false)) changed.wait(lock, [&] { return !is_held; });
+  bool is_asked = false;
+  bool is_committed = false;
+  store.start({[](const std::function<void()>& work) { work(); },
+               [&](Sequence /*last*/) {
+                 const std::lock_guard lock(mutex);
+                 is_committed = true;
+                 changed.notify_all();
                },
-               [&](Sequence /*last*/) { order.emplace_back("record"); }, [](const Error& /*error*/) {}});
-  const auto ask = [&] {
-    store.find_start({}, 1, [&](const HistoryStart& /*start*/) { order.emplace_back("question"); });
-  };
-  ask();
+               [](const Error& /*error*/) {}});
+  // The thread that reads is kept in its answer until the record is on disk.
+  store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
+    std::unique_lock lock(mutex);
+    is_asked = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return is_committed; });
+  });
   {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !order.empty(); });
+    changed.wait(lock, [&] { return is_asked; });
   }
-  ask();
-  ask();
   store.append(drain_record(1, 0, "a", "x"));
   std::unique_lock lock(mutex);
-  is_held = false;
-  changed.notify_one();
-  changed.wait(lock, [&] { return order.size() == 4; });
+  changed.wait(lock, [&] { return is_committed; });
   lock.unlock();
   store.stop();
-  CHECK(order == std::vector<std::string>{"question", "record", "question", "question"});
+  CHECK(store.counters().events == 1);
 }
 
 namespace {
@@ -148,6 +148,58 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     CHECK(state.expiration->value == 2000000000);
     CHECK(state.inventory.resources == nullptr);
   }
+}
+
+TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, and what was drained") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 2: test[0-99] start, test[2-3] and test5 are drained and test3 is not
+  // any more, test1 has a property, test[10-89] are drained and undrained, an expiration, and test99 leaves.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_2.sqlite", path);
+  for (int opened = 0; opened < 2; ++opened) {
+    StoreWriter writer(path);
+    const RecordedState state = writer.load();
+    REQUIRE(state.drains.size() == 2);
+    CHECK(state.drains[0].host == "test2");
+    CHECK(state.drains[0].reason == "bad dimm");
+    CHECK(state.drains[1].host == "test5");
+    CHECK(state.properties.size() == 1);
+    CHECK(state.shrunk.size() == 1);
+    StoreReader reader(writer.database(), writer.hosts());
+    CHECK(reader.page({}, 1, 10, 100).events.size() == 10);
+    const auto sequences_of = [&](const std::string& host) {
+      EventFilter filter;
+      filter.hosts = {{host}};
+      std::vector<Sequence> sequences;
+      for (const LoggedEvent& event : reader.page(filter, 1, 10, 100).events)
+        sequences.push_back(event.sequence);
+      return sequences;
+    };
+    CHECK(sequences_of("test3") == std::vector<Sequence>{1, 3, 5});
+    CHECK(sequences_of("test50") == std::vector<Sequence>{1, 7, 8});
+    CHECK(sequences_of("test99") == std::vector<Sequence>{1, 10});
+    // Its R was not kept then.
+    const auto define = reader.page({}, 2, 2, 1).events;
+    REQUIRE(define.size() == 1);
+    CHECK(define[0].defines);
+    CHECK_FALSE(define[0].resources);
+  }
+}
+
+TEST_CASE("an event of an older store that cannot be read is an error for its readers, and for no others") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_2.sqlite", path);
+  Database(path).execute("UPDATE event SET text = substr(text, 1, 50) WHERE sequence = 5");
+  StoreWriter writer(path);
+  CHECK(writer.load().drains.size() == 2);
+  StoreReader reader(writer.database(), writer.hosts());
+  const HistoryPage before = reader.page({}, 1, 10, 100);
+  CHECK(before.events.size() == 4);
+  CHECK(before.next == 5);
+  CHECK_THROWS_WITH_AS((void)reader.page({}, 5, 10, 100), doctest::Contains("event 5 of the log is damaged"),
+                       Error);
+  CHECK(reader.page({}, 6, 10, 100).events.size() == 5);
 }
 
 TEST_CASE("an inventory that no configuration names is there at the next start") {
@@ -222,7 +274,7 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
   wide.drained.clear();
   records.push_back(wide);
   writer.commit(records);
-  StoreReader reader(writer.database());
+  StoreReader reader(writer.database(), writer.hosts());
   EventFilter filter;
   filter.hosts = {{"host7"}};
   Sequence from = 1;
@@ -239,35 +291,120 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
   CHECK(found[30] == 3001);
 }
 
-TEST_CASE("a page of a host's events looks at so many wide ones and no more") {
-  constexpr Sequence events = 100;
-  constexpr std::size_t limit = 8;
+TEST_CASE("a page of a host's events looks at so many others and no more") {
+  constexpr Sequence events = 3 * StoreReader::most_looked_at;
+  constexpr Sequence apart = 1000;
   const resourced::test::TempDir dir;
   StoreWriter writer(store_path(dir.path()));
   std::vector<Record> records;
   for (Sequence i = 1; i <= events; ++i) {
-    records.push_back(drain_record(i, 0, i % 10 == 0 ? "host[0-99]" : "other[0-99]", "rack"));
+    // Each block has one event of host1, so that all have to be looked at; host0 is rare.
+    const bool is_sought = i % apart == 0;
+    records.push_back(
+        drain_record(i, 0, is_sought ? "host[0-99]" : (i % block_size == 7 ? "host1" : "other"), ""));
     records.back().drained.clear();
   }
   writer.commit(records);
-  StoreReader reader(writer.database());
-  // A few hosts and many: each event is looked at in another way.
-  for (const std::size_t count : {1U, 40U}) {
-    CAPTURE(count);
-    EventFilter filter;
-    filter.hosts.emplace();
-    for (std::size_t host = 0; host < count; ++host)
-      filter.hosts->push_back(fmt::format("host{}", 99 - host));
-    std::vector<Sequence> found;
-    for (Sequence from = 1; from <= events;) {
-      const HistoryPage page = reader.page(filter, from, events, limit);
-      REQUIRE(page.next > from);
-      CHECK(page.next - from <= limit);
-      for (const LoggedEvent& event : page.events) found.push_back(event.sequence);
-      from = page.next;
+  StoreReader reader(writer.database(), writer.hosts());
+  EventFilter filter;
+  filter.hosts = {{"host0", "host1"}};
+  std::vector<Sequence> found;
+  for (Sequence from = 1; from <= events;) {
+    const HistoryPage page = reader.page(filter, from, events, 1000);
+    REQUIRE(page.next > from);
+    CHECK(page.next - from <= StoreReader::most_looked_at);
+    for (const LoggedEvent& event : page.events) {
+      if (event.sequence % apart == 0) found.push_back(event.sequence);
     }
-    CHECK(found == std::vector<Sequence>{10, 20, 30, 40, 50, 60, 70, 80, 90, 100});
+    from = page.next;
   }
+  REQUIRE(found.size() == events / apart);
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == (i + 1) * apart);
+}
+
+TEST_CASE("a page of a rare host's events passes over blocks that have none") {
+  constexpr Sequence events = 100 * block_size;
+  const resourced::test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  std::vector<Record> records;
+  for (Sequence i = 1; i <= events; ++i) {
+    records.push_back(drain_record(i, 0, i == 777 || i + 3 == events ? "rare" : "other[0-99]", ""));
+    records.back().drained.clear();
+  }
+  writer.commit(records);
+  StoreReader reader(writer.database(), writer.hosts());
+  EventFilter filter;
+  filter.hosts = {{"rare"}};
+  // One page is enough, though all events together are more than it may look at.
+  const HistoryPage page = reader.page(filter, 1, events, 1000);
+  CHECK(page.next == events + 1);
+  REQUIRE(page.events.size() == 2);
+  CHECK(page.events[0].sequence == 777);
+  CHECK(page.events[1].sequence == events - 3);
+}
+
+TEST_CASE("a page has so many bytes and no more, and at most one definition") {
+  const resourced::test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  std::vector<Record> records;
+  for (Sequence i = 1; i <= 8; ++i) records.push_back(drain_record(i, 0, "a", "x"));
+  for (Record& record : records) record.text.resize(PageLimit::most_bytes / 3, ' ');
+  records[0].text.resize(2 * PageLimit::most_bytes, ' ');
+  for (const std::size_t define : {5U, 6U}) {
+    records[define].name = "resource-define";
+    records[define].text = fmt::format("define {}", define);
+    records[define].resources = std::make_shared<const std::string>(fmt::format("R {}", define));
+  }
+  writer.commit(records);
+  StoreReader reader(writer.database(), writer.hosts());
+  std::vector<std::vector<Sequence>> pages;
+  for (Sequence from = 1; from <= 8;) {
+    const HistoryPage page = reader.page({}, from, 8, 1000);
+    pages.emplace_back();
+    for (const LoggedEvent& event : page.events) {
+      pages.back().push_back(event.sequence);
+      if (event.defines) CHECK(*event.resources == fmt::format("R {}", event.sequence - 1));
+    }
+    REQUIRE(page.next > from);
+    from = page.next;
+  }
+  // The first is larger than a page by itself.
+  CHECK(pages == std::vector<std::vector<Sequence>>{{1}, {2, 3, 4}, {5, 6}, {7, 8}});
+}
+
+TEST_CASE("readers without end do not let the write-ahead log grow without end") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::atomic<Sequence> committed = 0;
+  std::atomic<bool> is_over = false;
+  store.start({[](const std::function<void()>& work) { work(); }, [&](Sequence last) { committed = last; },
+               [](const Error& /*error*/) {}});
+  std::function<void(const HistoryPage&)> again = [&](const HistoryPage& page) {
+    if (is_over) return;
+    const Sequence last = std::max<Sequence>(committed, 1);
+    store.read_page({}, page.next > last ? 1 : page.next, last, 1000, again);
+  };
+  Sequence sequence = 0;
+  const auto append = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      Record record = drain_record(++sequence, 0, "a", "x");
+      record.text += std::string(4000, ' ');
+      store.append(std::move(record));
+    }
+    while (committed < sequence) std::this_thread::yield();
+  };
+  append(1);
+  // Three at a time, so that no pause comes by itself.
+  for (int i = 0; i < 3; ++i) store.read_page({}, 1, 1, 1000, again);
+  std::uintmax_t largest = 0;
+  for (int i = 0; i < 400; ++i) {
+    append(50);
+    largest = std::max(largest, std::filesystem::file_size(store_path(dir.path()) + "-wal"));
+  }
+  is_over = true;
+  store.stop();
+  // 80 MB were written; 16 MiB may be there, and as much as is written between two looks.
+  CHECK(largest < (std::uintmax_t{24} << 20));
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "daemon/host_ids.hpp"
+
+#include <algorithm>
+
+namespace resourced::daemon {
+
+void HostIds::add(std::string_view host) {
+  const std::lock_guard lock(mutex_);
+  ids_.emplace(host, static_cast<Id>(ids_.size()));
+}
+
+HostIds::Numbered HostIds::number(const Hostlist& hosts) {
+  Numbered numbered;
+  // In order they are put together fast, whatever order the hosts have.
+  std::vector<Id> ids;
+  ids.reserve(hosts.size());
+  const std::lock_guard lock(mutex_);
+  hosts.for_each([&](std::string_view host) {
+    auto known = ids_.find(host);
+    if (known == ids_.end()) {
+      known = ids_.emplace(host, static_cast<Id>(ids_.size())).first;
+      numbered.added.emplace_back(host);
+    }
+    ids.push_back(known->second);
+  });
+  std::ranges::sort(ids);
+  for (const Id id : ids) numbered.ids.insert(id);
+  return numbered;
+}
+
+void HostIds::shorten(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(ids_, [size](const auto& known) { return known.second >= size; });
+}
+
+std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = ids_.find(host);
+  if (known == ids_.end()) return std::nullopt;
+  return known->second;
+}
+
+IdSet HostIds::find(const std::vector<std::string>& hosts) const {
+  std::vector<Id> ids;
+  ids.reserve(hosts.size());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& host : hosts) {
+      if (const auto known = ids_.find(host); known != ids_.end()) ids.push_back(known->second);
+    }
+  }
+  std::ranges::sort(ids);
+  IdSet found;
+  for (const Id id : ids) found.insert(id);
+  return found;
+}
+
+std::size_t HostIds::size() const {
+  const std::lock_guard lock(mutex_);
+  return ids_.size();
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,47 @@
+// The lock file of a state directory. It keeps a second daemon out, and tells how far the store had come: the
+// number of the last commit is written to it after each, so a store that has lost commits is noticed. The
+// write is not synced, as after a loss of power an older number does no harm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/record.hpp"
+
+namespace resourced::daemon {
+
+class StateLock {
+ public:
+  /// How far a store had come, by the number that the store was given when it was made.
+  struct Head {
+    std::int64_t store = 0;
+    Sequence sequence = 0;
+  };
+
+  /// Locks the directory of a store's file, which must be there. Waits for a daemon that is ending, for two
+  /// seconds at the most; then throws Error EBUSY that names the store.
+  explicit StateLock(const std::string& store_path);
+  ~StateLock();
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+  StateLock(StateLock&&) = delete;
+  StateLock& operator=(StateLock&&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// What was there when it was locked; nothing in a new or unreadable file.
+  [[nodiscard]] const std::optional<Head>& head() const noexcept { return head_; }
+
+  /// Writes how far the store is. A failure is passed over: what is there then is older, and does no harm.
+  void write(const Head& head) const noexcept;
+
+ private:
+  bool try_lock();
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::optional<Head> head_;
+};
+
+}  // namespace resourced::daemon
