@@ -98,7 +98,8 @@ class Connection {
   [[nodiscard]] bool connected() const noexcept;
 
   /// Waits until the daemon answers. Throws Error `cannot reach the daemon at URI: WHY` with the errno of the
-  /// attempt (ENOENT, ECONNREFUSED, ETIMEDOUT, ...; EACCES where a key is missing or refused).
+  /// attempt (ENOENT, ECONNREFUSED, ETIMEDOUT, ...; EACCES where a key is missing or refused), and ECONNRESET
+  /// if the connection was made and lost at once.
   void connect();
 
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws

@@ -36,6 +36,8 @@ void Connection::Impl::connect() {
   if (!link_) start_link();
   while (!connected_) {
     if (failed_attempts_ != failed_before) throw attempt_error();
+    // Made and lost again before anybody looked.
+    if (!link_ && !closed_) throw lost_error();
     wait(Milliseconds(-1));
   }
 }
@@ -136,8 +138,11 @@ void Connection::Impl::process() {
     }
   };
   const Guard guard(*this);
-  for (int i = 0; i < options_.most_steps && step(); ++i) {
+  for (int i = 0; i < options_.most_steps; ++i) {
+    if (!step()) return;
   }
+  // Messages come first, but those that never end do not keep a time-out from its time.
+  (void)run_timer();
 }
 
 void Connection::Impl::wait(Milliseconds longest) {
@@ -182,11 +187,14 @@ bool Connection::Impl::step() {
       return true;
     }
   }
-  if (const auto due = timers_.take_due(Clock::now())) {
-    due();
-    return true;
-  }
-  return flush_one();
+  return run_timer() || flush_one();
+}
+
+bool Connection::Impl::run_timer() {
+  const auto due = timers_.take_due(Clock::now());
+  if (!due) return false;
+  due();
+  return true;
 }
 
 void Connection::Impl::rearm() {
@@ -322,7 +330,7 @@ void Connection::Impl::attempt_failed(ConnectFailure failure) {
 
 void Connection::Impl::link_lost() {
   drop_link();
-  const Error error(ECONNRESET, fmt::format("lost the connection to the daemon at {}", uri_));
+  const Error error = lost_error();
   std::deque<Outgoing> waiting;
   for (auto& entry : std::exchange(outgoing_, {})) {
     const Request* request = find_open(entry.id);
@@ -344,6 +352,10 @@ void Connection::Impl::retry_later() {
     if (!link_) try_link();
   });
   retry_delay_ = std::min(retry_delay_ * 2, options_.retry_most);
+}
+
+Error Connection::Impl::lost_error() const {
+  return {ECONNRESET, fmt::format("lost the connection to the daemon at {}", uri_)};
 }
 
 Error Connection::Impl::attempt_error() const {

@@ -71,6 +71,8 @@ class Connection::Impl {
 
   /// Does one thing that is due; false if there is none.
   bool step();
+  /// Runs the function of a timer whose time has come; false if there is none.
+  bool run_timer();
   bool deliver_failure();
   void dispatch(proto::Message message);
   void on_event(Link::Event event);
@@ -88,6 +90,7 @@ class Connection::Impl {
   void drop_link();
   void retry_later();
   [[nodiscard]] Error attempt_error() const;
+  [[nodiscard]] Error lost_error() const;
 
   /// A request that has neither been answered nor failed; null if there is none.
   [[nodiscard]] Request* find_open(RequestId id);

@@ -12,6 +12,7 @@
 
 #include "client/connection.hpp"
 #include "fake_bus.hpp"
+#include "raw_zmtp.hpp"
 
 using namespace resourced;
 using namespace std::string_literals;
@@ -212,6 +213,41 @@ TEST_SUITE("connection") {
     ::close(listener);
   }
 
+  TEST_CASE("a daemon that ends each connection as soon as it is made is an error, not waited for") {
+    const test::TemporaryDirectory directory;
+    const auto path = directory.file("bus");
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+    REQUIRE(listen(listener, 10) == 0);
+    constexpr int attempts = 50;
+    std::thread server([&] {
+      const std::string hello =
+          test::RawZmtp::greeting() + test::RawZmtp::ready({{"Socket-Type", "ROUTER"}, {"Identity", ""}});
+      for (int i = 0; i < attempts; ++i) {
+        const int peer = accept(listener, nullptr, nullptr);
+        (void)::send(peer, hello.data(), hello.size(), MSG_NOSIGNAL);
+        // The end follows what the client says first, its greeting and READY.
+        std::string heard(test::RawZmtp::greeting().size() + 2, '\0');
+        (void)::recv(peer, heard.data(), heard.size(), MSG_WAITALL);
+        heard.resize(static_cast<unsigned char>(heard.back()));
+        (void)::recv(peer, heard.data(), heard.size(), MSG_WAITALL);
+        ::close(peer);
+      }
+    });
+    for (int i = 0; i < attempts; ++i) {
+      Connection connection("ipc://" + path);
+      int errnum = 0;
+      last_error([&] { connection.connect(); }, &errnum);
+      // Whether it is noticed by connect() is a matter of moments.
+      CHECK((errnum == 0 || errnum == ECONNRESET || errnum == ECONNREFUSED));
+    }
+    server.join();
+    ::close(listener);
+  }
+
   TEST_CASE("addresses that are none are refused") {
     for (const auto* uri :
          {"nonsense", "udp://1.2.3.4:5", "ipc://", "tcp://host", "tcp://*:5", "local:///run/x"}) {
@@ -396,6 +432,25 @@ TEST_SUITE("connection") {
     }
     test::pump(connection, [&] { return count == many; });
     CHECK(count == many);
+  }
+
+  TEST_CASE_FIXTURE(ConnectionFixture, "a flood does not keep timers from their time") {
+    client::ConnectionOptions options;
+    options.most_steps = 1;
+    Connection slow(uri, options);
+    std::size_t count = 0;
+    client::SendOptions streaming;
+    streaming.streaming = true;
+    slow.send(
+        "resource.journal", [&](const Response&) { ++count; }, streaming);
+    const auto request = bus.receive(slow);
+    constexpr std::size_t many = 100;
+    for (std::size_t i = 0; i < many; ++i) bus.respond(request, R"({"events":[]})", true);
+    test::pump(slow, [&] { return count > 0; });
+    std::size_t before = many;
+    slow.after(client::Milliseconds(0), [&] { before = count; });
+    test::pump(slow, [&] { return count == many; });
+    CHECK(before < many);
   }
 
   TEST_CASE_FIXTURE(ConnectionFixture,

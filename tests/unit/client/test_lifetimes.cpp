@@ -64,7 +64,9 @@ struct Lifetimes {
   /// requests before it.
   std::vector<std::string> settle() {
     bool answered = false;
-    connection->send("test.settle", [&](const Response&) { answered = true; });
+    // An attempt to connect may be under way that began before the daemon was there.
+    connection->send(
+        "test.settle", [&](const Response&) { answered = true; }, waiting());
     std::vector<std::string> topics;
     for (Frames request = bus->receive(*connection);; request = bus->receive(*connection)) {
       if (request.topic() == "test.settle") {
