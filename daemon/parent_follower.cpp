@@ -111,14 +111,8 @@ void ParentFollower::take_in(const proto::JournalBatch& batch) {
     if (held_.size() + batch.events.size() > most_held) throw Error(EPROTO, "resource.status: no answer");
     held_.insert(held_.end(), batch.events.begin(), batch.events.end());
   } else {
-    truncated_ = truncated_ || batch.truncated;
     for (const Event& event : batch.events) mirror_.apply(event);
-    if (!batch.sentinel) return;
-    if (truncated_) {
-      status_ = send("resource.status", &ParentFollower::on_status, {});
-    } else {
-      history_is_through();
-    }
+    if (batch.sentinel) status_ = send("resource.status", &ParentFollower::on_status, {});
   }
 }
 
@@ -165,7 +159,6 @@ void ParentFollower::tell() {
 void ParentFollower::fail(std::string_view why) {
   drop_requests();
   held_.clear();
-  truncated_ = false;
   mirror_.begin();
   // An attempt that succeeds for a moment only, again and again, is none the better for it.
   if (synced_at_ && now_ - *synced_at_ >= longest_pause) pause_ = first_pause;

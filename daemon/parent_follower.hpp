@@ -59,9 +59,8 @@ class ParentFollower {
   double now_;
   std::optional<RequestId> journal_;
   std::optional<RequestId> status_;
-  /// The history that there is does not tell the present state: `resource.status` does, and these are the
-  /// events that came since it was asked for.
-  bool truncated_ = false;
+  /// The events that came since `resource.status` was asked for, which tells the present state: the history
+  /// may be truncated, and does not say which drains a restart of the parent gave up.
   std::vector<Event> held_;
   std::optional<double> synced_at_;
 

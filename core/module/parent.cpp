@@ -53,10 +53,12 @@ bool ParentChange::empty() const noexcept {
   return down.empty() && up.empty() && shrink.empty() && !expiration;
 }
 
-ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle)
+ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle,
+                           double known_until)
     : handed_down_(handed_down),
       inventory_(inventory),
       settle_(settle),
+      expirations_after_(std::max(handed_down.starttime(), known_until)),
       handed_ranks_(find_handed_ranks(handed_down, inventory)) {
   begin();
 }
@@ -183,7 +185,7 @@ void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
 }
 
 void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
-  if (event.expiration && timestamp > handed_down_.starttime()) expiration_ = event.expiration;
+  if (event.expiration && timestamp > expirations_after_) expiration_ = event.expiration;
   shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
 }
 

@@ -39,17 +39,20 @@ struct ParentChange {
 class ParentMirror {
  public:
   /// `inventory` is that of this instance, made of the R that was handed down. An expiration is news if it
-  /// was set after the starttime of that R. After the connection was lost, what has gone offline meanwhile
-  /// has `settle` seconds to come back before it is down: a parent that restarts waits for its own agents.
-  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0);
+  /// was set after the starttime of that R and after `known_until`, until when this instance has had a later
+  /// one of its own. After the connection was lost, what has gone offline meanwhile has `settle` seconds to
+  /// come back before it is down: a parent that restarts waits for its own agents.
+  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0,
+               double known_until = 0);
 
   /// The journal begins, or begins again after the connection was lost: what is known of the parent is void
   /// until synced(), what this instance was told is not.
   void begin();
   /// An event of the journal, in its order. A definition has the R that came with it.
   void apply(const Event& event);
-  /// The present state as `resource.status` of the parent has it, in its ranks: for a journal that begins
-  /// with a truncation, once the history is through.
+  /// The present state as `resource.status` of the parent has it, in its ranks, once the history is through.
+  /// It decides: a history may begin with a truncation, and has no event for the drains of hosts that were
+  /// missing at a restart.
   void assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid);
   /// The history is through.
   void synced(double now);
@@ -94,6 +97,8 @@ class ParentMirror {
   ResourceSet handed_down_;
   ResourceSet inventory_;
   double settle_;
+  // Seconds since the epoch: an expiration that the parent set until then is none for this instance.
+  double expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
   std::vector<IdSet::Id> handed_ranks_;
   // The ranks of the parent as it is now, and their hosts.

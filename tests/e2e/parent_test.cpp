@@ -218,6 +218,63 @@ TEST_CASE("a child that starts again takes up what its parent says") {
   CHECK(inner.view.targets() == ids("0-1"));
 }
 
+/// Waits until a daemon has begun to follow its parent this often.
+void until_following(const Daemon& daemon, int times) {
+  const auto count = [&] {
+    int found = 0;
+    const std::string log = daemon.log();
+    constexpr std::string_view line = "following the enclosing instance at";
+    for (auto at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++found;
+    return found;
+  };
+  for (const Deadline deadline; count() < times;) {
+    if (deadline.passed()) throw Timeout("the child does not follow its parent");
+  }
+}
+
+TEST_CASE("an expiration that the child set later holds at a restart, until the parent sets another") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  {
+    Scheduler inner(child.daemon.uri());
+    parent.ctl.done({"expiration", "set", "4000000000"});
+    CHECK(inner.next() == json{{"expiration", 4000000000.0}});
+    child.ctl.done({"expiration", "set", "3900000000"});
+    CHECK(inner.next() == json{{"expiration", 3900000000.0}});
+  }
+  CHECK(child.daemon.terminate() == 0);
+  child.daemon.start();
+  until_following(child.daemon, 2);
+  Scheduler inner(child.daemon.uri());
+  CHECK(inner.first.at("resources").at("execution").at("expiration") == 3900000000.0);
+  CHECK(child.daemon.terminate() == 0);
+  parent.ctl.done({"expiration", "set", "3800000000"});
+  child.daemon.start();
+  until_following(child.daemon, 3);
+  Scheduler later(child.daemon.uri());
+  CHECK(later.first.at("resources").at("execution").at("expiration") == 3800000000.0);
+}
+
+TEST_CASE("a drain that the parent gave up at a restart without the host is none for the child") {
+  TempDir dir;
+  Daemon parent(dir);
+  Child child(parent.uri(), "4-6", "test[4-6]");
+  Scheduler inner(child.daemon.uri());
+  CHECK(RawClient(parent.uri()).call("resource.drain", {{"targets", "5"}}).errnum == 0);
+  inner.until_up("0,2");
+  CHECK(child.daemon.terminate() == 0);
+  for (const std::string hosts : {"test[0-4,6-7]", "test[0-7]"}) {
+    CHECK(parent.terminate() == 0);
+    parent.configure("[[resource.config]]\nhosts = \"" + hosts + "\"\ncores = \"0-3\"\n");
+    parent.start();
+  }
+  REQUIRE(RawClient(parent.uri()).call("resource.status").json().at("drain") == json::object());
+  child.daemon.start();
+  until_following(child.daemon, 2);
+  Scheduler again(child.daemon.uri());
+  again.until_up("0-2");
+}
+
 TEST_CASE("a history that the parent does not keep is made up for by its status") {
   Cluster parent("[resource]\njournal-max = 5\n" + std::string(eight_nodes));
   parent.drain("5");

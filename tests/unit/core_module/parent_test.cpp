@@ -127,6 +127,19 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
   }
 }
 
+TEST_CASE("an expiration from before the last one of the instance's own is no news") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  constexpr double own_until = 100;
+  ParentMirror mirror(handed, enclosed_inventory(handed), 0, own_until);
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(expiration(5000, own_until - 1));
+  mirror.apply(expiration(6000, own_until));
+  mirror.synced(0);
+  CHECK_FALSE(mirror.take(0));
+  mirror.apply(expiration(7000, own_until + 1));
+  CHECK(text_of(mirror.take(0)) == "expiration=7000");
+}
+
 TEST_CASE("a history is told as what came of it") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   ParentMirror mirror(handed, enclosed_inventory(handed));

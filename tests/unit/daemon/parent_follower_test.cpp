@@ -42,6 +42,19 @@ std::string drain(const char* ranks, const char* hosts) {
   return event("drain", {{"idset", ranks}, {"nodelist", hosts}, {"overwrite", 0}});
 }
 
+/// The answer of resource.status.
+std::string status_of(const char* drained, const char* offline, const char* hosts = "n[0-7]") {
+  json drain = json::object();
+  if (*drained != 0) drain[drained] = {{"timestamp", 1}, {"reason", ""}};
+  const auto down = IdSet::parse(offline);
+  return json{{"R", json::parse(nodes("0-7", hosts).encode())},
+              {"drain", drain},
+              {"online", (IdSet::parse("0-7") - down).encode()},
+              {"offline", down.encode()},
+              {"torpid", ""}}
+      .dump();
+}
+
 /// Three hosts of eight, n4 to n6 as ranks 0 to 2.
 struct Follower {
   Follower() { spdlog::set_level(spdlog::level::off); }
@@ -67,12 +80,17 @@ struct Follower {
     pump(connection, [&] { return answered; });
     return std::exchange(text, "");
   }
+  /// Ends a history, and says what is the case now. Returns what was told of it.
+  std::string is_through(const Frames& journal, const std::string& present = status_of("", "")) {
+    bus.respond(journal, sentinel, true);
+    bus.respond(expect("resource.status"), present);
+    return told();
+  }
   /// The history of a parent to which nothing has happened.
   Frames begin() {
     Frames request = expect("resource.journal");
     bus.respond(request, batch({restart}), true);
-    bus.respond(request, sentinel, true);
-    CHECK(told().empty());
+    CHECK(is_through(request).empty());
     CHECK(follower.synced());
     return request;
   }
@@ -114,8 +132,7 @@ TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is thro
   bus.respond(request, batch({online("6"), event("undrain", {{"idset", "4"}, {"nodelist", "n4"}})}), true);
   CHECK(told().empty());
   CHECK_FALSE(follower.synced());
-  bus.respond(request, sentinel, true);
-  CHECK(told() == "down=1");
+  CHECK(is_through(request, status_of("5", "1")) == "down=1");
   CHECK(follower.synced());
   bus.respond(request, batch({offline("0-7")}), true);
   CHECK(told() == "down=0,2");
@@ -132,7 +149,18 @@ TEST_CASE_FIXTURE(Follower, "ranks of the parent are looked up in the R beside a
               true);
   bus.respond(request, batch({offline("0")}), true);
   bus.respond(request, sentinel, true);
+  bus.respond(
+      expect("resource.status"),
+      json{{"R", inventory}, {"drain", json::object()}, {"online", "1-2"}, {"offline", "0"}, {"torpid", ""}}
+          .dump());
   CHECK(told() == "down=2");
+}
+
+TEST_CASE_FIXTURE(Follower, "a drain that the parent no longer has, without an event that says so, is none") {
+  const Frames request = expect("resource.journal");
+  const auto without = event("restart", {{"ranks", "0-6"}, {"online", "0-6"}, {"nodelist", "n[0-4,6-7]"}});
+  bus.respond(request, batch({restart, drain("5-6", "n[5-6]"), without, restart}), true);
+  CHECK(is_through(request, status_of("6", "")) == "down=2");
 }
 
 TEST_CASE_FIXTURE(Follower, "where the history is truncated, the status tells what was before") {
@@ -167,8 +195,7 @@ TEST_CASE_FIXTURE(Follower, "what a lost parent said holds, and it is asked agai
     const Frames again = asked_again();
     // The same, told by a journal that begins anew, is no news.
     bus.respond(again, batch({restart, drain("5", "n5")}), true);
-    bus.respond(again, sentinel, true);
-    CHECK(told().empty());
+    CHECK(is_through(again, status_of("5", "")).empty());
     CHECK(follower.synced());
   }
 }
@@ -183,8 +210,7 @@ TEST_CASE_FIXTURE(Follower, "a parent that is back has time to find its nodes ag
       again,
       batch({event("restart", {{"ranks", "0-7"}, {"online", ""}, {"nodelist", "n[0-7]"}}), drain("6", "n6")}),
       true);
-  bus.respond(again, sentinel, true);
-  CHECK(told() == "down=2");
+  CHECK(is_through(again, status_of("6", "0-7")) == "down=2");
   bus.respond(again, batch({online("4")}), true);
   CHECK(told().empty());
   // What is lost from now on is news at once.
@@ -230,8 +256,7 @@ TEST_CASE_FIXTURE(Follower, "answers that are none make it ask again, ever more 
   CHECK(told().empty());
   request = asked_again();
   bus.respond(request, batch({restart, offline("5")}), true);
-  bus.respond(request, sentinel, true);
-  CHECK(told() == "down=1");
+  CHECK(is_through(request, status_of("", "5")) == "down=1");
 }
 
 TEST_CASE_FIXTURE(Follower, "events that cannot be read are passed over, the others are not") {
@@ -254,13 +279,11 @@ TEST_CASE_FIXTURE(Follower, "an instance with none of the hosts is another one, 
               batch({event("restart", {{"ranks", "0-7"}, {"online", ""}, {"nodelist", "other[0-7]"}}),
                      event("resource-update", {{"expiration", 5000}})}),
               true);
-  bus.respond(request, sentinel, true);
-  CHECK(told().empty());
+  CHECK(is_through(request, status_of("", "", "other[0-7]")).empty());
   CHECK_FALSE(follower.synced());
   const Frames again = asked_again();
   bus.respond(again, batch({restart, offline("4")}), true);
-  bus.respond(again, sentinel, true);
-  CHECK(told() == "down=0");
+  CHECK(is_through(again, status_of("", "4")) == "down=0");
 }
 
 TEST_CASE_FIXTURE(Follower, "a status that is none makes it ask again") {
@@ -274,8 +297,7 @@ TEST_CASE_FIXTURE(Follower, "a status that is none makes it ask again") {
     request = asked_again();
   }
   bus.respond(request, batch({restart, offline("4")}), true);
-  bus.respond(request, sentinel, true);
-  CHECK(told() == "down=0");
+  CHECK(is_through(request, status_of("", "4")) == "down=0");
 }
 
 }  // namespace
