@@ -60,6 +60,12 @@ SendResult Clients::try_send(ClientId client, const proto::Message& message) {
   return found->second.transport->send(client, message);
 }
 
+std::size_t Clients::unsent() const {
+  std::size_t responses = 0;
+  for (const ClientId client : waiting_) responses += clients_.at(client).backlog.size();
+  return responses;
+}
+
 std::vector<ClientId> Clients::flush() {
   std::vector<ClientId> gone;
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {

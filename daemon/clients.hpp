@@ -49,6 +49,9 @@ class Clients {
   /// Sends what waits, as far as there is room. Returns the clients that turned out to be gone.
   std::vector<ClientId> flush();
 
+  /// The responses that wait until their clients read.
+  [[nodiscard]] std::size_t unsent() const;
+
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:

@@ -4,7 +4,6 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
 
 #include "core/error.hpp"
 #include "daemon/turn.hpp"
@@ -111,12 +110,20 @@ void LocalConnection::fail(const std::string& reason) {
 void LocalConnection::write() {
   if (!writing_.empty() || waiting_.empty()) return;
   writing_.swap(waiting_);
-  boost::asio::async_write(
-      socket_, boost::asio::buffer(writing_),
-      [self = shared_from_this()](const boost::system::error_code& error, std::size_t /*size*/) {
+  write_some();
+}
+
+// Piece by piece, so that unsent() tells a peer that reads slowly from one that does not read.
+void LocalConnection::write_some() {
+  socket_.async_write_some(
+      boost::asio::buffer(writing_) + written_,
+      [self = shared_from_this()](const boost::system::error_code& error, std::size_t size) {
         if (!self->open_) return;
         if (error) return self->end();
+        self->written_ += size;
+        if (self->written_ < self->writing_.size()) return self->write_some();
         self->writing_.clear();
+        self->written_ = 0;
         self->write();
         if (std::exchange(self->was_full_, false)) self->events_.writable();
       });

@@ -37,6 +37,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   SendResult send(const proto::Message& message);
   void stop_reading();
   void close();
+  /// The bytes that the kernel has not taken yet.
+  [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }
 
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
 
@@ -47,6 +49,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   void watch_frame();
   void fail(const std::string& reason);
   void write();
+  void write_some();
   void end();
 
   Socket socket_;
@@ -57,6 +60,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   Events events_;
   std::array<char, 65536> received_{};
   std::string writing_;
+  /// The bytes of writing_ that the kernel has taken.
+  std::size_t written_ = 0;
   std::string waiting_;
   bool reading_ = true;
   bool open_ = true;

@@ -80,6 +80,12 @@ class LocalTransport final : public Transport {
     for (auto& [client, peer] : connections_) peer.connection->stop_reading();
   }
 
+  std::size_t unsent() const override {
+    std::size_t bytes = 0;
+    for (const auto& [client, peer] : connections_) bytes += peer.connection->unsent();
+    return bytes;
+  }
+
  private:
   void remove_stale() {
     const SocketFile file = look_at_socket(path_);

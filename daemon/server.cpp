@@ -112,6 +112,9 @@ std::unique_ptr<client::Connection> parent_connection(const config::Config& conf
   return connection;
 }
 
+/// How long clients may take for their last answers before the loop ends.
+constexpr std::chrono::seconds drain_time{1};
+
 class Server {
  public:
   Server(const Options& options, config::Config config)
@@ -134,6 +137,7 @@ class Server {
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
         agent_timer_(loop_),
+        drain_timer_(loop_),
         watchdog_(loop_) {
     if (!config_.bus.curve_key_file.empty()) curve_ = load_curve_server(config_.bus.curve_key_file, zap_);
     start_module();
@@ -195,15 +199,19 @@ class Server {
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
+    // An expiration of the parent's that is older than the store's last event was known when that was
+    // written.
+    const double known_until = recorded_.expiration ? store_.last_timestamp() : 0;
     start.recorded = std::exchange(recorded_, {});
     service_.engine().start(start, partition_rules(config_, inventory_.resources));
-    if (inventory_.handed_down) enclose();
+    if (inventory_.handed_down) enclose(known_until);
     service_.on_defined();
   }
 
-  void enclose() {
+  void enclose(double known_until) {
     service_.enclose();
-    ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle);
+    ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
+                        known_until);
     parent_ = std::make_unique<ParentLink>(
         loop_, std::move(mirror), uptime, [this](const ParentChange& change) { service_.on_parent(change); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
@@ -239,6 +247,7 @@ class Server {
   }
 
   void wake_at(double when) {
+    if (stopping_) return;
     using Duration = asio::steady_timer::duration;
     const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(when));
     agent_timer_.expires_at(asio::steady_timer::time_point(time));
@@ -304,13 +313,16 @@ class Server {
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
       if (error) return;
       spdlog::info("stopping on signal {}", number);
+      // A second one does not wait for clients.
+      if (stopping_) return loop_.stop();
+      wait_for_signal();
       stop();
     });
   }
 
   void wait_for_reload() {
     hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
-      if (error) return;
+      if (error || stopping_) return;
       notify_reloading();
       try {
         reload();
@@ -373,21 +385,53 @@ class Server {
 
   // What was decided is committed and answered, then the streams end, then the loop.
   void stop() {
-    notify_stopping();
-    parent_.reset();
-    for (const auto& transport : transports_) transport->stop_reading();
+    if (stopping_) return;
+    take_nothing_in();
     service_.shut_down();
     store_.stop();
-    asio::post(loop_, [this] { loop_.stop(); });
+    // Behind what the store has posted: its last commit, or its failure.
+    asio::post(loop_, [this] { drain(); });
   }
 
   void store_failed(const Error& error) {
     spdlog::critical("the store failed, stopping: {}", error.what());
-    parent_.reset();
-    for (const auto& transport : transports_) transport->stop_reading();
+    take_nothing_in();
     service_.on_store_failed(error);
     exit_status_ = 1;
-    loop_.stop();
+    drain();
+  }
+
+  /// From here on nothing changes the state: neither clients nor signals, the parent or time.
+  void take_nothing_in() {
+    if (std::exchange(stopping_, true)) return;
+    notify_stopping();
+    parent_.reset();
+    trim_timer_.cancel();
+    agent_timer_.cancel();
+    for (const auto& transport : transports_) transport->stop_reading();
+  }
+
+  // Ends the loop once clients have what they were answered. Clients that read are waited for; as soon as
+  // none of those that are left has taken anything for a while, they are not. What ZeroMQ was given it sends
+  // while its context ends (linger): both together take no more than 2 s.
+  void drain() {
+    if (drained_by_) return;
+    drained_by_ = asio::steady_timer::clock_type::now() + drain_time;
+    watch_drain(0, asio::steady_timer::clock_type::now());
+  }
+
+  void watch_drain(std::size_t unsent_before, asio::steady_timer::time_point since) {
+    constexpr std::chrono::milliseconds pause{2};
+    constexpr std::chrono::milliseconds patience{400};
+    std::size_t unsent = service_.unsent();
+    for (const auto& transport : transports_) unsent += transport->unsent();
+    const auto now = asio::steady_timer::clock_type::now();
+    if (unsent != unsent_before) since = now;
+    if (unsent == 0 || now >= *drained_by_ || now - since >= patience) return loop_.stop();
+    drain_timer_.expires_after(pause);
+    drain_timer_.async_wait([this, unsent, since](const boost::system::error_code& error) {
+      if (!error) watch_drain(unsent, since);
+    });
   }
 
   const Options options_;
@@ -411,8 +455,12 @@ class Server {
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
   asio::steady_timer agent_timer_;
+  asio::steady_timer drain_timer_;
   Watchdog watchdog_;
   bool announced_ = false;
+  bool stopping_ = false;
+  /// Set while the loop goes on only for answers that are on their way.
+  std::optional<asio::steady_timer::time_point> drained_by_;
   int exit_status_ = 0;
 };
 

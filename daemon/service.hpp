@@ -92,6 +92,8 @@ class Service final : public Listener {
   void on_store_failed(const Error& error);
   /// Ends what is still open, in words of RFC 28.
   void shut_down();
+  /// The responses that wait until their clients read.
+  [[nodiscard]] std::size_t unsent() const { return clients_.unsent(); }
 
  private:
   struct Topic {

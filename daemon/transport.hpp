@@ -2,6 +2,7 @@
 // 3 and the sockets are the transport's own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -67,6 +68,8 @@ class Transport {
   virtual void drop(ClientId client) = 0;
   /// Takes no more messages in; what was sent still goes out.
   virtual void stop_reading() = 0;
+  /// The bytes that were sent and would be lost if the transport were destroyed now.
+  [[nodiscard]] virtual std::size_t unsent() const = 0;
 };
 
 /// Makes the ids that all transports of a daemon share.

@@ -127,6 +127,9 @@ class ZmqTransport final : public Transport {
 
   void stop_reading() override { reading_ = false; }
 
+  // The context waits for what its sockets were given, as long as their linger time allows.
+  std::size_t unsent() const override { return 0; }
+
  private:
   void configure(const ZmqOptions& options) {
     router_.set(zmq::sockopt::router_mandatory, true);

@@ -32,6 +32,7 @@ class FakeTransport final : public Transport {
   SendResult send(ClientId client, const proto::Message& message) override;
   void drop(ClientId client) override { gone.insert(client); }
   void stop_reading() override {}
+  std::size_t unsent() const override { return 0; }
 
   std::map<ClientId, std::deque<proto::Message>> sent;
   std::set<ClientId> full;

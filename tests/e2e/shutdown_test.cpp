@@ -1,0 +1,249 @@
+// The end of the daemon, asked for by a signal or forced by its store: whatever was decided is answered
+// before, and no client can hold up the end for long.
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/mount.h>
+
+#include "fixture.hpp"
+#include "harness/local_client.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view many_nodes = R"([[resource.config]]
+hosts = "node[0-1023]"
+cores = "0-3"
+)";
+
+DaemonOptions on_both(const TempDir& dir, std::string_view config = many_nodes) {
+  return {.config = std::string(config),
+          .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}};
+}
+
+/// The ranks behind all answers that come until the daemon ends the connection, by their errnum.
+std::map<std::uint32_t, std::set<unsigned>> answers(LocalClient& client,
+                                                    const std::map<std::uint32_t, unsigned>& requests) {
+  std::map<std::uint32_t, std::set<unsigned>> ranks;
+  try {
+    for (;;) {
+      const RawResponse response = client.response();
+      const auto request = requests.find(response.matchtag);
+      if (request != requests.end()) ranks[response.errnum].insert(request->second);
+    }
+  } catch (const Timeout&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    return ranks;
+  }
+}
+
+json drain_of(unsigned rank) { return {{"targets", std::to_string(rank)}}; }
+
+TEST_SUITE_BEGIN("shutdown");
+
+TEST_CASE("what is recorded when SIGTERM comes is answered on the Unix socket before the end") {
+  constexpr unsigned changes = 900;
+  for (const unsigned answered_first : {1U, 75U, 300U}) {
+    CAPTURE(answered_first);
+    TempDir dir;
+    Daemon daemon(dir, on_both(dir));
+    LocalClient client(dir / "local");
+    std::map<std::uint32_t, unsigned> requests;
+    for (unsigned rank = 0; rank < changes; ++rank) {
+      requests.emplace(client.request("resource.drain", drain_of(rank)), rank);
+    }
+    std::set<unsigned> answered;
+    while (answered.size() < answered_first) answered.insert(requests.at(client.response().matchtag));
+    daemon.process().signal(SIGTERM);
+    auto rest = answers(client, requests);
+    answered.merge(rest[0]);
+    CHECK(daemon.process().wait() == 0);
+
+    daemon.start();
+    CHECK(drained_ranks(RawClient(daemon.uri()).call("resource.status").json()) == answered);
+  }
+}
+
+/// Has a client wait for the answers to changes behind more bytes than any socket takes in unread.
+std::map<std::uint32_t, unsigned> ask_without_reading(LocalClient& client, RawClient& watcher) {
+  constexpr unsigned changes = 20;
+  for (int i = 0; i < 50; ++i) client.request("resource.get");
+  std::map<std::uint32_t, unsigned> requests;
+  for (unsigned rank = 0; rank < changes; ++rank) {
+    requests.emplace(client.request("resource.drain", drain_of(rank)), rank);
+  }
+  while (drained_ranks(watcher.call("resource.status").json()).size() < changes) {
+  }
+  return requests;
+}
+
+// The R of this many hosts without a pattern takes some tens of kilobytes.
+std::string bulky_config() {
+  std::string hosts;
+  for (int i = 0; i < 2000; ++i) hosts += (i == 0 ? "" : ",") + ("h" + std::to_string(i * i)) + "x";
+  return "[[resource.config]]\nhosts = \"" + hosts + "\"\ncores = \"0-3\"\n";
+}
+
+TEST_CASE("a client that has not read yet gets its answers after SIGTERM, when it reads") {
+  TempDir dir;
+  Daemon daemon(dir, on_both(dir, bulky_config()));
+  LocalClient client(dir / "local");
+  RawClient watcher(daemon.uri());
+  const auto requests = ask_without_reading(client, watcher);
+  daemon.process().signal(SIGTERM);
+  const auto got = answers(client, requests);
+  CHECK(got.at(0).size() == requests.size());
+  CHECK(daemon.process().wait() == 0);
+}
+
+TEST_CASE("a client that never reads does not keep the daemon, nor the others from their answers") {
+  TempDir dir;
+  Daemon daemon(dir, on_both(dir, bulky_config()));
+  LocalClient silent(dir / "local");
+  RawClient watcher(daemon.uri());
+  (void)ask_without_reading(silent, watcher);
+  RawClient slow(daemon.uri(), 1);
+  for (int i = 0; i < 800; ++i) slow.send_text("resource.get", std::nullopt);
+  (void)watcher.call("resource.ping");
+
+  LocalClient other(dir / "local");
+  std::map<std::uint32_t, unsigned> requests;
+  for (unsigned rank = 100; rank < 500; ++rank) {
+    requests.emplace(other.request("resource.drain", drain_of(rank)), rank);
+  }
+  CHECK(other.response().errnum == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  daemon.process().signal(SIGTERM);
+  const auto got = answers(other, requests);
+  CHECK(daemon.process().wait() == 0);
+  // 2 s are claimed; the machine may be busy with something else.
+  CHECK(milliseconds(std::chrono::steady_clock::now() - begin) < 4000);
+  daemon.start();
+  const auto kept = drained_ranks(RawClient(daemon.uri()).call("resource.status").json());
+  for (const unsigned rank : kept) {
+    if (rank > 100) CHECK(got.at(0).contains(rank));
+  }
+}
+
+TEST_CASE("what is recorded when SIGTERM comes is answered over ZeroMQ before the end") {
+  constexpr unsigned changes = 900;
+  const std::string config =
+      std::string(many_nodes) + "[access]\nanonymous = [\"admin\"]\n[bus]\nsend-hwm = 10\n";
+  for (const bool tcp : {false, true}) {
+    CAPTURE(tcp);
+    TempDir dir;
+    const std::string ipc = "ipc://" + (dir / "bus").string();
+    Daemon daemon(dir, {.config = config, .listen = {tcp ? "tcp://127.0.0.1:*" : ipc}});
+    // With room for all: a libzmq that has stopped reading for lack of it reads no more when its peer is
+    // gone.
+    RawClient client(daemon.uri());
+    std::map<std::uint32_t, unsigned> requests;
+    for (unsigned rank = 0; rank < changes; ++rank) {
+      requests.emplace(client.send("resource.drain", drain_of(rank)), rank);
+    }
+    std::set<unsigned> answered{requests.at(client.receive().matchtag)};
+    daemon.process().signal(SIGTERM);
+    const auto take = [&](const RawResponse& response) {
+      CHECK(response.errnum == 0);
+      answered.insert(requests.at(response.matchtag));
+    };
+    std::optional<int> status;
+    while (!status) {
+      take_arrived(client, take);
+      try {
+        status = daemon.process().wait(Deadline(std::chrono::milliseconds(1)));
+      } catch (const Timeout&) {
+        continue;
+      }
+    }
+    CHECK(status == 0);
+    // Elsewhere, where the client does not find it and send what it has left.
+    Daemon later(dir, {.config = config, .listen = {"ipc://" + (dir / "later").string()}});
+    const auto kept = drained_ranks(RawClient(later.uri()).call("resource.status").json());
+    while (answered.size() < kept.size()) take(client.receive());
+    CHECK(answered == kept);
+  }
+}
+
+TEST_CASE("a second signal ends the daemon without waiting for anybody") {
+  TempDir dir;
+  Daemon daemon(dir, on_both(dir, bulky_config()));
+  LocalClient silent(dir / "local");
+  RawClient watcher(daemon.uri());
+  (void)ask_without_reading(silent, watcher);
+  daemon.process().signal(SIGTERM);
+  CHECK(silent.welcome() == 0);
+  daemon.process().signal(SIGTERM);
+  CHECK(daemon.process().wait() == 0);
+}
+
+TEST_CASE("SIGHUP after SIGTERM changes nothing, whatever the configuration says by then") {
+  TempDir dir;
+  Daemon daemon(dir, on_both(dir, bulky_config()));
+  LocalClient client(dir / "local");
+  RawClient watcher(daemon.uri());
+  const auto requests = ask_without_reading(client, watcher);
+  daemon.configure("[resource]\nparent-uri = \"ipc:///nowhere\"\n" + bulky_config());
+  daemon.process().signal(SIGTERM);
+  while (daemon.log().find("stopping on signal") == std::string::npos) {
+  }
+  daemon.process().signal(SIGHUP);
+  CHECK(answers(client, requests).at(0).size() == requests.size());
+  CHECK(daemon.process().wait() == 0);
+  CHECK(daemon.log().find("reload") == std::string::npos);
+}
+
+TEST_CASE("on a full disk every client that waits is told before the end") {
+  constexpr std::uint32_t no_space = 28;
+  TempDir dir;
+  const std::filesystem::path state = dir / "state";
+  std::filesystem::create_directories(state);
+  if (::mount("tmpfs", state.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    MESSAGE("skipped: this user may not mount a small file system");
+    return;
+  }
+  struct Unmount {
+    const std::filesystem::path& where;
+    ~Unmount() { ::umount2(where.c_str(), MNT_DETACH); }
+  } unmount{state};
+  Daemon daemon(dir, on_both(dir, bulky_config()));
+  {
+    std::ofstream out(state / "filler", std::ios::binary);
+    const std::string page(4096, 'x');
+    while (out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+  // The answer to its change waits behind more than the socket takes.
+  LocalClient client(dir / "local");
+  for (int i = 0; i < 50; ++i) client.request("resource.get");
+  std::map<std::uint32_t, unsigned> requests;
+  requests.emplace(
+      client.request("resource.drain", {{"targets", "0-1999"}, {"reason", std::string(60000, 'r')}}), 0);
+  while (daemon.log().find("the store failed") == std::string::npos) {
+  }
+  const auto got = answers(client, requests);
+  CHECK(got.contains(no_space));
+  CHECK(daemon.process().wait() == 1);
+  std::filesystem::remove(state / "filler");
+  daemon.start();
+  CHECK(drained_ranks(RawClient(daemon.uri()).call("resource.status").json()).empty());
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
