@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/hostlist.hpp"
 #include "daemon/imported_state.hpp"
 #include "daemon/record.hpp"
 #include "daemon/store.hpp"
@@ -62,9 +63,24 @@ nlohmann::json read_entry(std::string_view line) {
   throw Error(EINVAL, "not JSON");
 }
 
+// The journal of a host reads the nodelist of stored events, whatever their name: a bad one stays out.
+void check_nodelist(const nlohmann::json& entry) {
+  const auto context = entry.find("context");
+  if (context == entry.end() || !context->is_object()) return;
+  const auto nodelist = context->find("nodelist");
+  if (nodelist == context->end()) return;
+  if (!nodelist->is_string()) throw Error(EINVAL, "context.nodelist: must be a string");
+  try {
+    (void)Hostlist::parse(nodelist->get_ref<const std::string&>());
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("context.nodelist: {}", error.what()));
+  }
+}
+
 Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
   const nlohmann::json entry = read_entry(line);
   const auto event = proto::decode_event(entry);
+  if (event) check_nodelist(entry);
   Record record;
   record.sequence = sequence;
   record.timestamp = std::max(last, entry["timestamp"].get<double>());

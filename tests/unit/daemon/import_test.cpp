@@ -78,6 +78,12 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
       {R"({"timestamp":1,"name":"resource-update","context":{"expiration":-1}})",
        "log:2: context.expiration: -1 is not a time"},
       {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
+      {R"({"timestamp":1,"name":"resource-update","context":{"expiration":5,"nodelist":"n[1"}})",
+       "log:2: context.nodelist: "},
+      {R"({"timestamp":1,"name":"resource-update","context":{"expiration":5,"nodelist":7}})",
+       "log:2: context.nodelist: must be a string"},
+      {R"({"timestamp":1,"name":"offline","context":{"idset":"0","nodelist":"n[1"}})",
+       "log:2: context.nodelist: "},
   };
   for (const auto& [line, expected] : bad) {
     CAPTURE(line);
