@@ -85,7 +85,9 @@ class Link::Impl {
       socket_.set(zmq::sockopt::linger, 0);
       socket_.set(zmq::sockopt::ipv6, true);
       socket_.set(zmq::sockopt::reconnect_ivl, never);
-      socket_.set(zmq::sockopt::handshake_ivl, to_int(options.connect_timeout));
+      // The connection times the attempt; libzmq would report a handshake that takes too long as one that the
+      // other end broke off.
+      socket_.set(zmq::sockopt::handshake_ivl, 0);
       socket_.set(zmq::sockopt::heartbeat_ivl, to_int(options.heartbeat_interval));
       socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
       if (options.heartbeat_ttl) socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));

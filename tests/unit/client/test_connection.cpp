@@ -207,9 +207,9 @@ TEST_SUITE("connection") {
     options.connect_timeout = client::Milliseconds(50);
     Connection connection("ipc://" + path, options);
     int errnum = 0;
-    CHECK(
-        last_error([&] { connection.connect(); }, &errnum).starts_with("cannot reach the daemon at ipc://"));
-    CHECK((errnum == ETIMEDOUT || errnum == ECONNREFUSED));
+    CHECK(last_error([&] { connection.connect(); }, &errnum) ==
+          "cannot reach the daemon at ipc://" + path + ": no answer");
+    CHECK(errnum == ETIMEDOUT);
     ::close(listener);
   }
 
