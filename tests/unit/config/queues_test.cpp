@@ -41,7 +41,7 @@ TEST_CASE("RFC 33: the hosts of a queue get the property +NAME") {
         "+batch=0-1 +debug=1,3 p=0-3");
 }
 
-TEST_CASE("RFC 33: `all` is every configured host") {
+TEST_CASE("RFC 33: the literal all is every configured host") {
   CHECK(properties_of("[queues.any]\nhosts = \"all\"\n") == "+any=0-3 p=0-3");
 }
 
