@@ -2,6 +2,7 @@
 #include "proto/ping.hpp"
 
 #include <cerrno>
+#include <string>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,19 @@ TEST_CASE("a ping is answered with its keys, the way that it came, and its crede
 TEST_CASE("a ping without payload is answered, one that is no object is not") {
   CHECK(json::parse(answer_ping(ping(nullptr), 1)).size() == 4);
   for (const char* payload : {"[]", "3", "{", ""}) CHECK(ping_errnum(ping(payload)) == EPROTO);
+}
+
+TEST_CASE("a ping has so many values, however small they are, and strings as long as its size allows") {
+  const auto values = [](std::size_t count) {
+    std::string text = R"({"a":[0)";
+    // The object, the array and its values.
+    for (std::size_t i = 3; i < count; ++i) text += ",0";
+    return text + "]}";
+  };
+  CHECK(ping_errnum(ping(values(max_ping_values - 1).c_str())) == 0);
+  CHECK(ping_errnum(ping(values(max_ping_values + 1).c_str())) == EMSGSIZE);
+  const std::string pad = R"({"pad":")" + std::string(60000, 'p') + "\"}";
+  CHECK(ping_errnum(ping(pad.c_str())) == 0);
 }
 
 TEST_CASE("the route starts at the origin and has eight characters of each hop, none of which can mislead") {
