@@ -18,9 +18,8 @@ Hostlist ImportedState::apply(const Event& event) {
 }
 
 Hostlist ImportedState::apply_to(const RestartEvent& event) {
-  ranks_ = event.ranks;
-  hosts_ = event.nodelist;
-  if (!hosts_.empty()) keep_only(hosts_);
+  present_ = {event.ranks, event.nodelist};
+  if (!present_.hosts.empty()) keep_only(present_.hosts);
   return event.nodelist;
 }
 
@@ -36,8 +35,10 @@ Hostlist ImportedState::apply_to(const UpdateEvent& event) {
     }
     expiration_ = event.expiration;
   }
-  Numbers concerned = change_properties("property-add", event.property_add, true);
-  concerned |= change_properties("property-remove", event.property_remove, false);
+  const RankHosts named{property_targets(event), event.property_nodelist};
+  const RankHosts& where = named.hosts.empty() ? present_ : named;
+  Numbers concerned = change_properties("property-add", event.property_add, where, true);
+  concerned |= change_properties("property-remove", event.property_remove, where, false);
   if (!event.shrink.empty()) {
     const Numbers gone = numbers_of(hosts_of(event.shrink, event.shrink_nodelist));
     drains_.undrain(gone);
@@ -61,7 +62,7 @@ Hostlist ImportedState::apply_to(const UndrainEvent& event) {
 
 template <class OfRanks>
 Hostlist ImportedState::apply_to(const OfRanks& event) {
-  return known_hosts(event.ranks);
+  return present_.of(event.ranks);
 }
 
 // After it the configuration may be another one, so a way back to what was before tells nothing of it.
@@ -72,16 +73,16 @@ void ImportedState::define() {
 // Only what is not so already is in an event: what was added was not configured, unless it had been removed.
 ImportedState::Numbers ImportedState::change_properties(const char* key,
                                                         const ResourceSet::Properties& properties,
-                                                        bool present) {
+                                                        const RankHosts& where, bool present) {
   Numbers concerned;
   for (const auto& [name, ranks] : properties) {
     if (const std::string defect = property_name_defect(name); !defect.empty()) {
       throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
     }
-    if (!knows(ranks)) {
+    if (!where.knows(ranks)) {
       throw Error(EINVAL, fmt::format("context.{}: no restart event tells the hosts of the ranks", key));
     }
-    const Numbers changed = numbers_of(known_hosts(ranks));
+    const Numbers changed = numbers_of(where.of(ranks));
     concerned |= changed;
     Overlay& overlay = properties_[name];
     Numbers& here = present ? overlay.added : overlay.removed;
@@ -130,27 +131,27 @@ void ImportedState::finish(Record& last) const {
   if (expiration_) last.expiration = {*expiration_, configured_expiration_};
 }
 
-bool ImportedState::knows(const IdSet& ranks) const {
-  return hosts_.size() == ranks_.count() && ranks_.includes(ranks);
+bool ImportedState::RankHosts::knows(const IdSet& some) const {
+  return hosts.size() == ranks.count() && ranks.includes(some);
 }
 
-Hostlist ImportedState::known_hosts(const IdSet& ranks) const {
-  if (hosts_.size() != ranks_.count()) return {};
+Hostlist ImportedState::RankHosts::of(const IdSet& some) const {
+  if (hosts.size() != ranks.count()) return {};
   IdSet positions;
   IdSet::Id position = 0;
-  ranks_.for_each([&](IdSet::Id rank) {
-    if (ranks.contains(rank)) positions.insert(position);
+  ranks.for_each([&](IdSet::Id rank) {
+    if (some.contains(rank)) positions.insert(position);
     ++position;
   });
-  return hosts_.select(positions);
+  return hosts.select(positions);
 }
 
 Hostlist ImportedState::hosts_of(const IdSet& ranks, const Hostlist& nodelist) const {
   if (!nodelist.empty()) return nodelist;
-  if (!knows(ranks)) {
+  if (!present_.knows(ranks)) {
     throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
   }
-  return known_hosts(ranks);
+  return present_.of(ranks);
 }
 
 ImportedState::Numbers ImportedState::numbers_of(const Hostlist& hosts) {

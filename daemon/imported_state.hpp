@@ -55,19 +55,27 @@ class ImportedState {
   template <class OfRanks>
   Hostlist apply_to(const OfRanks& event);
 
-  Numbers change_properties(const char* key, const ResourceSet::Properties& properties, bool present);
+  // Hosts in the order of their ranks.
+  struct RankHosts {
+    [[nodiscard]] bool knows(const IdSet& some) const;
+    // The hosts of those ranks that stand here.
+    [[nodiscard]] Hostlist of(const IdSet& some) const;
+
+    IdSet ranks;
+    Hostlist hosts;
+  };
+
+  Numbers change_properties(const char* key, const ResourceSet::Properties& properties,
+                            const RankHosts& where, bool present);
   void keep_only(const Hostlist& hosts);
 
-  // The hosts of those ranks that the last restart had.
-  [[nodiscard]] Hostlist known_hosts(const IdSet& ranks) const;
-  [[nodiscard]] bool knows(const IdSet& ranks) const;
   [[nodiscard]] Hostlist hosts_of(const IdSet& ranks, const Hostlist& nodelist) const;
   Numbers numbers_of(const Hostlist& hosts);
   [[nodiscard]] Hostlist hosts_of_numbers(const Numbers& numbers) const;
 
   double configured_expiration_;
-  IdSet ranks_;
-  Hostlist hosts_;
+  // As of the last restart.
+  RankHosts present_;
   std::map<std::string, IdSet::Id, std::less<>> numbers_;
   std::vector<std::string> names_;
   DrainTable drains_;

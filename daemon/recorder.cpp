@@ -40,12 +40,7 @@ void record_update(Record& record, const UpdateEvent& update, const Module& modu
 
 struct Concerned {
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
-  IdSet operator()(const UpdateEvent& event) const {
-    IdSet ranks = event.shrink;
-    for (const auto& [name, some] : event.property_add) ranks |= some;
-    for (const auto& [name, some] : event.property_remove) ranks |= some;
-    return ranks;
-  }
+  IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
   template <class OfRanks>
   IdSet operator()(const OfRanks& event) const {
     return event.ranks;

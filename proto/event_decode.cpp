@@ -90,17 +90,12 @@ void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
 }
 
 template <class Drained>
-Drained read_drained(const Context& context) {
+EventBody read_drained(const Context& context) {
   Drained event;
   event.ranks = context.idset("idset");
   event.nodelist = context.hosts("nodelist");
   check_hosts(event.nodelist, event.ranks);
   event.reason = context.text("reason");
-  return event;
-}
-
-EventBody read_drain(const Context& context) {
-  auto event = read_drained<DrainEvent>(context);
   const double overwrite = context.number("overwrite").value_or(0);
   if (overwrite != 0 && overwrite != 1 && overwrite != 2) {
     throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
@@ -129,6 +124,23 @@ EventBody read_update(const Context& context) {
   return event;
 }
 
+EventBody read_property_update(const Context& context) {
+  UpdateEvent event;
+  event.property_add = context.properties("property-add");
+  event.property_remove = context.properties("property-remove");
+  event.property_nodelist = context.hosts("nodelist");
+  check_hosts(event.property_nodelist, property_targets(event));
+  return event;
+}
+
+EventBody read_shrink(const Context& context) {
+  UpdateEvent event;
+  event.shrink = context.idset("idset");
+  event.shrink_nodelist = context.hosts("nodelist");
+  check_hosts(event.shrink_nodelist, event.shrink);
+  return event;
+}
+
 template <class OfRanks>
 EventBody read_ranks(const Context& context) {
   return OfRanks{context.idset("idset")};
@@ -140,8 +152,10 @@ const std::map<std::string_view, Reader>& readers() {
   static const std::map<std::string_view, Reader> known{
       {"restart", read_restart},
       {"resource-update", read_update},
-      {"drain", read_drain},
-      {"undrain", [](const Context& context) -> EventBody { return read_drained<UndrainEvent>(context); }},
+      {"property-update", read_property_update},
+      {"shrink", read_shrink},
+      {"drain", read_drained<DrainEvent>},
+      {"undrain", read_drained<UndrainEvent>},
       {"online", read_ranks<OnlineEvent>},
       {"offline", read_ranks<OfflineEvent>},
       {"torpid", read_ranks<TorpidEvent>},

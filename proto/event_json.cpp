@@ -7,11 +7,33 @@
 namespace resourced::proto {
 namespace {
 
+enum class UpdateKind { expiration, property, shrink, several };
+
+UpdateKind kind_of(const UpdateEvent& event) noexcept {
+  const bool changes_properties = !event.property_add.empty() || !event.property_remove.empty();
+  const bool shrinks = !event.shrink.empty();
+  if (int{event.expiration.has_value()} + int{changes_properties} + int{shrinks} > 1)
+    return UpdateKind::several;
+  if (changes_properties) return UpdateKind::property;
+  return shrinks ? UpdateKind::shrink : UpdateKind::expiration;
+}
+
 // One overload a type of event: its name, and its context as the members of an object.
 struct Name {
   std::string_view operator()(const RestartEvent&) const noexcept { return "restart"; }
   std::string_view operator()(const DefineEvent&) const noexcept { return "resource-define"; }
-  std::string_view operator()(const UpdateEvent&) const noexcept { return "resource-update"; }
+  std::string_view operator()(const UpdateEvent& event) const noexcept {
+    switch (kind_of(event)) {
+      case UpdateKind::property:
+        return "property-update";
+      case UpdateKind::shrink:
+        return "shrink";
+      case UpdateKind::expiration:
+      case UpdateKind::several:
+        break;
+    }
+    return "resource-update";
+  }
   std::string_view operator()(const DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const UndrainEvent&) const noexcept { return "undrain"; }
   std::string_view operator()(const OnlineEvent&) const noexcept { return "online"; }
@@ -37,8 +59,10 @@ class ContextWriter {
     }
     properties("property-add", event.property_add);
     properties("property-remove", event.property_remove);
+    const UpdateKind kind = kind_of(event);
+    if (kind == UpdateKind::property) text("nodelist", event.property_nodelist.encode());
     if (!event.shrink.empty()) {
-      idset("shrink", event.shrink);
+      idset(kind == UpdateKind::shrink ? "idset" : "shrink", event.shrink);
       text("nodelist", event.shrink_nodelist.encode());
     }
   }
@@ -46,13 +70,13 @@ class ContextWriter {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
-    append_key(out_, "overwrite");
-    append_number(out_, static_cast<int>(event.overwrite));
+    overwrite(event.overwrite);
   }
   void operator()(const UndrainEvent& event) {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
+    overwrite(event.overwrite);
   }
   void operator()(const OnlineEvent& event) { idset("idset", event.ranks); }
   void operator()(const OfflineEvent& event) { idset("idset", event.ranks); }
@@ -60,6 +84,10 @@ class ContextWriter {
   void operator()(const LivelyEvent& event) { idset("idset", event.ranks); }
 
  private:
+  void overwrite(Overwrite mode) {
+    append_key(out_, "overwrite");
+    append_integer(out_, static_cast<int>(mode));
+  }
   void idset(std::string_view key, const IdSet& ids) {
     append_key(out_, key);
     append_idset(out_, ids);

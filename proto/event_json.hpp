@@ -1,5 +1,6 @@
 // Resource events as RFC 18 event log entries with the contexts of RFC 44: the only place where events have
-// names. An UpdateEvent may carry `shrink`, `property-add` and `property-remove` beside `expiration`.
+// names. resource-update is RFC 44's and has the expiration alone; property-update (`property-add`,
+// `property-remove`, `nodelist`) and shrink (`idset`, `nodelist`) are this project's own.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,8 @@
 
 namespace resourced::proto {
 
-/// `drain`, `resource-define`, ...
+/// `drain`, `resource-define`, ... An update has the name of what it changes; one of several changes, as only
+/// other programs' logs of old can have it, is a resource-update with the keys of all of them.
 [[nodiscard]] std::string_view event_name(const EventBody& body) noexcept;
 
 /// `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
@@ -23,9 +25,9 @@ namespace resourced::proto {
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const Event& event);
 
-/// Reads one entry of an event log. Nothing for a name that is not one of RFC 44's, or one whose state the
-/// log does not carry (a definition, a truncation). Throws Error EINVAL that names the key which is missing
-/// or wrong.
+/// Reads one entry of an event log. Nothing for a name that is not one of RFC 44's or this project's, or one
+/// whose state the log does not carry (a definition, a truncation). Earlier daemons wrote property changes
+/// and shrink inside resource-update. Throws Error EINVAL that names the key which is missing or wrong.
 [[nodiscard]] std::optional<Event> decode_event(const nlohmann::json& entry);
 
 }  // namespace resourced::proto

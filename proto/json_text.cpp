@@ -1,5 +1,8 @@
 #include "proto/json_text.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -39,7 +42,15 @@ void append_idset(std::string& out, const IdSet& ids) {
   out += '"';
 }
 
-void append_number(std::string& out, double number) { fmt::format_to(std::back_inserter(out), "{}", number); }
+void append_number(std::string& out, double number) {
+  const std::size_t start = out.size();
+  fmt::format_to(std::back_inserter(out), "{}", number);
+  if (out.find('.', start) == std::string::npos) out.insert(std::min(out.find('e', start), out.size()), ".0");
+}
+
+void append_integer(std::string& out, std::int64_t number) {
+  fmt::format_to(std::back_inserter(out), "{}", number);
+}
 
 void append_properties(std::string& out, const ResourceSet::Properties& properties) {
   out += '{';

@@ -73,7 +73,8 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, double now) 
   IdSet changing = targets & drains_.ranks();
   if (changing.empty()) return {};
   Hostlist hosts = inventory_.hosts(changing);
-  return {{now, UndrainEvent{std::move(changing), std::move(hosts), command.reason}}};
+  return {
+      {now, UndrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite_of(command.mode)}}};
 }
 
 std::vector<Event> Module::decide_on(const PropertyCommand& command, double now) const {
@@ -93,6 +94,7 @@ std::vector<Event> Module::decide_on(const PropertyCommand& command, double now)
     if (!targets.empty()) update.property_remove.emplace(command.name, targets);
   }
   if (targets.empty()) return {};
+  update.property_nodelist = inventory_.hosts(targets);
   return {{now, std::move(update)}};
 }
 

@@ -33,15 +33,27 @@ struct DefineEvent {
   double configured_expiration = 0;
 };
 
-/// The inventory has changed in place. Every key says only what is different from before.
+/// The inventory has changed in place. Every key says only what is different from before. A decision changes
+/// one of three: the expiration (RFC 44's resource-update), properties, or what targets there are (events of
+/// this project's own); a log of an earlier daemon has them all under one name.
 struct UpdateEvent {
   std::optional<double> expiration;
   ResourceSet::Properties property_add;
   ResourceSet::Properties property_remove;
-  /// Targets that left for good, and their hosts (this project's extension).
+  /// The hosts of all targets whose properties change, in rank order; logs of earlier daemons have none.
+  Hostlist property_nodelist;
+  /// Targets that left for good, and their hosts.
   IdSet shrink;
   Hostlist shrink_nodelist;
 };
+
+/// All targets whose properties an update changes.
+[[nodiscard]] inline IdSet property_targets(const UpdateEvent& event) {
+  IdSet targets;
+  for (const auto& [name, ranks] : event.property_add) targets |= ranks;
+  for (const auto& [name, ranks] : event.property_remove) targets |= ranks;
+  return targets;
+}
 
 /// What a drain does to a target that is drained already (RFC 44, `overwrite`).
 enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
@@ -57,6 +69,8 @@ struct UndrainEvent {
   IdSet ranks;
   Hostlist nodelist;
   std::optional<std::string> reason;
+  /// The mode of the request, as Flux records it.
+  Overwrite overwrite = Overwrite::nothing;
 };
 
 struct OnlineEvent {

@@ -99,7 +99,7 @@ Change read_change(const json& event) {
     REQUIRE(ranks.size() == 1);
     return *ranks.begin();
   };
-  if (event["name"] == "resource-update") {
+  if (event["name"] == "property-update") {
     const bool add = context.contains("property-add");
     const json& properties = context.at(add ? "property-add" : "property-remove");
     return {add ? Change::Kind::mark : Change::Kind::unmark, rank_in(properties.at("mark")), ""};

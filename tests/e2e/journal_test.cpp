@@ -90,8 +90,8 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
   CHECK(lines[1].find(R"( resource-define method="configuration")") != std::string::npos);
   CHECK(lines[2].find(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="disk")") !=
         std::string::npos);
-  CHECK(lines[3].find(R"( resource-update property-add={"fast":"1"})") != std::string::npos);
-  CHECK(lines[4].find(R"( undrain idset="1" nodelist="test1")") != std::string::npos);
+  CHECK(lines[3].find(R"( property-update nodelist="test1" property-add={"fast":"1"})") != std::string::npos);
+  CHECK(lines[4].find(R"( undrain idset="1" nodelist="test1" overwrite=0)") != std::string::npos);
 
   const auto objects = lines_of(cluster.ctl.output({"eventlog", "--json"}));
   REQUIRE(objects.size() == lines.size());
@@ -120,7 +120,7 @@ TEST_CASE("resourcectl eventlog tells of hosts that have left, before and after 
   REQUIRE(cluster.ctl.run({"shrink", "test[6-7]"}).status == 0);
   for (int round = 0; round < 2; ++round) {
     CAPTURE(round);
-    const auto of_six = lines_of(cluster.ctl.output({"eventlog", "-i", "test6", "-w", "resource-update"}));
+    const auto of_six = lines_of(cluster.ctl.output({"eventlog", "-i", "test6", "-w", "shrink"}));
     REQUIRE(of_six.size() == 3);
     CHECK(of_six[1].find("disk") != std::string::npos);
     CAPTURE(of_six[2]);

@@ -278,7 +278,7 @@ TEST_CASE("the agent of a node that left for good is told so, and its place is n
   stand.beat(agent);
   stand.pass(200);
   CHECK(stand.status()["online"] == "");
-  CHECK(stand.event_names() == "restart resource-define online resource-update");
+  CHECK(stand.event_names() == "restart resource-define online shrink");
   const auto again = stand.say_hello(hello("n1"));
   CHECK(stand.receive(again.client).errnum() == EINVAL);
 }

@@ -75,6 +75,12 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
        "log:2: context.nodelist: is missing"},
       {R"({"timestamp":1,"name":"resource-update","context":{"shrink":"0","nodelist":"n[0-1]"}})",
        "log:2: context.nodelist: has 2 hosts for 1 ranks"},
+      {R"({"timestamp":1,"name":"shrink","context":{"idset":"0"}})", "log:2: context.nodelist: is missing"},
+      {R"({"timestamp":1,"name":"shrink","context":{"nodelist":"n0"}})", "log:2: context.idset: is missing"},
+      {R"({"timestamp":1,"name":"property-update","context":{"property-add":{"p":"0"},"nodelist":"n[0-1]"}})",
+       "log:2: context.nodelist: has 2 hosts for 1 ranks"},
+      {R"({"timestamp":1,"name":"property-update","context":{"property-add":{"p":"0"}}})",
+       "log:2: context.property-add: no restart event tells the hosts of the ranks"},
       {R"({"timestamp":1,"name":"resource-update","context":{"expiration":-1}})",
        "log:2: context.expiration: -1 is not a time"},
       {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
@@ -161,6 +167,11 @@ TEST_CASE("properties stand after an import as the log leaves them") {
   const std::vector<std::pair<std::string, Names>> rows{
       {add("1-2"), {"+p@n1", "+p@n2"}},
       {remove("3"), {"-p@n3"}},
+      // The hosts that an event names count, wherever their ranks are by now.
+      {R"({"timestamp":2,"name":"property-update","context":{"property-add":{"p":"2"},"property-remove":{"q":"1"},)"
+       R"("nodelist":"n[8-9]"}})"
+       "\n",
+       {"+p@n9", "-q@n8"}},
       // What is added was not configured, and what is removed was: the way back leaves no difference.
       {add("1-2") + remove("2"), {"+p@n1"}},
       {remove("1-2") + add("1"), {"-p@n2"}},

@@ -138,8 +138,11 @@ TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is thro
   CHECK(told() == "down=0,2");
   bus.respond(request, batch({online("0-7"), event("resource-update", {{"expiration", 5000}})}), true);
   CHECK(told() == "up=0,2 expiration=5000");
+  // As an earlier daemon wrote it, and as this one does.
   bus.respond(request, batch({event("resource-update", {{"shrink", "6"}, {"nodelist", "n6"}})}), true);
   CHECK(told() == "shrink=2");
+  bus.respond(request, batch({event("shrink", {{"idset", "5"}, {"nodelist", "n5"}})}), true);
+  CHECK(told() == "shrink=1");
 }
 
 TEST_CASE_FIXTURE(Follower, "ranks of the parent are looked up in the R beside a definition") {

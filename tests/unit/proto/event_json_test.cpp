@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -20,11 +21,24 @@ struct Row {
   const char* context;
 };
 
-UpdateEvent update() {
+UpdateEvent expires(double time) {
   UpdateEvent event;
-  event.expiration = 5000.5;
+  event.expiration = time;
+  return event;
+}
+
+UpdateEvent properties() {
+  UpdateEvent event;
   event.property_add["fast"] = IdSet::parse("0-1");
   event.property_remove["slow"] = IdSet{3};
+  event.property_nodelist = Hostlist::parse("n[0-1,3]");
+  return event;
+}
+
+UpdateEvent shrinks() {
+  UpdateEvent event;
+  event.shrink = IdSet::parse("1-2");
+  event.shrink_nodelist = Hostlist::parse("n[1-2]");
   return event;
 }
 
@@ -44,17 +58,23 @@ const std::vector<Row>& rows() {
       {define(DefineMethod::reload), "resource-define", R"({"method":"reload"})"},
       {define(DefineMethod::job_info), "resource-define", R"({"method":"job-info"})"},
       {define(DefineMethod::kvs), "resource-define", R"({"method":"kvs"})"},
-      {update(), "resource-update",
-       R"({"expiration":5000.5,"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"}})"},
+      {expires(5000.5), "resource-update", R"({"expiration":5000.5})"},
+      {expires(0), "resource-update", R"({"expiration":0.0})"},
+      {properties(), "property-update",
+       R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"},"nodelist":"n[0-1,3]"})"},
+      {shrinks(), "shrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {DrainEvent{two, hosts, "dimm", Overwrite::nothing}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0})"},
       {DrainEvent{two, hosts, "new", Overwrite::reason}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"new","overwrite":1})"},
       {DrainEvent{two, hosts, std::nullopt, Overwrite::reason_and_timestamp}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","overwrite":2})"},
-      {UndrainEvent{two, hosts, std::nullopt}, "undrain", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
-      {UndrainEvent{two, hosts, "fixed"}, "undrain",
-       R"({"idset":"1-2","nodelist":"n[1-2]","reason":"fixed"})"},
+      {UndrainEvent{two, hosts, std::nullopt, Overwrite::nothing}, "undrain",
+       R"({"idset":"1-2","nodelist":"n[1-2]","overwrite":0})"},
+      {UndrainEvent{two, hosts, "fixed", Overwrite::reason}, "undrain",
+       R"({"idset":"1-2","nodelist":"n[1-2]","reason":"fixed","overwrite":1})"},
+      {UndrainEvent{two, hosts, "fixed", Overwrite::reason_and_timestamp}, "undrain",
+       R"({"idset":"1-2","nodelist":"n[1-2]","reason":"fixed","overwrite":2})"},
       {OnlineEvent{two}, "online", R"({"idset":"1-2"})"},
       {OfflineEvent{two}, "offline", R"({"idset":"1-2"})"},
       {TorpidEvent{two}, "torpid", R"({"idset":"1-2"})"},
@@ -81,6 +101,44 @@ TEST_CASE("what is written is read back; a definition does not carry its R and i
     REQUIRE(event.has_value() == !std::holds_alternative<DefineEvent>(row.body));
     if (event) CHECK(encode_event(*event) == line);
   }
+}
+
+TEST_CASE("times have a decimal point whatever their value, and integers are read") {
+  const struct {
+    double time;
+    const char* text;
+  } rows[] = {{1, "1.0"},        {1795297018, "1795297018.0"}, {1795297018.25, "1795297018.25"},
+              {1e16, "1.0e+16"}, {1e300, "1.0e+300"},          {5e-324, "5.0e-324"}};
+  for (const auto& row : rows) {
+    CHECK(encode_event({row.time, expires(row.time)}) ==
+          fmt::format(R"({{"timestamp":{0},"name":"resource-update","context":{{"expiration":{0}}}}})",
+                      row.text));
+    CHECK(json::parse(row.text).get<double>() == row.time);
+  }
+  const auto event =
+      decode_event(json::parse(R"({"timestamp":7,"name":"resource-update","context":{"expiration":9}})"));
+  REQUIRE(event);
+  CHECK(event->timestamp == 7);
+  CHECK(std::get<UpdateEvent>(event->body).expiration == 9);
+}
+
+TEST_CASE("the one form that earlier daemons had for all changes of the inventory is read") {
+  const auto read = [](const char* context) {
+    const auto event =
+        decode_event({{"timestamp", 7}, {"name", "resource-update"}, {"context", json::parse(context)}});
+    REQUIRE(event);
+    return std::get<UpdateEvent>(event->body);
+  };
+  const UpdateEvent properties = read(R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"}})");
+  CHECK(properties.property_add.at("fast").encode() == "0-1");
+  CHECK(properties.property_remove.at("slow").encode() == "3");
+  const UpdateEvent shrink = read(R"({"shrink":"1-2","nodelist":"n[1-2]"})");
+  CHECK(shrink.shrink.encode() == "1-2");
+  CHECK(shrink.shrink_nodelist.encode() == "n[1-2]");
+  // Several at once were never written; whoever has such a line loses nothing of it.
+  constexpr const char* all =
+      R"({"expiration":5.0,"property-add":{"fast":"0-1"},"shrink":"1-2","nodelist":"n[1-2]"})";
+  CHECK(json::parse(encode_event({7, read(all)}))["context"] == json::parse(all));
 }
 
 TEST_CASE("names that RFC 44 does not know are passed over, a timestamp that is none is refused") {
