@@ -113,6 +113,7 @@ TEST_SUITE("lifetimes") {
   TEST_CASE_FIXTURE(Lifetimes, "a request that failed and was then forgotten is not told") {
     bus->close();
     int calls = 0;
+    std::optional<Connection::RequestId> second;
     const auto count = [&](const Response&) { ++calls; };
     SUBCASE("canceled before it was sent") {
       const auto id = connection->send("resource.acquire", count, waiting());
@@ -120,12 +121,10 @@ TEST_SUITE("lifetimes") {
       connection->forget(id);
     }
     SUBCASE("nobody there: the first handler forgets the other request") {
-      std::optional<Connection::RequestId> second;
       connection->send("resource.status", [&](const Response&) { connection->forget(*second); });
       second = connection->send("resource.get", count);
     }
     SUBCASE("timed out together") {
-      std::optional<Connection::RequestId> second;
       auto options = waiting();
       options.timeout = Milliseconds(1);
       connection->send(
