@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/request/amount.hpp"
 #include "core/request/json_path.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
@@ -25,11 +26,32 @@ IdSet ranks_with(const ResourceSet& inventory, std::string_view property) {
   return found == inventory.properties().end() ? IdSet{} : found->second;
 }
 
+// What one set operation on the ranks of an inventory costs.
+std::uint64_t set_operation(const ResourceSet& inventory) { return 16 + inventory.ranks().count() / 64; }
+
+/// What a host costs that is looked up, where it may have to be found among all that are named first.
+constexpr std::uint64_t steps_per_host = 64;
+
+/// Sets are united two by two, as adding one after the other to the first would cost its size each time.
+IdSet unite(std::vector<IdSet> sets) {
+  if (sets.empty()) return {};
+  for (std::size_t count = sets.size(); count > 1; count = (count + 1) / 2) {
+    for (std::size_t i = 0; i + 1 < count; i += 2) {
+      sets[i] |= sets[i + 1];
+      if (i > 0) sets[i / 2] = std::move(sets[i]);
+    }
+    if (count % 2 == 1) sets[count / 2] = std::move(sets[count - 1]);
+  }
+  return std::move(sets[0]);
+}
+
 }  // namespace
 
 /// Turns JSON into operations, and counts what limits the size of a constraint.
 class Constraint::Reader {
  public:
+  explicit Reader(Budget& budget) : budget_(budget) {}
+
   Constraint read_object(const Json& document, const JsonPath& path, std::size_t depth) {
     if (!document.is_object()) fail(path, EINVAL, "must be an object");
     if (depth > max_depth) fail(path, ERANGE, fmt::format("nested more than {} deep", max_depth));
@@ -49,17 +71,21 @@ class Constraint::Reader {
     count_term();
     Operation operation;
     operation.op = op;
-    for (std::size_t i = 0; i < values.size(); ++i) read_value(operation, values[i], path[i], depth);
+    std::vector<IdSet> ranks;
+    for (std::size_t i = 0; i < values.size(); ++i) read_value(operation, ranks, values[i], path[i], depth);
+    operation.ranks = unite(std::move(ranks));
     return operation;
   }
 
-  void read_value(Operation& operation, const Json& value, const JsonPath& path, std::size_t depth) {
+  void read_value(Operation& operation, std::vector<IdSet>& ranks, const Json& value, const JsonPath& path,
+                  std::size_t depth) {
     if (is_logical(operation.op)) {
       operation.operands.push_back(read_object(value, path, depth + 1));
       return;
     }
     if (!value.is_string()) path.fail("must be a string");
     const auto& text = value.get_ref<const std::string&>();
+    budget_.spend(1 + text.size());
     if (operation.op == Operator::properties) {
       count_term();
       const std::string defect =
@@ -67,7 +93,7 @@ class Constraint::Reader {
       if (!defect.empty()) path.fail(resourced::quoted(text) + ": " + defect);
     } else {
       try {
-        read_targets(operation, text);
+        read_targets(operation, ranks, text);
       } catch (const Error& error) {
         throw Error(error.errnum(), fmt::format("{}: {}", path.text(), error.what()));
       }
@@ -75,15 +101,16 @@ class Constraint::Reader {
     operation.values.push_back(text);
   }
 
-  void read_targets(Operation& operation, const std::string& text) {
+  void read_targets(Operation& operation, std::vector<IdSet>& ranks, const std::string& text) {
     if (operation.op == Operator::ranks) {
-      operation.ranks |= IdSet::parse(text);
+      ranks.push_back(IdSet::parse(text));
       return;
     }
     const Hostlist hosts = Hostlist::parse(text);
     if (hosts.size() > max_hosts - host_count_)
       throw Error(ERANGE, fmt::format("a constraint names at most {} hosts", max_hosts));
     host_count_ += hosts.size();
+    budget_.spend(hosts.size());
     operation.hosts.append(hosts);
   }
 
@@ -108,6 +135,7 @@ class Constraint::Reader {
     return std::nullopt;
   }
 
+  Budget& budget_;
   std::size_t term_count_ = 0;
   std::size_t host_count_ = 0;
 
@@ -125,7 +153,12 @@ class Constraint::Reader {
 Constraint Constraint::from_json(const Json& document) { return from_json(document, JsonPath()); }
 
 Constraint Constraint::from_json(const Json& document, const JsonPath& place) {
-  return Reader().read_object(document, place, 1);
+  Budget unlimited;
+  return from_json(document, place, unlimited);
+}
+
+Constraint Constraint::from_json(const Json& document, const JsonPath& place, Budget& budget) {
+  return Reader(budget).read_object(document, place, 1);
 }
 
 Json Constraint::to_json() const {
@@ -142,12 +175,21 @@ Json Constraint::to_json() const {
 }
 
 IdSet Constraint::match(const ResourceSet& inventory) const {
+  Budget unlimited;
+  return match(inventory, unlimited);
+}
+
+IdSet Constraint::match(const ResourceSet& inventory, Budget& budget) const {
+  budget.spend(set_operation(inventory));
   IdSet matching = inventory.ranks();
-  for (const Operation& operation : operations_) matching &= match(operation, inventory);
+  for (const Operation& operation : operations_) matching &= match(operation, inventory, budget);
   return matching;
 }
 
-IdSet Constraint::match(const Operation& operation, const ResourceSet& inventory) {
+IdSet Constraint::match(const Operation& operation, const ResourceSet& inventory, Budget& budget) {
+  const std::size_t names = operation.op == Operator::properties ? operation.values.size() : 0;
+  budget.spend(times(set_operation(inventory), 1 + names + operation.operands.size()));
+  budget.spend(times(steps_per_host, operation.hosts.size()));
   IdSet matching;
   switch (operation.op) {
     case Operator::properties:
@@ -167,12 +209,12 @@ IdSet Constraint::match(const Operation& operation, const ResourceSet& inventory
       break;
     case Operator::disjunction:
       if (operation.operands.empty()) matching = inventory.ranks();
-      for (const Constraint& operand : operation.operands) matching |= operand.match(inventory);
+      for (const Constraint& operand : operation.operands) matching |= operand.match(inventory, budget);
       break;
     case Operator::conjunction:
     case Operator::negation:
       matching = inventory.ranks();
-      for (const Constraint& operand : operation.operands) matching &= operand.match(inventory);
+      for (const Constraint& operand : operation.operands) matching &= operand.match(inventory, budget);
       if (operation.op == Operator::negation) matching = inventory.ranks() - matching;
       break;
   }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/request/budget.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -35,6 +36,9 @@ class Constraint {
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
   /// The same for an object that has its place in a larger document: the errors start with it.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place);
+  /// The same within a budget.
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place,
+                                            Budget& budget);
 
   /// The object as it was read.
   [[nodiscard]] nlohmann::json to_json() const;
@@ -43,6 +47,8 @@ class Constraint {
   /// one look-up for each host that is named. Ranks, hosts and properties that the inventory does not have
   /// match nothing.
   [[nodiscard]] IdSet match(const ResourceSet& inventory) const;
+  /// The same within a budget.
+  [[nodiscard]] IdSet match(const ResourceSet& inventory, Budget& budget) const;
 
  private:
   enum class Operator { properties, hostlist, ranks, conjunction, disjunction, negation };
@@ -58,7 +64,7 @@ class Constraint {
 
   class Reader;
 
-  [[nodiscard]] static IdSet match(const Operation& operation, const ResourceSet& inventory);
+  [[nodiscard]] static IdSet match(const Operation& operation, const ResourceSet& inventory, Budget& budget);
 
   /// All of them must hold.
   std::vector<Operation> operations_;

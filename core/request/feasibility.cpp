@@ -25,7 +25,11 @@ using Verdict = Feasibility::Verdict;
 /// So many parts of a request are named in a reason.
 constexpr std::size_t max_parts_named = 4;
 
-std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks) {
+/// What it costs to find how many ranks of a group match.
+constexpr std::uint64_t steps_per_group = 32;
+
+std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks, Budget& budget) {
+  budget.spend(steps_per_group * inventory.groups().size());
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> nodes;
   const bool all = ranks.count() == inventory.ranks().count();
   for (const ResourceGroup& group : inventory.groups()) {
@@ -156,33 +160,40 @@ const nlohmann::json* object_at(const nlohmann::json* parent, const char* key, c
   return &*found;
 }
 
-Constraint constraint_of(const nlohmann::json& jobspec) {
+Constraint constraint_of(const nlohmann::json& jobspec, Budget& budget) {
   const JsonPath attributes_path = JsonPath("attributes");
   const JsonPath system_path = attributes_path / "system";
   const JsonPath constraints_path = system_path / "constraints";
   const nlohmann::json* attributes = object_at(&jobspec, "attributes", attributes_path);
   const nlohmann::json* system = object_at(attributes, "system", system_path);
   const nlohmann::json* constraints = object_at(system, "constraints", constraints_path);
-  return constraints == nullptr ? Constraint() : Constraint::from_json(*constraints, constraints_path);
+  return constraints == nullptr ? Constraint()
+                                : Constraint::from_json(*constraints, constraints_path, budget);
 }
 
 }  // namespace
 
 Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
                               const ResourceSet& inventory) {
-  const RequestDemand request = demand_of(resources);
+  Budget unlimited;
+  return check_feasibility(resources, constraint, inventory, unlimited);
+}
+
+Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
+                              const ResourceSet& inventory, Budget& budget) {
+  const RequestDemand request = demand_of(resources, budget);
   if (inventory.empty()) return {Verdict::infeasible, "the inventory is empty"};
-  const IdSet ranks = constraint.match(inventory);
+  const IdSet ranks = constraint.match(inventory, budget);
   if (ranks.empty()) return {Verdict::infeasible, "no target matches the constraint"};
   if (!request.not_judged.empty())
     return {Verdict::undecided,
             fmt::format("cannot judge {}: R tells only nodes, cores and gpus", request.not_judged)};
 
-  const std::vector<NodeKind> kinds = kinds_of(inventory, ranks);
+  const std::vector<NodeKind> kinds = kinds_of(inventory, ranks, budget);
   const bool narrowed = ranks.count() < inventory.ranks().count();
   const Explanation explanation(kinds, request.demand,
                                 narrowed ? "what matches the constraint" : "the inventory");
-  const Packing packing = pack(kinds, request.demand);
+  const Packing packing = pack(kinds, request.demand, budget);
   switch (packing.answer) {
     case Packing::Answer::fits:
       return {};
@@ -196,11 +207,17 @@ Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& 
 }
 
 Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory) {
+  Budget unlimited;
+  return check_jobspec_feasibility(jobspec, inventory, unlimited);
+}
+
+Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory,
+                                      Budget& budget) {
   if (!jobspec.is_object()) throw Error(EINVAL, "jobspec: must be an object");
   const auto list = jobspec.find("resources");
   if (list == jobspec.end()) throw Error(EINVAL, "resources: is missing");
   const ResourceGraph resources = resources_from_json(*list, ExtraKeys::allowed);
-  return check_feasibility(resources, constraint_of(jobspec), inventory);
+  return check_feasibility(resources, constraint_of(jobspec, budget), inventory, budget);
 }
 
 }  // namespace resourced

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/request/budget.hpp"
 #include "core/request/constraint.hpp"
 #include "core/request/resource_graph.hpp"
 #include "core/rset/resource_set.hpp"
@@ -44,10 +45,16 @@ struct Feasibility {
 /// smallest value. Throws Error EINVAL for a slot without resources.
 [[nodiscard]] Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
                                             const ResourceSet& inventory);
+/// The same within a budget: throws Error ETIMEDOUT when it is spent.
+[[nodiscard]] Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
+                                            const ResourceSet& inventory, Budget& budget);
 
 /// Judges a jobspec object by its `resources` and `attributes.system.constraints`; nothing else of it is
 /// looked at. Throws Error EINVAL that names the path of what is missing or wrong.
 [[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
                                                     const ResourceSet& inventory);
+/// The same within a budget: throws Error ETIMEDOUT when it is spent.
+[[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
+                                                    const ResourceSet& inventory, Budget& budget);
 
 }  // namespace resourced

@@ -33,7 +33,9 @@ std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
 }
 
 /// Splits the nodes that get pieces off the kinds that they were of.
-bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece) {
+bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece, Budget& budget) {
+  // Sorted by what takes two divisions.
+  budget.spend(16 * (1 + kinds.size()));
   std::ranges::sort(kinds, [&](const NodeKind& a, const NodeKind& b) {
     const auto left = [&](const NodeKind& kind) {
       const std::uint64_t pieces = pieces_in(kind, piece);
@@ -59,37 +61,39 @@ bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece) {
 }
 
 bool place_in_order(std::vector<NodeKind> kinds, const std::vector<PieceDemand>& pieces,
-                    const std::vector<std::size_t>& order) {
-  return std::ranges::all_of(order, [&](std::size_t index) { return place(kinds, pieces[index]); });
+                    const std::vector<std::size_t>& order, Budget& budget) {
+  return std::ranges::all_of(order, [&](std::size_t index) { return place(kinds, pieces[index], budget); });
 }
 
-bool place_in_some_order(const std::vector<NodeKind>& kinds, const std::vector<PieceDemand>& pieces) {
+bool place_in_some_order(const std::vector<NodeKind>& kinds, const std::vector<PieceDemand>& pieces,
+                         Budget& budget) {
   std::vector<std::size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (pieces.size() <= max_permuted) {
     do {
-      if (place_in_order(kinds, pieces, order)) return true;
+      if (place_in_order(kinds, pieces, order, budget)) return true;
     } while (std::ranges::next_permutation(order).found);
     return false;
   }
   std::ranges::sort(order, std::greater{},
                     [&](std::size_t i) { return std::tuple(pieces[i].gpus, pieces[i].cores); });
-  if (place_in_order(kinds, pieces, order)) return true;
+  if (place_in_order(kinds, pieces, order, budget)) return true;
   std::ranges::sort(order, std::greater{},
                     [&](std::size_t i) { return std::tuple(pieces[i].cores, pieces[i].gpus); });
-  return place_in_order(kinds, pieces, order);
+  return place_in_order(kinds, pieces, order, budget);
 }
 
 }  // namespace
 
-bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand) {
+bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget) {
   // Without node demands the first assignment is as good as any other.
   const std::size_t assignments = demand.nodes.empty() ? 1 : std::min(demand.pieces.size(), max_permuted);
   for (std::size_t i = 0; i < assignments; ++i) {
     const std::optional<NodeAssignment> assignment =
-        assign_nodes(kinds, demand.nodes, lost_pieces(kinds, demand.nodes, demand.pieces[i]));
+        assign_nodes(kinds, demand.nodes, lost_pieces(kinds, demand.nodes, demand.pieces[i]), budget);
     if (!assignment || !assignment->rivals.empty()) return false;
-    if (place_in_some_order(after_assignment(kinds, demand.nodes, *assignment), demand.pieces)) return true;
+    if (place_in_some_order(after_assignment(kinds, demand.nodes, *assignment), demand.pieces, budget))
+      return true;
   }
   return false;
 }

@@ -10,6 +10,6 @@
 namespace resourced {
 
 /// True only when all of it has found a place. False says nothing.
-[[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand);
+[[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
 
 }  // namespace resourced

@@ -19,8 +19,9 @@ constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 /// at the loss that they had, so that the kind serves another.
 class Network {
  public:
-  Network(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands, const LossTable& loss)
-      : kinds_(kinds), demands_(demands), loss_(loss) {
+  Network(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands, const LossTable& loss,
+          Budget& budget)
+      : kinds_(kinds), demands_(demands), loss_(loss), budget_(budget) {
     for (const NodeKind& kind : kinds) idle_.push_back(kind.count);
     for (const NodeDemand& demand : demands) missing_.push_back(demand.count);
     result_.nodes.assign(kinds.size(), std::vector<std::uint64_t>(demands.size(), 0));
@@ -52,6 +53,7 @@ class Network {
     for (bool changed = true; changed;) {
       changed = false;
       work_ += kinds_.size() * demands_.size();
+      budget_.spend(kinds_.size() * demands_.size());
       if (work_ > max_pairs_seen) return false;
       for (std::size_t g = 0; g < kinds_.size(); ++g)
         for (std::size_t d = 0; d < demands_.size(); ++d) changed = relax(g, d) || changed;
@@ -117,6 +119,7 @@ class Network {
     result_.rivals.push_back(static_cast<std::size_t>(first - missing_.begin()));
     is_rival[result_.rivals[0]] = true;
     for (std::size_t i = 0; i < result_.rivals.size(); ++i) {
+      budget_.spend(kinds_.size() * demands_.size());
       for (std::size_t g = 0; g < kinds_.size(); ++g) {
         if (!holds(kinds_[g], demands_[result_.rivals[i]])) continue;
         for (std::size_t d = 0; d < demands_.size(); ++d) {
@@ -138,6 +141,7 @@ class Network {
   const std::vector<NodeKind>& kinds_;
   const std::vector<NodeDemand>& demands_;
   const LossTable& loss_;
+  Budget& budget_;
   std::vector<std::uint64_t> idle_;
   std::vector<std::uint64_t> missing_;
   std::vector<Step> to_kind_;
@@ -149,9 +153,10 @@ class Network {
 }  // namespace
 
 std::optional<NodeAssignment> assign_nodes(const std::vector<NodeKind>& kinds,
-                                           const std::vector<NodeDemand>& demands, const LossTable& loss) {
+                                           const std::vector<NodeDemand>& demands, const LossTable& loss,
+                                           Budget& budget) {
   if (kinds.size() * demands.size() > max_pairs) return std::nullopt;
-  return Network(kinds, demands, loss).solve();
+  return Network(kinds, demands, loss, budget).solve();
 }
 
 LossTable lost_pieces(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands,

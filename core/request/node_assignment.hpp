@@ -27,7 +27,7 @@ using LossTable = std::vector<std::vector<std::uint64_t>>;
 /// nodes together at most max_amount.
 [[nodiscard]] std::optional<NodeAssignment> assign_nodes(const std::vector<NodeKind>& kinds,
                                                          const std::vector<NodeDemand>& demands,
-                                                         const LossTable& loss);
+                                                         const LossTable& loss, Budget& budget);
 
 /// How many pieces fewer a node holds when it goes to a demand.
 [[nodiscard]] LossTable lost_pieces(const std::vector<NodeKind>& kinds,

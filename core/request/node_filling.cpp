@@ -13,8 +13,8 @@ constexpr std::size_t max_tries = 200'000;
 
 class Lister {
  public:
-  Lister(const Demand& demand, std::size_t& fillings_left, std::size_t& tries_left)
-      : demand_(demand), fillings_left_(fillings_left), tries_left_(tries_left) {}
+  Lister(const Demand& demand, std::size_t& fillings_left, std::size_t& tries_left, Budget& budget)
+      : demand_(demand), fillings_left_(fillings_left), tries_left_(tries_left), budget_(budget) {}
 
   /// False when there are too many.
   bool list(const NodeKind& kind) {
@@ -38,6 +38,7 @@ class Lister {
  private:
   bool add_pieces(const NodeKind& rest, std::size_t index) {
     if (tries_left_-- == 0) return false;
+    budget_.spend(1 + (index == demand_.pieces.size() ? filling_.size() : 0));
     if (index == demand_.pieces.size()) return can_hold_more(rest) || keep();
     const PieceDemand& piece = demand_.pieces[index];
     std::uint64_t& amount = filling_[demand_.nodes.size() + index];
@@ -67,6 +68,7 @@ class Lister {
   const Demand& demand_;
   std::size_t& fillings_left_;
   std::size_t& tries_left_;
+  Budget& budget_;
   Filling filling_;
   bool serves_ = false;
   std::vector<Filling> fillings_;
@@ -75,12 +77,12 @@ class Lister {
 }  // namespace
 
 std::optional<std::vector<std::vector<Filling>>> list_fillings(const std::vector<NodeKind>& kinds,
-                                                               const Demand& demand) {
+                                                               const Demand& demand, Budget& budget) {
   std::size_t fillings_left = max_fillings;
   std::size_t tries_left = max_tries;
   std::vector<std::vector<Filling>> fillings;
   for (const NodeKind& kind : kinds) {
-    Lister lister(demand, fillings_left, tries_left);
+    Lister lister(demand, fillings_left, tries_left, budget);
     if (!lister.list(kind)) return std::nullopt;
     fillings.push_back(lister.take());
   }

@@ -16,6 +16,6 @@ using Filling = std::vector<std::uint64_t>;
 /// Of each kind of node every filling to which nothing can be added that is still wanted. Nothing if they are
 /// too many.
 [[nodiscard]] std::optional<std::vector<std::vector<Filling>>> list_fillings(
-    const std::vector<NodeKind>& kinds, const Demand& demand);
+    const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
 
 }  // namespace resourced

@@ -38,9 +38,10 @@ Demand without_loose_units(const Demand& demand) {
   return rest;
 }
 
-Packing pack_nodes(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands) {
+Packing pack_nodes(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands,
+                   Budget& budget) {
   const LossTable no_loss(kinds.size(), std::vector<std::uint64_t>(demands.size(), 0));
-  const std::optional<NodeAssignment> assignment = assign_nodes(kinds, demands, no_loss);
+  const std::optional<NodeAssignment> assignment = assign_nodes(kinds, demands, no_loss, budget);
   if (!assignment) return {Answer::unknown, {}, 0};
   if (assignment->rivals.empty()) return {};
   Packing packing{Answer::does_not_fit, assignment->rivals, 0};
@@ -52,9 +53,9 @@ Packing pack_nodes(const std::vector<NodeKind>& kinds, const std::vector<NodeDem
 }
 
 Answer pack_one_kind(const std::vector<NodeKind>& kinds, const std::vector<NodeDemand>& demands,
-                     const PieceDemand& piece) {
+                     const PieceDemand& piece, Budget& budget) {
   const std::optional<NodeAssignment> assignment =
-      assign_nodes(kinds, demands, lost_pieces(kinds, demands, piece));
+      assign_nodes(kinds, demands, lost_pieces(kinds, demands, piece), budget);
   if (!assignment) return Answer::unknown;
   return pieces_in(kinds, piece) - assignment->loss >= piece.count ? Answer::fits : Answer::does_not_fit;
 }
@@ -97,6 +98,13 @@ std::uint64_t nodes_for(const std::vector<NodeKind>& kinds, const NodeDemand& de
 }
 
 Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand) {
+  Budget unlimited;
+  return pack(kinds, demand, unlimited);
+}
+
+Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget) {
+  // Each part of the demand is looked at with each kind some times, and tables are as large.
+  budget.spend(times(4 * kinds.size(), demand.nodes.size() + demand.pieces.size()));
   Totals supply;
   for (const NodeKind& kind : kinds) {
     supply.nodes = plus(supply.nodes, kind.count);
@@ -106,14 +114,14 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand) {
   // What reaches the limit is not known exactly.
   if (std::max({supply.nodes, supply.cores, supply.gpus}) >= max_amount) return {Answer::unknown, {}, 0};
 
-  Packing nodes = pack_nodes(kinds, demand.nodes);
+  Packing nodes = pack_nodes(kinds, demand.nodes, budget);
   if (nodes.answer == Answer::does_not_fit) return nodes;
   if (!may_fit(kinds, supply, demand)) return {Answer::does_not_fit, {}, 0};
 
   const Demand rest = without_loose_units(demand);
   if (rest.pieces.empty()) return nodes;
-  if (rest.pieces.size() == 1) return {pack_one_kind(kinds, rest.nodes, rest.pieces[0]), {}, 0};
-  return {search_for_packing(kinds, rest), {}, 0};
+  if (rest.pieces.size() == 1) return {pack_one_kind(kinds, rest.nodes, rest.pieces[0], budget), {}, 0};
+  return {search_for_packing(kinds, rest, budget), {}, 0};
 }
 
 }  // namespace resourced

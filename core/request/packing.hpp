@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/request/amount.hpp"
+#include "core/request/budget.hpp"
 
 namespace resourced {
 
@@ -57,6 +58,8 @@ struct Packing {
 
 /// Amounts of a demand may be max_amount, which nothing that is packed can satisfy.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand);
+/// The same within a budget.
+[[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
 
 [[nodiscard]] constexpr bool holds(const NodeKind& kind, const NodeDemand& demand) {
   return kind.cores >= demand.cores && kind.gpus >= demand.gpus;

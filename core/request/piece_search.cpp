@@ -39,8 +39,10 @@ std::uint64_t weigh(const Weights& weights, const std::vector<std::uint64_t>& am
 
 class Search {
  public:
-  Search(const std::vector<NodeKind>& kinds, const Demand& demand, std::vector<std::vector<Filling>> fillings)
-      : kinds_(kinds), fillings_(std::move(fillings)) {
+  Search(const std::vector<NodeKind>& kinds, const Demand& demand, std::vector<std::vector<Filling>> fillings,
+         Budget& budget)
+      : kinds_(kinds), fillings_(std::move(fillings)), budget_(budget) {
+    for (const std::vector<Filling>& of_kind : fillings_) filling_count_ += of_kind.size();
     for (const NodeDemand& node : demand.nodes) wanted_.push_back(node.count);
     for (const PieceDemand& piece : demand.pieces) wanted_.push_back(piece.count);
     add_plain_weights(demand);
@@ -52,6 +54,7 @@ class Search {
     for (std::vector<Filling>& fillings : fillings_)
       std::ranges::sort(fillings, std::greater{},
                         [&](const Filling& f) { return weigh(weights_.back(), f); });
+    budget_.spend(weights_.size() * weighing_all());
     tabulate_best();
     if (search({0, 0, kinds_[0].count}, wanted_)) return Answer::fits;
     return work_ > max_work ? Answer::unknown : Answer::does_not_fit;
@@ -95,6 +98,7 @@ class Search {
   /// Weights under which the demand is as heavy as can be found, by raising what the best fillings have too
   /// little of. False when some weights show that the demand cannot be met.
   bool find_weights() {
+    budget_.spend((weights_.size() + 3 * weight_rounds) * weighing_all());
     for (const Weights& weights : weights_)
       if (weigh(weights, wanted_) > heaviest(weights)) return false;
     const std::size_t parts = wanted_.size();
@@ -126,6 +130,9 @@ class Search {
     if (for_search) weights_.push_back(std::move(weights));
     return true;
   }
+
+  /// What it costs to weigh every filling once.
+  std::uint64_t weighing_all() const { return filling_count_ * wanted_.size(); }
 
   std::uint64_t heaviest(const Weights& weights) const {
     std::uint64_t total = 0;
@@ -193,6 +200,7 @@ class Search {
       place = {place.kind, 0, kinds_[place.kind].count};
     }
     work_ += weights_.size() * wanted.size();
+    budget_.spend(weights_.size() * wanted.size());
     if (work_ > max_work || !may_succeed(place, wanted)) return false;
     std::vector<std::uint64_t> state{place.kind, place.filling, place.nodes};
     state.insert(state.end(), wanted.begin(), wanted.end());
@@ -219,6 +227,8 @@ class Search {
 
   const std::vector<NodeKind>& kinds_;
   std::vector<std::vector<Filling>> fillings_;
+  Budget& budget_;
+  std::size_t filling_count_ = 0;
   Wanted wanted_;
   std::vector<Weights> weights_;
   std::vector<std::vector<std::vector<std::uint64_t>>> best_from_;
@@ -229,14 +239,14 @@ class Search {
 
 }  // namespace
 
-Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand) {
+Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget) {
   const std::size_t parts = demand.nodes.size() + demand.pieces.size();
   if (parts > max_parts) return Answer::unknown;
-  if (first_fit(kinds, demand)) return Answer::fits;
+  if (first_fit(kinds, demand, budget)) return Answer::fits;
   if (parts > max_parts_searched) return Answer::unknown;
-  std::optional<std::vector<std::vector<Filling>>> fillings = list_fillings(kinds, demand);
+  std::optional<std::vector<std::vector<Filling>>> fillings = list_fillings(kinds, demand, budget);
   if (!fillings) return Answer::unknown;
-  return Search(kinds, demand, std::move(*fillings)).run();
+  return Search(kinds, demand, std::move(*fillings), budget).run();
 }
 
 }  // namespace resourced

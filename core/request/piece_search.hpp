@@ -11,6 +11,7 @@ namespace resourced {
 
 /// `unknown` only when the bounds are reached. Requires what pack() has made sure of: amounts below
 /// max_amount, every demand for itself can be met.
-[[nodiscard]] Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand);
+[[nodiscard]] Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand,
+                                                 Budget& budget);
 
 }  // namespace resourced

@@ -21,6 +21,8 @@ namespace {
 /// So many things that nobody can judge are named.
 constexpr std::size_t max_named = 4;
 
+constexpr std::uint64_t steps_per_vertex = 16;
+
 struct Amounts {
   std::uint64_t cores = 0;
   std::uint64_t gpus = 0;
@@ -31,8 +33,10 @@ struct Amounts {
   }
 };
 
-bool has_node(const Vertex& vertex) {
-  return vertex.type == "node" || std::ranges::any_of(vertex.with, has_node);
+bool has_node(const Vertex& vertex, Budget& budget) {
+  budget.spend(steps_per_vertex);
+  return vertex.type == "node" ||
+         std::ranges::any_of(vertex.with, [&](const Vertex& child) { return has_node(child, budget); });
 }
 
 void check_slot(const Vertex& slot) {
@@ -42,6 +46,8 @@ void check_slot(const Vertex& slot) {
 
 class Collector {
  public:
+  explicit Collector(Budget& budget) : budget_(budget) {}
+
   /// A vertex that no node encloses, so many times over.
   void add(const Vertex& vertex, std::uint64_t copies, bool in_slot) {
     if (!can_judge(vertex)) return;
@@ -68,7 +74,7 @@ class Collector {
     check_slot(slot);
     Amounts beside;
     for (const Vertex& child : slot.with) {
-      if (has_node(child))
+      if (has_node(child, budget_))
         add(child, count, true);
       else
         beside.add(of_vertex(child));
@@ -95,6 +101,7 @@ class Collector {
   }
 
   bool can_judge(const Vertex& vertex) {
+    budget_.spend(steps_per_vertex);
     const bool is_leaf = vertex.type == "core" || vertex.type == "gpu";
     if (!is_leaf && vertex.type != "node" && !vertex.is_slot()) {
       refuse("the type " + shown(vertex.type));
@@ -142,6 +149,7 @@ class Collector {
           plus(result_.demand.pieces[place->second].count, pieces.count);
   }
 
+  Budget& budget_;
   RequestDemand result_;
   std::set<std::string> not_judged_;
   /// Where the demands with these cores, gpus and need for the whole node are.
@@ -152,7 +160,12 @@ class Collector {
 }  // namespace
 
 RequestDemand demand_of(const ResourceGraph& resources) {
-  Collector collector;
+  Budget unlimited;
+  return demand_of(resources, unlimited);
+}
+
+RequestDemand demand_of(const ResourceGraph& resources, Budget& budget) {
+  Collector collector(budget);
   for (const Vertex& vertex : resources) collector.add(vertex, 1, false);
   return collector.take();
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/request/budget.hpp"
 #include "core/request/packing.hpp"
 #include "core/request/resource_graph.hpp"
 
@@ -16,7 +17,8 @@ struct RequestDemand {
   std::string not_judged;
 };
 
-/// Throws Error EINVAL for a slot without resources.
+/// Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is spent.
 [[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources);
+[[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources, Budget& budget);
 
 }  // namespace resourced

@@ -64,7 +64,8 @@ std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Dema
   std::vector<Share> shares;
   for (std::size_t i = 0; i < nodes.size() && !is_empty(wanted); ++i) {
     rest.remove(nodes[i]);
-    const auto fillings = list_fillings({nodes[i]}, wanted);
+    Budget unlimited;
+    const auto fillings = list_fillings({nodes[i]}, wanted, unlimited);
     if (!fillings) return std::nullopt;
     for (const Filling& filling : fillings->front()) {
       const Demand left = without(wanted, filling);
