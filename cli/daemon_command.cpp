@@ -52,7 +52,13 @@ void register_daemon(CLI::App& app, Context& context) {
   });
 
   auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
-  stats->callback([&context] {
+  auto clear = std::make_shared<bool>(false);
+  stats->add_flag("--clear", *clear, "Count from 0 again, and print nothing");
+  stats->callback([clear, &context] {
+    if (*clear) {
+      context.call("resource.stats-clear");
+      return;
+    }
     context.print_line(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
   });
 

@@ -12,7 +12,7 @@ constexpr std::uint32_t root = 0;
 
 Rights all_rights() {
   Rights rights;
-  for (const Right right : {Right::read, Right::operate, Right::schedule, Right::report}) rights.add(right);
+  for (const Right right : {Right::read, Right::operate, Right::schedule, Right::report, Right::own}) rights.add(right);
   return rights;
 }
 
@@ -63,6 +63,8 @@ std::string_view role_for(Right right) noexcept {
       return "scheduler";
     case Right::report:
       return "agent";
+    case Right::own:
+      break;
   }
   return "owner";
 }

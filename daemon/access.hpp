@@ -22,6 +22,8 @@ enum class Right : std::uint8_t {
   operate,
   schedule,
   report,
+  /// To be the daemon's own user, or root.
+  own,
 };
 
 /// The role that an error text tells to ask for.

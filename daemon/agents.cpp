@@ -103,6 +103,10 @@ void Agents::beat(proto::RequestKey request, double now) {
   if (const auto rank = roster_.rank_of(agent->second.id)) monitor_.beat(*rank, now);
 }
 
+void Agents::force_down(const IdSet& ranks, double now) {
+  ranks.for_each([&](IdSet::Id rank) { monitor_.goodbye(rank, now); });
+}
+
 void Agents::end(proto::RequestKey request, End end, double now) {
   const auto agent = agents_.find(request);
   if (agent == agents_.end()) return;

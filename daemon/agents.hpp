@@ -66,6 +66,9 @@ class Agents {
   /// A sign of life of one of them. One that is not here is passed over.
   void beat(proto::RequestKey request, double now);
 
+  /// These targets are offline until their agents say hello again. The engine is for the caller to tell.
+  void force_down(const IdSet& ranks, double now);
+
   enum class End { farewell, lost };
   /// A request is no more. One that is no agent's is passed over.
   void end(proto::RequestKey request, End end, double now);

@@ -36,9 +36,9 @@ proto::Payload Answers::inventory() {
   return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
 }
 
-const ResourceSet& Answers::acquirable() {
+std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   if (acquirable_version_ != module_.inventory_version()) {
-    acquirable_ = module_.inventory().copy_ranks(module_.acquirable());
+    acquirable_ = std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());
     acquirable_version_ = module_.inventory_version();
   }
   return acquirable_;

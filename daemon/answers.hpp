@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
+#include "daemon/feasibility_checks.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon {
@@ -19,8 +21,8 @@ class Answers {
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
   [[nodiscard]] proto::Payload inventory();
-  /// The inventory less exclusions.
-  [[nodiscard]] const ResourceSet& acquirable();
+  /// For another thread, which judges by it.
+  [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets.
   [[nodiscard]] proto::Payload acquired(const IdSet& targets);
 
@@ -45,7 +47,7 @@ class Answers {
   Cached sched_status_;
   Cached inventory_;
   std::map<std::string, Resources> resources_;
-  ResourceSet acquirable_;
+  std::shared_ptr<FeasibilityInventory> acquirable_;
   std::uint64_t acquirable_version_ = 0;
 };
 

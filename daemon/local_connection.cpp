@@ -62,6 +62,7 @@ void LocalConnection::read() {
   socket_.async_read_some(
       boost::asio::buffer(received_),
       [self = shared_from_this()](const boost::system::error_code& error, std::size_t size) {
+        const LoopHold hold(self->events_.holds, "reading");
         if (!self->open_) return;
         if (error) return self->end();
         self->decoder_.feed({self->received_.data(), size});
@@ -70,6 +71,7 @@ void LocalConnection::read() {
 }
 
 void LocalConnection::take_frames() {
+  const LoopHold hold(events_.holds, "reading");
   const Turn turn;
   try {
     do {
@@ -118,6 +120,7 @@ void LocalConnection::write_some() {
   socket_.async_write_some(
       boost::asio::buffer(writing_) + written_,
       [self = shared_from_this()](const boost::system::error_code& error, std::size_t size) {
+        const LoopHold hold(self->events_.holds, "writing");
         if (!self->open_) return;
         if (error) return self->end();
         self->written_ += size;

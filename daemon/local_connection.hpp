@@ -11,6 +11,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "daemon/loop_hold.hpp"
 #include "daemon/transport.hpp"
 #include "proto/local_frame.hpp"
 
@@ -26,6 +27,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
     std::function<void()> closed;
     std::function<void()> writable;
     std::function<void(const std::string&)> malformed;
+    /// Where the work of the connection is measured; null for nowhere.
+    LoopHolds* holds = nullptr;
   };
 
   /// A frame that has begun must be whole within `frame_timeout`.

@@ -97,6 +97,7 @@ class LocalTransport final : public Transport {
   void accept() {
     acceptor_.async_accept([this](const boost::system::error_code& error, Protocol::socket socket) {
       if (error == asio::error::operation_aborted) return;
+      const LoopHold hold(options_.holds, "accepting");
       if (!error) meet(std::move(socket));
       if (!acceptor_.is_open()) return;
       // Without a free descriptor the same connection would come up again and again.
@@ -144,6 +145,7 @@ class LocalTransport final : public Transport {
         },
         [this] { listener_.on_writable(); },
         [this](const std::string& reason) { listener_.on_malformed(reason); },
+        options_.holds,
     };
     auto connection = std::make_shared<LocalConnection>(std::move(socket), options_.max_message_size,
                                                         options_.frame_timeout, std::move(events));

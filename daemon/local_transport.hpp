@@ -11,6 +11,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "daemon/loop_hold.hpp"
 #include "daemon/transport.hpp"
 
 namespace resourced::daemon {
@@ -21,7 +22,9 @@ struct LocalOptions {
   std::chrono::milliseconds frame_timeout{10000};
   std::size_t connections_per_uid = std::numeric_limits<std::size_t>::max();
   /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
-  std::function<bool(const Credentials&)> welcomes;
+  std::function<bool(const Credentials&)> welcomes = nullptr;
+  /// Where the work of this transport is measured; null for nowhere.
+  LoopHolds* holds = nullptr;
 };
 
 /// Binds a socket at a path; one that nobody listens on any more is replaced. Throws Error that names it.

@@ -287,12 +287,14 @@ class Server {
     return {bus.send_hwm,           bus.receive_hwm,
             bus.heartbeat_interval, bus.heartbeat_timeout,
             bus.max_message_size,   config_.limits.handshake_timeout,
-            connections_per_uid_,   curve_};
+            connections_per_uid_,   curve_,
+            &service_.holds()};
   }
 
   LocalOptions local_options() {
     return {config_.bus.max_message_size, config_.limits.handshake_timeout, connections_per_uid_,
-            [this](const Credentials& credentials) { return service_.welcomes(credentials); }};
+            [this](const Credentials& credentials) { return service_.welcomes(credentials); },
+            &service_.holds()};
   }
 
   // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
@@ -323,6 +325,7 @@ class Server {
   void wait_for_reload() {
     hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
       if (error || stopping_) return;
+      const LoopHold hold(&service_.holds(), "reload by signal");
       notify_reloading();
       try {
         reload();

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "core/request/feasibility.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/payloads.hpp"
 #include "proto/ping.hpp"
@@ -47,9 +46,11 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
     : requests_(std::numeric_limits<std::size_t>::max()),
       subscribers_(clients_, requests_),
       outbox_([this](Outgoing outgoing) { deliver(std::move(outgoing)); }),
-      engine_(
-          store, outbox_, std::move(now),
-          [this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }),
+      engine_(store, outbox_, std::move(now),
+              [this](LoggedEvent event, IdSet ranks) {
+                journal_.append(std::move(event), std::move(ranks));
+                answer_waitups();
+              }),
       later_(std::move(settings.later)),
       journal_(clients_, requests_, store, settings.journal_max,
                [this] { later_(0, [this] { on_journal_room(); }); }),
@@ -58,7 +59,11 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
-      store_(store) {
+      store_(store),
+      feasibility_([this](std::function<void()> work) { later_(0, std::move(work)); },
+                   [this](proto::RequestKey key, const std::optional<Error>& refusal) {
+                     answer_feasibility(key, refusal);
+                   }) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
   // What the store has from before is on disk.
@@ -73,7 +78,7 @@ void Service::set_configuration(std::string configuration) {
 }
 
 const Service::Topic* Service::find_topic(std::string_view name) {
-  static constexpr std::array<Topic, 22> topics{{
+  static constexpr std::array<Topic, 26> topics{{
       {"resource.acquire", &Service::acquire, Right::schedule, true},
       {"resource.acquire-cancel", &Service::cancel, Right::none},
       {"resource.acquire-mute", &Service::acquire_mute, Right::operate},
@@ -85,7 +90,10 @@ const Service::Topic* Service::find_topic(std::string_view name) {
       {"resource.undrain", &Service::undrain, Right::operate},
       {"resource.property", &Service::property, Right::operate},
       {"resource.expiration", &Service::expiration, Right::operate},
+      {"resource.expiration-update", &Service::expiration, Right::operate},
       {"resource.shrink", &Service::shrink, Right::operate},
+      {"resource.monitor-waitup", &Service::monitor_waitup, Right::own},
+      {"resource.monitor-force-down", &Service::monitor_force_down, Right::own},
       {"resource.status", &Service::status, Right::read},
       {"resource.sched-status", &Service::sched_status, Right::read},
       {"resource.get", &Service::inventory, Right::read},
@@ -93,6 +101,7 @@ const Service::Topic* Service::find_topic(std::string_view name) {
       {"resource.journal-cancel", &Service::cancel, Right::none},
       {"resource.reload", &Service::reload, Right::operate},
       {"resource.stats-get", &Service::stats, Right::read},
+      {"resource.stats-clear", &Service::stats_clear, Right::own},
       {"resource.ping", &Service::ping, Right::read},
       {"feasibility.check", &Service::feasibility, Right::read},
       {"config.get", &Service::config_get, Right::read},
@@ -113,6 +122,9 @@ void Service::on_message(ClientId client, Message message) {
   const Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
   stamp(known->principal, message);
+  // The name outlives the message.
+  const Topic* topic = find_topic(message.topic);
+  const LoopHold hold(&holds_, topic == nullptr ? "unknown" : topic->name);
   if (!message.topic.starts_with("resource.journal")) journal_pace_.served_another(uptime_());
   try {
     if (admit(client, message)) dispatch(client, message);
@@ -135,12 +147,14 @@ void Service::dispatch(ClientId client, const Message& request) {
 }
 
 void Service::on_gone(ClientId client) {
+  const LoopHold hold(&holds_, "end of a client");
   forget(client);
   clients_.remove(client);
   schedule();
 }
 
 void Service::on_writable() {
+  const LoopHold hold(&holds_, "writing");
   flush();
   if (journal_.blocked()) flush_journal();
 }
@@ -159,7 +173,13 @@ void Service::on_refused(const std::string& reason) {
   }
 }
 
+void Service::on_answered() {
+  const LoopHold hold(&holds_, "history");
+  flush_journal();
+}
+
 void Service::on_committed(Sequence last) {
+  const LoopHold hold(&holds_, "commit");
   outbox_.committed(last);
   journal_.committed(last);
   flush();
@@ -217,7 +237,7 @@ void Service::reload(ClientId client, const Message& request) {
   respond(client, request);
 }
 
-void Service::stats(ClientId client, const Message& request) {
+Stats::Gauges Service::gauges() const {
   const Store::Counters store = store_.counters();
   Stats::Gauges gauges;
   gauges.events = engine_.applied();
@@ -228,7 +248,11 @@ void Service::stats(ClientId client, const Message& request) {
   gauges.subscribers = engine_.acquisition().holders();
   gauges.merged_deltas = subscribers_.merged();
   gauges.journal_consumers = journal_.consumers();
-  respond(client, request, proto::make_payload(stats_.encode(gauges)));
+  return gauges;
+}
+
+void Service::stats(ClientId client, const Message& request) {
+  respond(client, request, proto::make_payload(stats_.encode(gauges(), holds_.longest())));
 }
 
 void Service::acquire_mute(ClientId client, const Message& request) {
@@ -269,14 +293,26 @@ void Service::inventory(ClientId client, const Message& request) {
 }
 
 void Service::feasibility(ClientId client, const Message& request) {
-  const nlohmann::json payload = proto::parse_object(request);
-  const auto jobspec = payload.find("jobspec");
-  if (jobspec == payload.end()) throw Error(EPROTO, "missing key: jobspec");
-  if (!jobspec->is_object()) throw Error(EPROTO, "jobspec must be an object");
   if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  const Feasibility judged = check_jobspec_feasibility(*jobspec, answers_.acquirable());
-  if (!judged.feasible()) throw Error(EINVAL, judged.reason);
-  respond(client, request);
+  const proto::RequestKey key = requests_.add(client, request);
+  try {
+    feasibility_.add(key, clients_.find(client)->principal.name, request, answers_.acquirable());
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
+}
+
+void Service::answer_feasibility(proto::RequestKey key, const std::optional<Error>& refusal) {
+  const LoopHold hold(&holds_, "feasibility.check");
+  const auto request = requests_.take(key);
+  if (!request) return;
+  if (refusal) {
+    refuse(key.client, *request, *refusal);
+  } else {
+    respond(key.client, *request);
+  }
+  flush();
 }
 
 void Service::ping(ClientId client, const Message& request) {
@@ -331,6 +367,8 @@ void Service::forget(ClientId client) {
 void Service::release(proto::RequestKey request, Agents::End end) {
   journal_.remove(request);
   early_acquires_.erase(request);
+  waitups_.remove(request);
+  feasibility_.drop(request);
   if (agents_) agents_->end(request, end, uptime_());
   if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
 }

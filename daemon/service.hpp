@@ -20,13 +20,16 @@
 #include "daemon/answers.hpp"
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
+#include "daemon/feasibility_checks.hpp"
 #include "daemon/journal.hpp"
 #include "daemon/journal_pace.hpp"
 #include "daemon/log.hpp"
+#include "daemon/loop_hold.hpp"
 #include "daemon/outbox.hpp"
 #include "daemon/stats.hpp"
 #include "daemon/subscribers.hpp"
 #include "daemon/transport.hpp"
+#include "daemon/waitups.hpp"
 #include "proto/request_table.hpp"
 
 namespace resourced::daemon {
@@ -87,7 +90,10 @@ class Service final : public Listener {
   /// It is as late as was asked for.
   void on_time();
   /// The store has answered a question.
-  void on_answered() { flush_journal(); }
+  void on_answered();
+  /// How long single pieces of work keep the loop; transports add theirs.
+  [[nodiscard]] LoopHolds& holds() noexcept { return holds_; }
+
   /// The store keeps nothing more: who waits for it is told so, and nothing else will be.
   void on_store_failed(const Error& error);
   /// Ends what is still open, in words of RFC 28.
@@ -104,8 +110,9 @@ class Service final : public Listener {
   };
   static const Topic* find_topic(std::string_view name);
   /// The topics whose requests stay until they are ended.
-  static constexpr std::array<std::string_view, 3> streams{"resource.acquire", "resource.journal",
-                                                           "resource.agent"};
+  static constexpr std::array<std::string_view, 5> streams{"resource.acquire", "resource.journal",
+                                                           "resource.agent", "resource.monitor-waitup",
+                                                           "feasibility.check"};
 
   /// Whether a request keeps to the limits; if it does not, its sender has been told so or cut off.
   bool admit(ClientId client, const proto::Message& request);
@@ -130,11 +137,18 @@ class Service final : public Listener {
   void inventory(ClientId client, const proto::Message& request);
   void journal(ClientId client, const proto::Message& request);
   void reload(ClientId client, const proto::Message& request);
+  void monitor_waitup(ClientId client, const proto::Message& request);
+  void monitor_force_down(ClientId client, const proto::Message& request);
+  void stats_clear(ClientId client, const proto::Message& request);
   void stats(ClientId client, const proto::Message& request);
   void feasibility(ClientId client, const proto::Message& request);
   void ping(ClientId client, const proto::Message& request);
   void config_get(ClientId client, const proto::Message& request);
 
+  void answer_feasibility(proto::RequestKey key, const std::optional<Error>& refusal);
+  /// Answers the requests that wait for as many targets as are online now.
+  void answer_waitups();
+  [[nodiscard]] Stats::Gauges gauges() const;
   void execute(ClientId client, const proto::Message& request, const Command& command);
   void respond(ClientId client, const proto::Message& request, proto::Payload payload = nullptr);
   void refuse(ClientId client, const proto::Message& request, const Error& error);
@@ -173,6 +187,7 @@ class Service final : public Listener {
   std::optional<Agents> agents_;
   /// Acquires that wait for the inventory, and the partitions that they ask for.
   std::map<proto::RequestKey, std::optional<std::string>> early_acquires_;
+  Waitups waitups_;
   std::function<void(double)> wake_at_;
   std::optional<double> awake_at_;
   Access access_;
@@ -181,11 +196,14 @@ class Service final : public Listener {
   std::function<void()> reload_;
   Store& store_;
   Stats stats_;
+  LoopHolds holds_;
   RateLimit malformed_;
   RateLimit refusals_;
   RateLimit denials_;
   RateLimit cuts_;
   RateLimit disagreements_;
+  /// The last, as its thread ends first.
+  FeasibilityChecks feasibility_;
 };
 
 }  // namespace resourced::daemon

@@ -89,6 +89,7 @@ void Service::on_defined() {
 }
 
 void Service::on_time() {
+  const LoopHold hold(&holds_, "node agents");
   awake_at_.reset();
   if (agents_) agents_->tick(uptime_());
   flush();

@@ -29,6 +29,7 @@ void Service::flush_journal() {
 }
 
 void Service::serve_journal() {
+  const LoopHold hold(&holds_, "journal");
   const double begun = uptime_();
   double pause = journal_pace_.pause(begun);
   if (pause == 0) {

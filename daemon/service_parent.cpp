@@ -13,6 +13,7 @@ void Service::enclose() {
 }
 
 void Service::on_parent(const ParentChange& change) {
+  const LoopHold hold(&holds_, "enclosing instance");
   for (const Command& command : presence_->told(change, engine_.module())) {
     try {
       engine_.execute(command);

@@ -23,28 +23,36 @@ std::uint64_t resident_memory() {
 
 }  // namespace
 
-std::string Stats::encode(const Gauges& gauges) const {
+void Stats::clear(const Gauges& gauges) {
+  *this = {};
+  cleared_ = gauges;
+}
+
+std::string Stats::encode(const Gauges& gauges, const LoopHolds::Longest& hold) const {
   nlohmann::json requests = nlohmann::json::object();
   for (const auto& [topic, outcomes] : outcomes_) {
     requests[topic] = {{"succeeded", outcomes.succeeded}, {"failed", outcomes.failed}};
   }
-  const double per_commit = gauges.commits == 0 ? 0.0
-                                                : static_cast<double>(gauges.committed_events) /
-                                                      static_cast<double>(gauges.commits);
+  const std::uint64_t commits = gauges.commits - cleared_.commits;
+  const std::uint64_t committed_events = gauges.committed_events - cleared_.committed_events;
+  const double per_commit =
+      commits == 0 ? 0.0 : static_cast<double>(committed_events) / static_cast<double>(commits);
+  const double milliseconds = std::chrono::duration<double, std::milli>(hold.time).count();
   const nlohmann::json stats = {
       {"requests", requests},
       {"events", gauges.events},
-      {"commits", gauges.commits},
+      {"commits", commits},
       {"events-per-commit", per_commit},
       {"clients", gauges.clients},
-      {"dropped-clients", gauges.dropped_clients},
+      {"dropped-clients", gauges.dropped_clients - cleared_.dropped_clients},
       {"subscribers", gauges.subscribers},
-      {"merged-deltas", gauges.merged_deltas},
+      {"merged-deltas", gauges.merged_deltas - cleared_.merged_deltas},
       {"journal-consumers", gauges.journal_consumers},
       {"dropped-frames", dropped_frames_},
       {"refused-connections", refused_connections_},
       {"denied-requests", denied_},
       {"limited-requests", limited_},
+      {"longest-hold", {{"topic", hold.name}, {"ms", milliseconds}}},
       {"memory", resident_memory()},
   };
   return stats.dump();

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/loop_hold.hpp"
+
 namespace resourced::daemon {
 
 class Stats {
@@ -30,14 +32,18 @@ class Stats {
     std::uint64_t merged_deltas = 0;
     std::size_t journal_consumers = 0;
   };
-  /// One JSON object.
-  [[nodiscard]] std::string encode(const Gauges& gauges) const;
+  /// One JSON object. The longest hold of the loop is in milliseconds there.
+  [[nodiscard]] std::string encode(const Gauges& gauges, const LoopHolds::Longest& hold = {}) const;
+  /// Counts from 0 again, also what others have counted so far.
+  void clear(const Gauges& gauges);
 
  private:
   struct Outcomes {
     std::uint64_t succeeded = 0;
     std::uint64_t failed = 0;
   };
+  /// What others had counted when the counters were cleared.
+  Gauges cleared_;
   std::map<std::string, Outcomes, std::less<>> outcomes_;
   std::uint64_t dropped_frames_ = 0;
   std::uint64_t refused_connections_ = 0;

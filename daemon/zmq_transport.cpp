@@ -58,6 +58,7 @@ class ZmqTransport final : public Transport {
         monitor_ready_(loop),
         connections_(options.max_connections_per_peer),
         try_timer_(loop),
+        holds_(options.holds),
         is_ipc_(uri.starts_with("ipc:")),
         has_curve_(!is_ipc_ && options.curve.has_value()) {
     configure(options);
@@ -211,6 +212,7 @@ class ZmqTransport final : public Transport {
   }
 
   void work() {
+    const LoopHold hold(holds_, "reading");
     read_monitor();
     // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
     (void)has_input();
@@ -354,6 +356,7 @@ class ZmqTransport final : public Transport {
   ZmqConnections connections_;
   asio::steady_timer try_timer_;
   bool trying_later_ = false;
+  LoopHolds* holds_;
   bool is_ipc_;
   bool has_curve_;
   std::string endpoint_;

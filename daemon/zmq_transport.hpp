@@ -12,6 +12,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "daemon/loop_hold.hpp"
 #include "daemon/transport.hpp"
 
 namespace zmq {
@@ -46,6 +47,8 @@ struct ZmqOptions {
   std::size_t max_connections_per_peer = 0;
   /// For tcp; ipc endpoints have no use for it.
   std::optional<CurveServer> curve = std::nullopt;
+  /// Where the work of this transport is measured; null for nowhere.
+  LoopHolds* holds = nullptr;
 };
 
 /// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and why it cannot be had; EINVAL for keys

@@ -67,6 +67,17 @@ ExpirationCommand parse_expiration(const json& payload) {
 
 ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
+std::int64_t parse_waitup(const json& payload) {
+  const auto found = payload.find("up");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: up");
+  if (!found->is_number_integer()) throw Error(EPROTO, "up must be an integer");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::uint64_t{most}) return most;
+  return found->get<std::int64_t>();
+}
+
+IdSet parse_force_down(const json& payload) { return IdSet::parse(required_string(payload, "ranks")); }
+
 JournalRequest parse_journal(const json& payload) {
   JournalRequest request;
   if (const auto since = payload.find("since"); since != payload.end()) {

@@ -26,6 +26,10 @@ namespace resourced::proto {
 /// The partition that an acquire asks for: `{"partition": NAME}`, or none with `{}`. EPROTO for any other
 /// key.
 [[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);
+/// How many targets are to be online, `{"up": N}`; any integer.
+[[nodiscard]] std::int64_t parse_waitup(const nlohmann::json& payload);
+/// Targets that are to be offline, `{"ranks": IDSET}`.
+[[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
 
 /// What a consumer of the journal wants: `since` is a time, `targets` an idset or a hostlist.
 struct JournalRequest {

@@ -1,0 +1,59 @@
+// What tests and tools of operators ask of the liveness of targets: to wait for it, and to take it away.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "proto/payloads.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon {
+
+using proto::Message;
+
+void Service::monitor_waitup(ClientId client, const Message& request) {
+  const auto wanted = proto::parse_waitup(proto::parse_object(request));
+  const Module& module = engine_.module();
+  if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) {
+    throw Error(EPROTO, "up value is out of range");
+  }
+  const auto online = static_cast<std::size_t>(wanted);
+  if (module.online().count() == online) return respond(client, request);
+  const proto::RequestKey key = requests_.add(client, request);
+  try {
+    waitups_.add(key, online);
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
+}
+
+void Service::answer_waitups() {
+  if (waitups_.empty()) return;
+  for (const proto::RequestKey key : waitups_.take(engine_.module().online().count())) {
+    if (const auto request = requests_.take(key)) respond(key.client, *request);
+  }
+}
+
+// The agents of these targets count for nothing until they say hello again.
+void Service::monitor_force_down(ClientId client, const Message& request) {
+  const IdSet ranks = proto::parse_force_down(proto::parse_object(request));
+  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!engine_.module().inventory().ranks().includes(ranks)) throw Error(EINVAL, "idset is out of range");
+  const IdSet down = ranks & engine_.module().online();
+  if (agents_) agents_->force_down(down, uptime_());
+  MonitorCommand command;
+  command.offline = down;
+  execute(client, request, command);
+}
+
+void Service::stats_clear(ClientId client, const Message& request) {
+  stats_.clear(gauges());
+  holds_.clear();
+  respond(client, request);
+}
+
+}  // namespace resourced::daemon

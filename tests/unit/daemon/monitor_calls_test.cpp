@@ -1,0 +1,213 @@
+// resource.monitor-waitup, resource.monitor-force-down, resource.expiration-update and resource.stats-clear,
+// as Flux has them.
+#include <cerrno>
+
+#include <doctest/doctest.h>
+
+#include "core/rset/builder.hpp"
+#include "daemon/waitups.hpp"
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+
+class AgentStand : public Stand {
+ public:
+  AgentStand() : Stand("n[0-7]", 100000, Agents::Settings{}) {}
+
+  struct Agent {
+    ClientId client;
+    std::uint32_t matchtag;
+  };
+  Agent join(const std::string& host) {
+    InventoryBuilder builder;
+    builder.add(Hostlist::parse(host), IdSet::range(0, 3), IdSet{}, {});
+    const json hello{{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
+    const ClientId client = connect();
+    const std::uint32_t matchtag = request(client, "resource.agent", hello, streaming);
+    settle();
+    CHECK(receive(client).errnum() == 0);
+    return {client, matchtag};
+  }
+  /// Lets as much time pass as what agents have shown takes to be told.
+  void notice() {
+    uptime += 1;
+    service->on_time();
+    settle();
+  }
+  std::string online() { return json::parse(call(connect(), "resource.status").text())["online"]; }
+};
+
+TEST_CASE("waitup is answered when exactly so many targets are online, and that is on disk") {
+  AgentStand stand;
+  const ClientId client = stand.connect();
+  stand.join("n0");
+  stand.notice();
+  // At once where it is so already.
+  CHECK(stand.call(client, "resource.monitor-waitup", {{"up", 1}}).errnum() == 0);
+  stand.request(client, "resource.monitor-waitup", {{"up", 3}});
+  stand.request(client, "resource.monitor-waitup", {{"up", 2}});
+  stand.join("n1");
+  stand.uptime += 1;
+  stand.service->on_time();
+  CHECK(stand.silent(client));
+  stand.settle();
+  const proto::Message two = stand.receive(client);
+  CHECK(two.errnum() == 0);
+  CHECK_FALSE(two.payload);
+  CHECK(stand.silent(client));
+  stand.join("n2");
+  stand.notice();
+  CHECK(stand.receive(client).errnum() == 0);
+  // It need not be more than there were.
+  stand.request(client, "resource.monitor-waitup", {{"up", 0}});
+  stand.call(stand.connect(), "resource.monitor-force-down", {{"ranks", "0-7"}});
+  CHECK(stand.receive(client).errnum() == 0);
+}
+
+TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
+  Stand stand;
+  const ClientId client = stand.connect();
+  for (const json& up : {json(-1), json(9), json(18446744073709551615U)}) {
+    CAPTURE(up);
+    const proto::Message refused = stand.call(client, "resource.monitor-waitup", {{"up", up}});
+    CHECK(refused.errnum() == EPROTO);
+    CHECK(refused.text() == "up value is out of range");
+  }
+  for (const json& payload : {json::object(), json{{"up", "1"}}, json{{"up", 1.5}}, json(nullptr)}) {
+    CAPTURE(payload);
+    CHECK(stand.call(client, "resource.monitor-waitup", payload).errnum() == EPROTO);
+  }
+  CHECK(stand.call(client, "resource.monitor-waitup", {{"up", 8}}).errnum() == 0);
+}
+
+TEST_CASE("waitup: what waits is given up with its client, is counted, and is bounded") {
+  AgentStand stand;
+  const ClientId client = stand.connect();
+  const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", {{"up", 1}});
+  // The same matchtag again is a mistake, and the first request stays.
+  stand.service->on_message(
+      client, proto::make_request("resource.monitor-waitup", tag, proto::make_payload(R"({"up": 2})")));
+  CHECK(stand.receive(client).errnum() == EPROTO);
+  stand.request(client, "resource.disconnect", nullptr, noresponse);
+  stand.join("n0");
+  stand.notice();
+  CHECK(stand.silent(client));
+
+  // One client has as many as it may have requests.
+  config::Limits limits;
+  limits.outstanding_requests = 4;
+  stand.service->set_limits(limits);
+  for (int i = 0; i < 5; ++i) stand.request(client, "resource.monitor-waitup", {{"up", 5}});
+  CHECK(stand.receive(client).errnum() == EBUSY);
+  CHECK(stand.silent(client));
+  stand.disconnect(client);
+
+  // All clients together have so many, and what is given up makes room.
+  stand.service->set_limits({});
+  const ClientId many = stand.connect();
+  const ClientId other = stand.connect();
+  for (std::size_t i = 0; i < Waitups::max_waiting - 1; ++i) {
+    stand.request(many, "resource.monitor-waitup", {{"up", 6}});
+  }
+  CHECK(stand.silent(many));
+  stand.request(other, "resource.monitor-waitup", {{"up", 6}});
+  CHECK(stand.silent(other));
+  CHECK(stand.call(stand.connect(), "resource.monitor-waitup", {{"up", 6}}).errnum() == EBUSY);
+  stand.disconnect(many);
+  stand.request(other, "resource.monitor-waitup", {{"up", 6}});
+  CHECK(stand.silent(other));
+}
+
+TEST_CASE("waitup: who waits when the daemon ends is told so") {
+  AgentStand stand;
+  const ClientId client = stand.connect();
+  stand.request(client, "resource.monitor-waitup", {{"up", 8}});
+  stand.service->shut_down();
+  CHECK(stand.receive(client).errnum() == ECANCELED);
+}
+
+TEST_CASE("force-down takes targets offline until their agents say hello again") {
+  AgentStand stand;
+  const ClientId client = stand.connect();
+  const AgentStand::Agent agent = stand.join("n1");
+  stand.join("n2");
+  stand.notice();
+  CHECK(stand.online() == "1-2");
+  CHECK(stand.call(client, "resource.monitor-force-down", {{"ranks", "1,5"}}).errnum() == 0);
+  CHECK(stand.online() == "2");
+  // Beats are not enough: the agent has to join again.
+  stand.request(agent.client, "resource.agent-beat", nullptr, noresponse);
+  stand.notice();
+  CHECK(stand.online() == "2");
+  stand.join("n1");
+  stand.notice();
+  CHECK(stand.online() == "1-2");
+}
+
+TEST_CASE("force-down without agents, and ranks that are none") {
+  Stand stand;
+  const ClientId client = stand.connect();
+  stand.request(client, "resource.acquire", nullptr, streaming);
+  stand.settle();
+  stand.receive(client);
+  const ClientId owner = stand.connect();
+  CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "2-3"}}).errnum() == 0);
+  CHECK(stand.receive_json(client) == json{{"down", "2-3"}});
+  CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "2"}}).errnum() == 0);
+  CHECK(stand.silent(client));
+  const proto::Message beyond = stand.call(owner, "resource.monitor-force-down", {{"ranks", "7-8"}});
+  CHECK(beyond.errnum() == EINVAL);
+  CHECK(beyond.text() == "idset is out of range");
+  CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "x"}}).errnum() == EINVAL);
+  CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", 1}}).errnum() == EPROTO);
+  CHECK(stand.call(owner, "resource.monitor-force-down", json::object()).errnum() == EPROTO);
+}
+
+TEST_CASE("expiration-update does what resource.expiration does, errors included") {
+  Stand stand;
+  const ClientId admin = stand.connect();
+  const ClientId scheduler = stand.connect();
+  stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  stand.settle();
+  stand.receive(scheduler);
+  CHECK(stand.call(admin, "resource.expiration-update", {{"expiration", 5000.5}}).errnum() == 0);
+  CHECK(stand.receive_json(scheduler) == json{{"expiration", 5000.5}});
+  for (const json& payload :
+       {json(nullptr), json::object(), json{{"expiration", "1"}}, json{{"expiration", -1}}}) {
+    CAPTURE(payload);
+    const proto::Message refused = stand.call(admin, "resource.expiration-update", payload);
+    const proto::Message same = stand.call(admin, "resource.expiration", payload);
+    CHECK(refused.errnum() != 0);
+    CHECK(refused.errnum() == same.errnum());
+  }
+}
+
+TEST_CASE("stats tell the longest hold of the loop and its topic, and stats-clear begins anew") {
+  Stand stand;
+  const ClientId owner = stand.connect();
+  std::string targets = "n0";
+  for (int i = 1; i < 20'000; ++i) targets += ",n0";
+  CHECK(stand.call(owner, "resource.drain", {{"targets", targets}}).errnum() == 0);
+  stand.call(owner, "resource.drain", {{"targets", "77"}});
+  json stats = json::parse(stand.call(owner, "resource.stats-get").text());
+  CHECK(stats["longest-hold"]["topic"] == "resource.drain");
+  const double longest = stats["longest-hold"]["ms"];
+  CHECK(longest > 0);
+  CHECK(stats["commits"].get<int>() > 0);
+
+  CHECK(stand.call(owner, "resource.stats-clear").errnum() == 0);
+  stats = json::parse(stand.call(owner, "resource.stats-get").text());
+  CHECK(stats["longest-hold"]["topic"] != "resource.drain");
+  CHECK(stats["longest-hold"]["ms"].get<double>() < longest);
+  CHECK(stats["commits"] == 0);
+  CHECK(stats["events-per-commit"] == 0.0);
+  CHECK(stats["requests"] == json{{"resource.stats-clear", {{"succeeded", 1}, {"failed", 0}}}});
+  CHECK(stats["events"].get<int>() == 3);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test
