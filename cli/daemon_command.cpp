@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -62,8 +63,24 @@ void register_daemon(CLI::App& app, Context& context) {
     context.print_line(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
   });
 
-  auto* reload = app.add_subcommand("reload", "Make the daemon read its configuration again");
-  reload->callback([&context] { context.call("resource.reload"); });
+  struct ReloadOptions {
+    std::string path;
+    bool force = false;
+  };
+  auto reload_options = std::make_shared<ReloadOptions>();
+  auto* reload = app.add_subcommand(
+      "reload", "Make the daemon read its configuration again, or load an R in the place of its inventory");
+  auto* path = reload->add_option("PATH", reload_options->path, "An R file, on the host of the daemon");
+  reload->add_flag("-f,--force", reload_options->force, "Load an R with more ranks than the instance has")
+      ->needs(path);
+  reload->callback([reload_options, path, &context] {
+    if (path->count() == 0) {
+      context.call("resource.reload");
+    } else {
+      const std::string absolute = std::filesystem::absolute(reload_options->path).string();
+      context.call("resource.reload", {{"path", absolute}, {"force", reload_options->force}});
+    }
+  });
 }
 
 }  // namespace resourced::cli

@@ -134,6 +134,21 @@ std::vector<proto::RequestKey> Agents::forget(const IdSet& ranks) {
   return left;
 }
 
+std::vector<proto::RequestKey> Agents::begin_again(double now) {
+  std::vector<proto::RequestKey> ended;
+  for (const auto& [request, agent] : agents_) ended.push_back(request);
+  agents_.clear();
+  requests_.clear();
+  roster_ = {};
+  monitor_ = Monitor(settings_.monitor);
+  engine_.module().online().for_each([&](IdSet::Id rank) {
+    monitor_.hello(rank, now);
+    monitor_.gone(rank, now);
+  });
+  if (settings_.expect_all) monitor_.expect(engine_.module().inventory().ranks(), now);
+  return ended;
+}
+
 void Agents::tick(double now) {
   if (discovery_) {
     if (!discovery_->complete(now)) return;

@@ -76,6 +76,10 @@ class Agents {
   /// These targets are no more. Returns the requests of the agents that spoke for them.
   [[nodiscard]] std::vector<proto::RequestKey> forget(const IdSet& ranks);
 
+  /// The inventory is another. Its targets that are online have the grace time for their agents to say hello
+  /// again. Returns the requests of all agents: none of them speaks for a target any more.
+  [[nodiscard]] std::vector<proto::RequestKey> begin_again(double now);
+
   /// Does what is due.
   void tick(double now);
   /// When there is something to do if nothing is heard until then.

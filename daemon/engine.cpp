@@ -72,6 +72,14 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
   return divide_inventory(partitions_, inventory);
 }
 
+void Engine::load(const LoadCommand& command, std::vector<PartitionRule> partitions) {
+  const std::vector<Event> events = module_.decide(command, next_timestamp());
+  std::vector<Partition> divided = divide_inventory(partitions, *command.inventory);
+  partitions_ = std::move(partitions);
+  for (const Event& event : events) store_.append(apply(event));
+  acquisition_.divide(std::move(divided));
+}
+
 void Engine::execute(const Command& command) {
   if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   const std::vector<Event> events = module_.decide(command, next_timestamp());

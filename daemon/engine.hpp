@@ -32,6 +32,10 @@ class Engine {
   /// committed. Throws Error if the command is refused.
   void execute(const Command& command);
 
+  /// Puts another inventory in the place of the present one, and divides it by these rules. As execute().
+  /// Throws Error EINVAL if partitions overlap. Requires that nobody holds resources.
+  void load(const LoadCommand& command, std::vector<PartitionRule> partitions);
+
   /// The last event that was applied: answers about the present state may leave once it is on disk.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
 

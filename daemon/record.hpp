@@ -56,6 +56,10 @@ struct Record {
   std::optional<Inventory> inventory;
   /// The drain table begins anew with this record: ranks or hosts are others than before.
   bool forget_drains = false;
+  /// A new inventory names all targets that there are: none of them has left.
+  bool forget_shrunk = false;
+  /// A loaded R that is kept is in force no more, as the configuration has changed.
+  bool forget_loaded = false;
 };
 
 }  // namespace resourced::daemon

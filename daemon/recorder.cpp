@@ -65,6 +65,13 @@ struct ConcernedHosts {
   const ResourceSet& inventory;
 };
 
+void record_loaded(Record& record, const DefineEvent& define, const Module& module) {
+  record.inventory = {define.method, define.inventory->encode(), define.loaded->replaced};
+  record.expiration = {define.inventory->expiration(), define.inventory->expiration()};
+  record.forget_shrunk = true;
+  rewrite_drains(record, module);
+}
+
 }  // namespace
 
 IdSet concerned_ranks(const EventBody& body) { return std::visit(Concerned{}, body); }
@@ -84,7 +91,11 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
   if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
     rewrite_properties(record, module);
     record.resources = std::make_shared<const std::string>(module.inventory().encode());
-    if (define->method == DefineMethod::dynamic_discovery) {
+    if (define->loaded) {
+      record_loaded(record, *define, module);
+    } else if (define->method == DefineMethod::configuration || define->method == DefineMethod::job_info) {
+      record.forget_loaded = true;
+    } else if (define->method == DefineMethod::dynamic_discovery) {
       record.inventory = {define->method, define->inventory->encode(), std::nullopt};
     }
   }

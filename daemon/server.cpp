@@ -98,6 +98,19 @@ config::Inventory configured_inventory(const config::Config& config) {
   throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
 }
 
+// The resources alone: what the configuration says of targets may be meant for an R that was loaded.
+config::Inventory bare_inventory(config::Config config) {
+  config.resource.exclude.clear();
+  config.queues.clear();
+  return configured_inventory(config);
+}
+
+// What a loaded R stands for, as the store keeps it: nothing where no inventory is configured.
+std::optional<std::string> configured_text(const config::Config& config, const config::Inventory& inventory) {
+  if (!config.resource.has_inventory()) return std::nullopt;
+  return inventory.resources.without_local_properties().encode();
+}
+
 // Nothing where no parent is to be followed.
 std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                       const std::vector<proto::Endpoint>& own) {
@@ -120,7 +133,7 @@ class Server {
   Server(const Options& options, config::Config config)
       : options_(options),
         config_(std::move(config)),
-        inventory_(configured_inventory(config_)),
+        inventory_(starting_inventory()),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         connections_per_uid_(most_connections(config_.limits)),
@@ -129,6 +142,9 @@ class Server {
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
                   [this](double when) { wake_at(when); }, [this] { reload(); },
+                  [this](ResourceSet resources, const std::string& path, bool force) {
+                    load(std::move(resources), path, force);
+                  },
                   [this](double seconds, std::function<void()> work) { later(seconds, std::move(work)); }}),
         zap_(
             loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
@@ -168,8 +184,35 @@ class Server {
   }
 
  private:
+  // Refuses before there is a store. Where there is one it may hold an R that was loaded, which what is
+  // refused here may be meant for.
+  config::Inventory starting_inventory() {
+    try {
+      return configured_inventory(config_);
+    } catch (const Error& error) {
+      const bool is_bare = config_.resource.exclude.empty() && config_.queues.empty();
+      if (is_bare || !std::filesystem::exists(state_directory(options_, config_))) throw;
+      fault_ = error;
+      return bare_inventory(config_);
+    }
+  }
+
   void start_module() {
     recorded_ = store_.load();
+    replaced_ = configured_text(config_, inventory_);
+    remember_size(inventory_.resources);
+    const bool was_loaded =
+        recorded_.inventory.resources && recorded_.inventory.method == DefineMethod::reload;
+    const bool may_be_loaded =
+        !inventory_.handed_down && (config_.resource.has_inventory() || !config_.resource.rediscover);
+    loaded_ = was_loaded && may_be_loaded && recorded_.inventory.replaced == replaced_;
+    if (!loaded_ && fault_) throw Error(*fault_);
+    if (loaded_) {
+      spdlog::info("in force is the R that resource.reload loaded, as the configured inventory is the same");
+    } else if (was_loaded) {
+      spdlog::info("in force is the configured inventory, which has changed since an R was loaded");
+      recorded_.inventory = {};
+    }
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
                       answer();
@@ -181,7 +224,9 @@ class Server {
                     if (!std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); }});
-    if (inventory_.handed_down) {
+    if (loaded_) {
+      define(DefineMethod::kvs, discovered(config_, *recorded_.inventory.resources));
+    } else if (inventory_.handed_down) {
       define(DefineMethod::job_info, std::move(inventory_));
     } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
@@ -194,6 +239,7 @@ class Server {
 
   void define(DefineMethod method, config::Inventory inventory) {
     inventory_ = std::move(inventory);
+    remember_size(inventory_.resources);
     StartCommand start;
     start.method = method;
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
@@ -340,9 +386,10 @@ class Server {
   // All of the new configuration takes effect, or none: what can refuse comes first.
   void reload() {
     config::Config next = load_configuration(options_);
-    config::Inventory inventory = configured_inventory(next);
+    config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
+    const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
     const bool defined = service_.engine().module().defined();
-    if (!next.resource.has_inventory() && defined) {
+    if ((loaded_ || !next.resource.has_inventory()) && defined) {
       inventory = discovered(next, inventory_.resources);
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
@@ -365,6 +412,42 @@ class Server {
     trim_history();
     log_passed_over(config_);
     spdlog::info("configuration reloaded");
+    if (waits) {
+      spdlog::warn("the configured inventory has changed: it replaces the loaded R at the next start");
+    }
+  }
+
+  // Another R in the place of the inventory: all of it, or none.
+  void load(ResourceSet resources, const std::string& path, bool force) {
+    const IdSet ranks = resources.ranks();
+    const std::uint64_t size = config_.resource.size.value_or(size_);
+    if (ranks.last() >= size) {
+      // As Flux writes it.
+      if (!force) {
+        throw Error(
+            EINVAL,
+            fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
+      }
+      spdlog::warn("{}: has ranks beyond the {} of this instance", path, size);
+    }
+    config::Inventory next = discovered(config_, resources);
+    LoadCommand command;
+    command.inventory = std::make_shared<const ResourceSet>(next.resources);
+    command.exclude = next.exclude;
+    if (config_.monitor.mode == config::MonitorMode::fixed) command.online = ranks;
+    command.replaced = replaced_;
+    service_.engine().load(command, partition_rules(config_, next.resources));
+    inventory_ = std::move(next);
+    loaded_ = true;
+    remember_size(inventory_.resources);
+    spdlog::info("loaded {}: it is in force until the configured inventory changes", path);
+    notify_ready(status());
+  }
+
+  // The ranks that this instance has or had: an R with others is not loaded by mistake.
+  void remember_size(const ResourceSet& resources) {
+    if (!resources.empty())
+      size_ = std::max<std::uint64_t>(size_, std::uint64_t{resources.ranks().last()} + 1);
   }
 
   void follow_elsewhere(std::unique_ptr<client::Connection> parent) {
@@ -439,8 +522,15 @@ class Server {
 
   const Options options_;
   config::Config config_;
+  /// Why what the configuration says of targets does not fit its inventory.
+  std::optional<Error> fault_;
   config::Inventory inventory_;
   RecordedState recorded_;
+  /// The R that the configuration of the start names.
+  std::optional<std::string> replaced_;
+  /// Whether `inventory_` was loaded in its place.
+  bool loaded_ = false;
+  std::uint64_t size_ = 0;
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;

@@ -59,11 +59,13 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
+      load_(std::move(settings.load)),
       store_(store),
       feasibility_([this](std::function<void()> work) { later_(0, std::move(work)); },
                    [this](proto::RequestKey key, const std::optional<Error>& refusal) {
                      answer_feasibility(key, refusal);
-                   }) {
+                   }),
+      inventory_file_([this](std::function<void()> work) { later_(0, std::move(work)); }) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
   // What the store has from before is on disk.
@@ -232,11 +234,6 @@ void Service::cancel(ClientId client, const Message& request) {
   refuse(client, *cancelled, Error(normal_end(cancelled->topic), "the request was cancelled"));
 }
 
-void Service::reload(ClientId client, const Message& request) {
-  reload_();
-  respond(client, request);
-}
-
 Stats::Gauges Service::gauges() const {
   const Store::Counters store = store_.counters();
   Stats::Gauges gauges;
@@ -369,6 +366,7 @@ void Service::release(proto::RequestKey request, Agents::End end) {
   early_acquires_.erase(request);
   waitups_.remove(request);
   feasibility_.drop(request);
+  if (loading_ == request) loading_.reset();
   if (agents_) agents_->end(request, end, uptime_());
   if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "config/config.hpp"
 #include "core/error.hpp"
@@ -21,6 +22,7 @@
 #include "daemon/clients.hpp"
 #include "daemon/engine.hpp"
 #include "daemon/feasibility_checks.hpp"
+#include "daemon/inventory_file.hpp"
 #include "daemon/journal.hpp"
 #include "daemon/journal_pace.hpp"
 #include "daemon/log.hpp"
@@ -50,6 +52,9 @@ class Service final : public Listener {
     std::function<void(double)> wake_at;
     /// Reads the configuration again; throws Error if it is refused.
     std::function<void()> reload;
+    /// Puts an R that was read from a file in the place of the inventory; throws Error if it is refused. With
+    /// `force` it may have more ranks than the instance.
+    std::function<void(ResourceSet resources, const std::string& path, bool force)> load;
     /// Has the loop do something after so many seconds, unless it has ended by then. With 0 from any thread.
     std::function<void(double, std::function<void()>)> later;
   };
@@ -110,9 +115,9 @@ class Service final : public Listener {
   };
   static const Topic* find_topic(std::string_view name);
   /// The topics whose requests stay until they are ended.
-  static constexpr std::array<std::string_view, 5> streams{"resource.acquire", "resource.journal",
-                                                           "resource.agent", "resource.monitor-waitup",
-                                                           "feasibility.check"};
+  static constexpr std::array<std::string_view, 6> streams{"resource.acquire",  "resource.journal",
+                                                           "resource.agent",    "resource.monitor-waitup",
+                                                           "feasibility.check", "resource.reload"};
 
   /// Whether a request keeps to the limits; if it does not, its sender has been told so or cut off.
   bool admit(ClientId client, const proto::Message& request);
@@ -145,6 +150,9 @@ class Service final : public Listener {
   void ping(ClientId client, const proto::Message& request);
   void config_get(ClientId client, const proto::Message& request);
 
+  /// Throws Error if no other R can be loaded now.
+  void check_loadable() const;
+  void on_inventory_file(const std::string& path, bool force, std::variant<ResourceSet, Error> result);
   void answer_feasibility(proto::RequestKey key, const std::optional<Error>& refusal);
   /// Answers the requests that wait for as many targets as are online now.
   void answer_waitups();
@@ -194,6 +202,9 @@ class Service final : public Listener {
   config::Limits limits_;
   std::function<double()> uptime_;
   std::function<void()> reload_;
+  std::function<void(ResourceSet, const std::string&, bool)> load_;
+  /// Who waits for a file that is being read.
+  std::optional<proto::RequestKey> loading_;
   Store& store_;
   Stats stats_;
   LoopHolds holds_;
@@ -204,6 +215,7 @@ class Service final : public Listener {
   RateLimit disagreements_;
   /// The last, as its thread ends first.
   FeasibilityChecks feasibility_;
+  InventoryFile inventory_file_;
 };
 
 }  // namespace resourced::daemon

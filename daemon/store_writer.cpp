@@ -108,6 +108,8 @@ StoreWriter::StoreWriter(const std::string& path)
       take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ?"),
       forget_properties_(database_, "DELETE FROM property"),
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host) VALUES (?)"),
+      forget_shrunk_(database_, "DELETE FROM shrunk"),
+      forget_loaded_(database_, "DELETE FROM inventory WHERE method = 'reload'"),
       put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
       put_inventory_(database_,
                      "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)") {
@@ -237,7 +239,9 @@ void StoreWriter::write(const Record& record) {
                  record.resources.get(), false});
   write_drains(record);
   write_properties(record);
+  if (record.forget_shrunk) forget_shrunk_.run();
   record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
+  if (record.forget_loaded) forget_loaded_.run();
   if (record.inventory) {
     put_inventory_.bind(1, proto::method_name(record.inventory->method))
         .bind(2, std::string_view(record.inventory->text))

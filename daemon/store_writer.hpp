@@ -93,6 +93,8 @@ class StoreWriter {
   Statement take_property_;
   Statement forget_properties_;
   Statement put_shrunk_;
+  Statement forget_shrunk_;
+  Statement forget_loaded_;
   Statement put_expiration_;
   Statement put_inventory_;
 };

@@ -78,6 +78,16 @@ std::int64_t parse_waitup(const json& payload) {
 
 IdSet parse_force_down(const json& payload) { return IdSet::parse(required_string(payload, "ranks")); }
 
+ReloadRequest parse_reload(const json& payload) {
+  const auto flag = [&](const char* key) {
+    const auto found = payload.find(key);
+    if (found == payload.end() || found->is_null()) return false;
+    if (!found->is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
+    return found->get<bool>();
+  };
+  return {optional_string(payload, "path"), flag("force"), flag("xml")};
+}
+
 JournalRequest parse_journal(const json& payload) {
   JournalRequest request;
   if (const auto since = payload.find("since"); since != payload.end()) {

@@ -31,6 +31,15 @@ namespace resourced::proto {
 /// Targets that are to be offline, `{"ranks": IDSET}`.
 [[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
 
+/// What resource.reload is to do: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}`
+/// for an R. A path that is null is none.
+struct ReloadRequest {
+  std::optional<std::string> path;
+  bool force = false;
+  bool xml = false;
+};
+[[nodiscard]] ReloadRequest parse_reload(const nlohmann::json& payload);
+
 /// What a consumer of the journal wants: `since` is a time, `targets` an idset or a hostlist.
 struct JournalRequest {
   std::optional<double> since;

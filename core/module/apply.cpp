@@ -49,6 +49,7 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
     outcome.delta.expiration = event.inventory->expiration();
   }
   const IdSet touched = inventory_.ranks() | event.inventory->ranks();
+  if (event.loaded) move_states(*event.inventory);
   inventory_ = *event.inventory;
   exclude_ = event.exclude;
   configured_properties_ = event.configured_properties;

@@ -90,6 +90,16 @@ struct ReloadCommand {
   ResourceSet::Properties property_remove;
 };
 
+/// Another inventory in the place of the present one.
+struct LoadCommand {
+  std::shared_ptr<const ResourceSet> inventory;
+  IdSet exclude;
+  /// Targets that are online, whatever is known of them.
+  IdSet online;
+  /// As RecordedState::Inventory has it.
+  std::optional<std::string> replaced;
+};
+
 /// What monitoring has seen, in this order. Ranks that are not in the inventory, or so already, are passed
 /// over; only what is online can be torpid.
 struct MonitorCommand {
@@ -104,7 +114,7 @@ struct MonitorCommand {
 };
 
 using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
-                             ReloadCommand, MonitorCommand>;
+                             ReloadCommand, LoadCommand, MonitorCommand>;
 
 /// How the module starts: the inventory becomes known, and what was recorded before is taken up again.
 struct StartCommand {

@@ -31,6 +31,12 @@ struct DefineEvent {
   /// Properties and expiration as configured, before what was changed at run time.
   ResourceSet::Properties configured_properties;
   double configured_expiration = 0;
+  /// There for an inventory that was loaded in the place of another one: states go where their targets are,
+  /// and `replaced` is as RecordedState::Inventory has it.
+  struct Loaded {
+    std::optional<std::string> replaced;
+  };
+  std::optional<Loaded> loaded = std::nullopt;
 };
 
 /// The inventory has changed in place. Every key says only what is different from before. A decision changes

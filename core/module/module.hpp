@@ -83,6 +83,7 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, double now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, double now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, double now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, double now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, double now) const;
 
   void apply_to(const RestartEvent& event, double timestamp, Outcome& outcome);
@@ -96,6 +97,8 @@ class Module {
   void apply_to(const LivelyEvent& event, double timestamp, Outcome& outcome);
 
   void shrink(const IdSet& ranks, Outcome& outcome);
+  /// States go with their targets to another inventory.
+  void move_states(const ResourceSet& next);
   /// Brings `available_` up to date for targets whose state has changed, and reports what became of them.
   void settle(const IdSet& touched, Delta& delta);
 

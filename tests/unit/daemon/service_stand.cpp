@@ -37,6 +37,7 @@ void Stand::start() {
                              agents_,
                              [this](double when) { wake = when; },
                              nullptr,
+                             nullptr,
                              [this](double seconds, std::function<void()> work) {
                                if (seconds > 0) {
                                  later.emplace_back(uptime + seconds, std::move(work));

@@ -1,0 +1,48 @@
+// Another inventory in the place of the present one (resource.reload with a path). It is taken as it is:
+// properties and expiration are what it says, targets that left before are back if it names them. Drains stay
+// with their targets, and so does what is known of who is online.
+#include <utility>
+
+#include "core/module/module.hpp"
+#include "core/module/rank_map.hpp"
+
+namespace resourced {
+
+std::vector<Event> Module::decide_on(const LoadCommand& command, double now) const {
+  const ResourceSet& next = *command.inventory;
+  const RankMap map(inventory_, next);
+  std::vector<Event> events;
+  // Silence is noticed anew, from agents that say hello again.
+  if (!torpid_.empty()) events.push_back({now, LivelyEvent{torpid_}});
+  DefineEvent define;
+  define.method = DefineMethod::reload;
+  define.inventory = command.inventory;
+  define.exclude = command.exclude & next.ranks();
+  define.configured_properties = next.properties();
+  define.configured_expiration = next.expiration();
+  define.loaded = DefineEvent::Loaded{command.replaced};
+  const IdSet excluded = define.exclude;
+  events.push_back({now, std::move(define)});
+  if (IdSet undrain = map(drains_.ranks()) & excluded; !undrain.empty()) {
+    Hostlist hosts = next.hosts(undrain);
+    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
+  }
+  if (IdSet online = (command.online & next.ranks()) - map(online_); !online.empty()) {
+    events.push_back({now, OnlineEvent{std::move(online)}});
+  }
+  return events;
+}
+
+void Module::move_states(const ResourceSet& next) {
+  const RankMap map(inventory_, next);
+  online_ = map(online_);
+  torpid_ = map(torpid_);
+  DrainTable drains;
+  for (const auto& [key, ranks] : drains_.groups()) {
+    (void)drains.drain(map(ranks), key.timestamp, key.reason, Overwrite::nothing);
+  }
+  drains_ = std::move(drains);
+  available_ = {};
+}
+
+}  // namespace resourced

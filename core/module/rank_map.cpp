@@ -1,0 +1,63 @@
+#include "core/module/rank_map.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace resourced {
+namespace {
+
+std::vector<std::pair<IdSet::Id, std::string>> targets_of(const ResourceSet& set) {
+  std::vector<std::pair<IdSet::Id, std::string>> targets;
+  targets.reserve(set.nodelist().size());
+  set.ranks().for_each([&](IdSet::Id rank) { targets.emplace_back(rank, std::string()); });
+  std::size_t position = 0;
+  set.nodelist().for_each([&](std::string_view host) { targets[position++].second = host; });
+  return targets;
+}
+
+}  // namespace
+
+RankMap::RankMap(const ResourceSet& from, const ResourceSet& to) {
+  if (from.ranks() == to.ranks() && from.nodelist() == to.nodelist()) {
+    same_ = from.ranks();
+    return;
+  }
+  const auto before = targets_of(from);
+  const auto after = targets_of(to);
+  // Both are in rank order.
+  for (auto a = before.begin(), b = after.begin(); a != before.end() && b != after.end();) {
+    if (a->first == b->first && a->second == b->second) same_.insert(a->first);
+    if (a->first <= b->first) {
+      const IdSet::Id rank = a->first;
+      ++a;
+      if (b->first == rank) ++b;
+    } else {
+      ++b;
+    }
+  }
+  std::unordered_map<std::string, std::vector<IdSet::Id>> free;
+  for (auto target = after.rbegin(); target != after.rend(); ++target) {
+    if (!same_.contains(target->first)) free[target->second].push_back(target->first);
+  }
+  for (const auto& [rank, host] : before) {
+    if (same_.contains(rank)) continue;
+    const auto found = free.find(host);
+    if (found == free.end() || found->second.empty()) continue;
+    moved_.emplace(rank, found->second.back());
+    found->second.pop_back();
+  }
+}
+
+IdSet RankMap::operator()(const IdSet& ranks) const {
+  IdSet there = ranks & same_;
+  if (moved_.empty()) return there;
+  (ranks - same_).for_each([&](IdSet::Id rank) {
+    if (const auto found = moved_.find(rank); found != moved_.end()) there.insert(found->second);
+  });
+  return there;
+}
+
+}  // namespace resourced

@@ -1,0 +1,27 @@
+// Where the targets of one inventory are in another, which may have other ranks and hosts: state belongs to a
+// target of a host, and follows it.
+#pragma once
+
+#include <unordered_map>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class RankMap {
+ public:
+  /// A rank whose host is the same in both stays; the other targets that share a host are matched in rank
+  /// order. Costs both inventories.
+  RankMap(const ResourceSet& from, const ResourceSet& to);
+
+  /// The ranks in the other inventory; those of targets that are not there are left out.
+  [[nodiscard]] IdSet operator()(const IdSet& ranks) const;
+
+ private:
+  /// What stays, and where the others are.
+  IdSet same_;
+  std::unordered_map<IdSet::Id, IdSet::Id> moved_;
+};
+
+}  // namespace resourced

@@ -1,0 +1,69 @@
+// resource.reload: the configuration, or with a path another R in the place of the present one.
+#include <cerrno>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "proto/payloads.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon {
+
+using proto::Message;
+
+void Service::reload(ClientId client, const Message& request) {
+  const proto::ReloadRequest wanted = proto::parse_reload(proto::parse_optional_object(request));
+  if (!wanted.path) {
+    reload_();
+    return respond(client, request);
+  }
+  check_right(client, request, Right::own);
+  check_loadable();
+  if (wanted.xml) {
+    throw Error(EINVAL, fmt::format("{}: this daemon loads an R; resourcectl R encode --xml makes one of it",
+                                    *wanted.path));
+  }
+  if (inventory_file_.busy()) throw Error(EBUSY, "another R is being loaded");
+  const proto::RequestKey key = requests_.add(client, request);
+  loading_ = key;
+  inventory_file_.read(*wanted.path, [this, path = *wanted.path, force = wanted.force](auto result) {
+    on_inventory_file(path, force, std::move(result));
+  });
+}
+
+void Service::check_loadable() const {
+  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (presence_) {
+    throw Error(EINVAL, "the resources of this instance are those that the enclosing one gave it");
+  }
+  if (engine_.acquisition().holders() > 0) throw Error(EBUSY, "resources are busy (unload scheduler?)");
+}
+
+void Service::on_inventory_file(const std::string& path, bool force,
+                                std::variant<ResourceSet, Error> result) {
+  const LoopHold hold(&holds_, "resource.reload");
+  // Nobody asks for it any more.
+  const auto key = std::exchange(loading_, std::nullopt);
+  if (!key) return;
+  try {
+    if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
+    // Somebody may have come in between.
+    check_loadable();
+    load_(std::get<ResourceSet>(std::move(result)), path, force);
+    if (agents_) {
+      for (const proto::RequestKey request : agents_->begin_again(uptime_())) {
+        end_stream(request, Error(EAGAIN, "another R was loaded: say hello again"));
+      }
+    }
+    if (const auto request = requests_.take(*key)) respond(key->client, *request);
+  } catch (const Error& error) {
+    if (const auto request = requests_.take(*key)) refuse(key->client, *request, error);
+  }
+  flush();
+  schedule();
+}
+
+}  // namespace resourced::daemon
