@@ -215,6 +215,7 @@ class Server {
     }
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
+                      const LoopHold hold(&service_.holds(), "store");
                       answer();
                       service_.on_answered();
                     });
