@@ -23,7 +23,8 @@ LoopHold::~LoopHold() {
   --holds_->depth_;
   const auto now = LoopHolds::Clock::now();
   if (!outermost_) {
-    if (now - begun_ < holds_->part_) return;
+    // A part that mostly consists of another one, or is short beside it, does not take its name away.
+    if (now - begun_ < 2 * holds_->part_) return;
     holds_->part_ = now - begun_;
     holds_->name_ = name_;
     return;
