@@ -29,6 +29,8 @@ std::string one_line(std::string text) {
 struct Answer {
   std::optional<std::uint64_t> rank;
   std::optional<Milliseconds> interval;
+  /// The report is not the one that the daemon wants.
+  std::optional<bool> norestrict;
 };
 
 Answer read_answer(const nlohmann::json& payload) {
@@ -45,26 +47,38 @@ Answer read_answer(const nlohmann::json& payload) {
     }
     answer.interval = std::chrono::round<Milliseconds>(time);
   }
+  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
+    if (!norestrict->is_boolean())
+      throw Error(EPROTO, fmt::format("{}: norestrict: not true or false", topic));
+    answer.norestrict = norestrict->get<bool>();
+  }
   return answer;
 }
 
 }  // namespace
 
-Agent::Agent(client::Connection& connection, const std::string& hostname, const ResourceSet& resources,
-             AgentOptions options, Random random, Report report)
+Agent::Agent(client::Connection& connection, const std::string& hostname, Probe probe, AgentOptions options,
+             Random random, Report report)
     : connection_(connection),
       hostname_(hostname),
-      resources_(resources),
+      probe_(std::move(probe)),
       options_(options),
       random_(random),
       report_(std::move(report)),
       lost_(options.lost),
       refused_(options.refused),
-      interval_(options.interval) {}
+      interval_(options.interval) {
+  look(false);
+}
 
 Agent::~Agent() {
   drop_timer();
   if (request_) connection_.forget(*request_);
+}
+
+void Agent::look(bool norestrict) {
+  resources_ = probe_(norestrict);
+  norestrict_ = norestrict;
 }
 
 void Agent::start() { say_hello(); }
@@ -92,8 +106,9 @@ void Agent::say_hello() {
   client::SendOptions options;
   options.streaming = true;
   try {
-    request_ =
-        connection_.send(topic, {{"hostname", hostname_}, {"R", resources_.to_json()}}, handler, options);
+    request_ = connection_.send(
+        topic, {{"hostname", hostname_}, {"R", resources_.to_json()}, {"norestrict", norestrict_}}, handler,
+        options);
   } catch (const Error& error) {
     try_again(error.what(), lost_);
     return;
@@ -139,6 +154,7 @@ void Agent::on_response(const client::Response& response) {
 
 void Agent::on_accepted(const nlohmann::json& payload) {
   const auto answer = read_answer(payload);
+  if (answer.norestrict.value_or(norestrict_) != norestrict_) return report_anew(*answer.norestrict);
   const bool first = !accepted_;
   if (first) {
     accepted_ = std::chrono::steady_clock::now();
@@ -157,6 +173,17 @@ void Agent::on_accepted(const nlohmann::json& payload) {
   } else if (interval_ != before) {
     set_timer(interval_, &Agent::beat);
   }
+}
+
+void Agent::report_anew(bool norestrict) {
+  look(norestrict);
+  report_(Severity::info,
+          norestrict ? "the daemon wants all cores of this node, those too that this process may not use"
+                     : "the daemon wants the cores of this node that this process may use");
+  drop_request();
+  drop_timer();
+  accepted_.reset();
+  say_hello();
 }
 
 void Agent::beat() {

@@ -3,10 +3,12 @@
 // daemon cannot be reached. Leaves input and output to the connection and the words it has for its operator
 // to whoever writes them down.
 //
-// The hello is `resource.agent` {"hostname", "R"}, a streaming request. The daemon answers {"rank"?,
-// "interval"?}, now and whenever one of them changes: the rank is missing until it is known, the interval (in
-// seconds) where the agent's own will do. Each beat is `resource.agent-beat`, without payload and response.
-// Farewell is `resource.agent-cancel`.
+// The hello is `resource.agent` {"hostname", "R", "norestrict"}, a streaming request; norestrict tells
+// whether R has the cores that this process may not use, too. A daemon that wants it otherwise answers
+// {"norestrict"} and ends the stream, and the agent looks at its node anew and says hello again. Else it
+// answers {"rank"?, "interval"?}, now and whenever one of them changes: the rank is missing until it is
+// known, the interval (in seconds) where the agent's own will do. Each beat is `resource.agent-beat`, without
+// payload and response. Farewell is `resource.agent-cancel`.
 #pragma once
 
 #include <chrono>
@@ -45,9 +47,12 @@ class Agent {
   enum class Severity { repeated, info, warning };
   using Report = std::function<void(Severity, const std::string&)>;
 
-  /// `resources` are those of this host alone. The connection must outlive the agent.
-  Agent(client::Connection& connection, const std::string& hostname, const ResourceSet& resources,
-        AgentOptions options, Random random, Report report);
+  /// The resources of this host alone; with true also those that this process may not use. May throw Error.
+  using Probe = std::function<ResourceSet(bool norestrict)>;
+
+  /// Probes at once, restricted, and throws what that throws. The connection must outlive the agent.
+  Agent(client::Connection& connection, const std::string& hostname, Probe probe, AgentOptions options,
+        Random random, Report report);
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -62,6 +67,9 @@ class Agent {
   void say_hello();
   void on_response(const client::Response& response);
   void on_accepted(const nlohmann::json& answer);
+  /// Says hello again with what the daemon wants to know of this node.
+  void report_anew(bool norestrict);
+  void look(bool norestrict);
   void on_silence();
   void beat();
   /// The request has ended, or was given up.
@@ -73,6 +81,8 @@ class Agent {
 
   client::Connection& connection_;
   std::string hostname_;
+  Probe probe_;
+  bool norestrict_ = false;
   ResourceSet resources_;
   AgentOptions options_;
   Random random_;

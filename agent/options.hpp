@@ -8,7 +8,7 @@
 #include <spdlog/common.h>
 
 #include "agent/agent.hpp"
-#include "agent/probe.hpp"
+#include "hw/probe.hpp"
 
 namespace resourced::agent {
 
@@ -19,7 +19,7 @@ struct Options {
   std::string key_file;
   /// The name of the node; that of the host if it is empty.
   std::string hostname;
-  ProbeOptions probe;
+  hw::ProbeOptions probe;
   AgentOptions agent;
   /// Show the R instead of running.
   bool print = false;

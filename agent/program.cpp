@@ -18,12 +18,12 @@
 
 #include "agent/agent.hpp"
 #include "agent/log.hpp"
-#include "agent/node.hpp"
 #include "agent/options.hpp"
-#include "agent/probe.hpp"
 #include "agent/signals.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
+#include "hw/node.hpp"
+#include "hw/probe.hpp"
 
 namespace resourced::agent {
 
@@ -63,7 +63,7 @@ bool work_until(client::Connection& connection, const TerminationSignals& signal
   return true;
 }
 
-void serve(const Options& options, const std::string& hostname, const ResourceSet& resources,
+void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
            std::ostream& err) {
   const TerminationSignals signals;
   const auto log = make_log(err, options.log_level);
@@ -78,10 +78,14 @@ void serve(const Options& options, const std::string& hostname, const ResourceSe
     if (severity == Agent::Severity::warning) log->warn("{}", text);
     if (severity == Agent::Severity::repeated) log->debug("{}", text);
   };
-  Agent agent(connection, hostname, resources, options.agent, seeded(), report);
-  const auto counts = resources.counts();
-  log->info("{} with {} cores and {} gpus; the daemon is at {}", hostname, counts.cores, counts.gpus,
-            connection.uri());
+  const auto logged_probe = [&](bool norestrict) {
+    ResourceSet resources = probe(norestrict);
+    const auto counts = resources.counts();
+    log->info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
+    return resources;
+  };
+  Agent agent(connection, hostname, logged_probe, options.agent, seeded(), report);
+  log->info("the daemon is at {}", connection.uri());
   agent.start();
   // The daemon may be away for long, which must not hold up this node's start.
   sd_notify(0, "READY=1");
@@ -104,13 +108,17 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   const auto [options, exit_status] = parse_options(argc, argv, out, err);
   if (exit_status) return *exit_status;
   try {
-    const auto hostname = options.hostname.empty() ? local_hostname() : options.hostname;
-    const auto resources = node_resources(hostname, probe(options.probe));
+    const auto hostname = options.hostname.empty() ? hw::local_hostname() : options.hostname;
+    const auto probe = [&](bool norestrict) {
+      auto what = options.probe;
+      what.norestrict = norestrict;
+      return hw::node_resources(hostname, hw::probe(what));
+    };
     if (!options.print) {
-      serve(options, hostname, resources, err);
+      serve(options, hostname, probe, err);
       return 0;
     }
-    out << resources.encode() << '\n' << std::flush;
+    out << probe(false).encode() << '\n' << std::flush;
     if (!out) throw Error(EIO, "cannot write to standard output");
     return 0;
   } catch (const std::exception& error) {

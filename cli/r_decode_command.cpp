@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +12,7 @@
 #include "cli/input.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
+#include "core/rset/targets.hpp"
 
 namespace resourced::cli {
 
@@ -17,7 +20,7 @@ namespace {
 
 struct DecodeOptions {
   bool short_form = false;
-  std::string count;
+  std::vector<std::string> count;
   bool nodelist = false;
   bool ranks = false;
   std::string include;
@@ -25,9 +28,15 @@ struct DecodeOptions {
   std::string properties;
 };
 
+/// Ranks that the set does not have are passed over, as `flux R decode` does; hosts are not.
+IdSet targets(const ResourceSet& set, const std::string& text) {
+  if (hosts_of_targets(text)) return parse_targets(text, set);
+  return IdSet::parse(text) & set.ranks();
+}
+
 ResourceSet select(ResourceSet set, const DecodeOptions& options) {
-  if (!options.include.empty()) set = include(set, options.include);
-  if (!options.exclude.empty()) set = exclude(set, options.exclude);
+  if (!options.include.empty()) set = set.copy_ranks(targets(set, options.include));
+  if (!options.exclude.empty()) set = set.copy_ranks(set.ranks() - targets(set, options.exclude));
   if (!options.properties.empty()) set = set.copy_ranks(ranks_with_properties(set, options.properties));
   return set;
 }
@@ -38,33 +47,38 @@ std::uint64_t count_of(const ResourceSet& set, const std::string& type) {
   return type == "core" ? counts.cores : counts.gpus;
 }
 
-std::string describe(const ResourceSet& set, const DecodeOptions& options) {
-  if (options.short_form) return short_form(set);
-  if (!options.count.empty()) return std::to_string(count_of(set, options.count));
-  if (options.nodelist) return set.nodelist().encode();
-  if (options.ranks) return set.ranks().encode();
-  return set.encode();
+/// A line for each thing that is asked for, in the order in which `flux R decode` prints them.
+void print(const ResourceSet& set, const DecodeOptions& options, Context& context) {
+  if (options.short_form) context.print_line(short_form(set));
+  if (options.nodelist) context.print_line(set.nodelist().encode());
+  if (options.ranks) context.print_line(set.ranks().encode());
+  for (const std::string& type : options.count) context.print_line(std::to_string(count_of(set, type)));
+  if (!options.short_form && !options.nodelist && !options.ranks && options.count.empty())
+    context.print_line(set.encode());
 }
 
 }  // namespace
 
 void register_r_decode(CLI::App& r, Context& context) {
   auto options = std::make_shared<DecodeOptions>();
-  auto* command =
-      r.add_subcommand("decode", "Read an R on standard input and print it, or a part, or what is in it");
-  auto* what = command->add_option_group("what to print", "default: canonical R");
-  what->add_flag("--short", options->short_form, "The short form: rank[0-1]/core[0-3]");
-  what->add_option("--count", options->count, "How many of them: node, core, gpu")
-      ->check(CLI::IsMember({"node", "core", "gpu"}));
-  what->add_flag("--nodelist", options->nodelist, "The hosts");
-  what->add_flag("--ranks", options->ranks, "The ranks");
-  what->require_option(0, 1);
-  command->add_option("--include", options->include, "Only these ranks or hosts");
-  command->add_option("--exclude", options->exclude, "All but these ranks or hosts");
-  command->add_option("--properties", options->properties,
+  auto* command = r.add_subcommand(
+      "decode", "Read R on standard input, several as one, and print it, a part of it, or what is in it");
+  command->add_flag("-s,--short", options->short_form, "Print the short form: rank[0-1]/core[0-3]");
+  command->add_flag("-n,--nodelist", options->nodelist, "Print the hosts");
+  command->add_flag("-r,--ranks", options->ranks, "Print the ranks");
+  command->add_option("-c,--count", options->count, "Print how many of them there are: node, core, gpu")
+      ->check(CLI::IsMember({"node", "core", "gpu"}))
+      ->expected(1);
+  command->add_option("-i,--include", options->include, "Only these ranks or hosts");
+  command->add_option("-x,--exclude", options->exclude, "All but these ranks or hosts");
+  command->add_option("-p,--properties", options->properties,
                       "Only ranks with all of P,^Q: property P, and not Q");
-  command->callback(
-      [options, &context] { context.print_line(describe(select(read_r(context), *options), *options)); });
+  command->callback([options, &context] {
+    std::vector<ResourceSet> sets = read_several_r(context, 1);
+    ResourceSet all = std::move(sets.front());
+    for (std::size_t i = 1; i < sets.size(); ++i) all = append(all, diff(sets[i], all));
+    print(select(std::move(all), *options), *options, context);
+  });
 }
 
 }  // namespace resourced::cli

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.hpp"
-#include "agent/node.hpp"
 #include "client/connection.hpp"
 #include "core/rset/resource_set.hpp"
 #include "fake_bus.hpp"
+#include "hw/node.hpp"
 
 using namespace resourced;
 using agent::Agent;
@@ -60,11 +60,13 @@ struct Fixture {
   FakeBus bus{uri};
   client::Connection connection{uri};
   std::vector<Said> said;
-  ResourceSet resources = agent::node_resources("node7", {16, 4});
+  ResourceSet resources = hw::node_resources("node7", {16, 4});
+  ResourceSet all_resources = hw::node_resources("node7", {32, 4});
   std::optional<Agent> agent;
 
   void start(const AgentOptions& options) {
-    agent.emplace(connection, "node7", resources, options, Random(1),
+    const auto probe = [this](bool norestrict) { return norestrict ? all_resources : resources; };
+    agent.emplace(connection, "node7", probe, options, Random(1),
                   [this](Agent::Severity severity, const std::string& text) {
                     said.push_back({severity, text});
                   });
@@ -101,7 +103,8 @@ TEST_SUITE("agent") {
     CHECK(hello.topic() == "resource.agent");
     CHECK(hello.flags() == (topic_flag | payload_flag | route_flag | streaming_flag));
     const auto payload = json::parse(hello.payload());
-    CHECK(payload.size() == 2);
+    CHECK(payload.size() == 3);
+    CHECK(payload.at("norestrict") == false);
     CHECK(payload.at("hostname") == "node7");
     CHECK(ResourceSet::from_json(payload.at("R")) == resources);
   }
@@ -119,6 +122,29 @@ TEST_SUITE("agent") {
     CHECK(said.size() == 1);
     CHECK(said.front().severity == Agent::Severity::info);
     CHECK(said.front().text == "online as rank 5, a beat every 0.01 s");
+  }
+
+  TEST_CASE_FIXTURE(Fixture,
+                    "a daemon that wants all cores gets another hello, and so does one that does not") {
+    start(fast_options());
+    auto hello = bus.receive(connection);
+    bus.respond(hello, R"({"norestrict":true})", true);
+    CHECK(bus.receive(connection).topic() == "resource.agent-cancel");
+    hello = bus.receive(connection);
+    REQUIRE(hello.topic() == "resource.agent");
+    auto payload = json::parse(hello.payload());
+    CHECK(payload.at("norestrict") == true);
+    CHECK(ResourceSet::from_json(payload.at("R")) == all_resources);
+
+    bus.respond(hello, R"({"norestrict":false})", true);
+    CHECK(bus.receive(connection).topic() == "resource.agent-cancel");
+    hello = bus.receive(connection);
+    payload = json::parse(hello.payload());
+    CHECK(payload.at("norestrict") == false);
+    CHECK(ResourceSet::from_json(payload.at("R")) == resources);
+    bus.respond(hello, R"({"norestrict":false,"rank":5})", true);
+    wait_for("online as rank 5");
+    CHECK(bus.receive(connection).topic() == "resource.agent-beat");
   }
 
   TEST_CASE_FIXTURE(Fixture, "before it is accepted it does not beat") {

@@ -50,6 +50,49 @@ const std::filesystem::path vectors = RESOURCED_VECTORS;
 }  // namespace
 
 TEST_SUITE("tool kit") {
+  // What flux R decode of 0.88 prints for the same R and options.
+  TEST_CASE("R decode has the short options of flux R decode, and prints all that is asked for") {
+    const auto r =
+        encode({"-r", "0-3", "-c", "0-1", "-g", "0", "-H", "a[0-3]", "-p", "batch:0-1", "-p", "x:2"});
+    const auto decode = [&](Words options) {
+      options.insert(options.begin(), {"R", "decode"});
+      return output(options, r);
+    };
+    CHECK(decode({"-s"}) == "rank[0-3]/core[0-1],gpu0\n");
+    CHECK(decode({"-n"}) == "a[0-3]\n");
+    CHECK(decode({"-r"}) == "0-3\n");
+    CHECK(decode({"-c", "node"}) == "4\n");
+    CHECK(decode({"-ccore"}) == "8\n");
+    CHECK(decode({"-c", "gpu"}) == "4\n");
+    CHECK(decode({"-i", "1-2", "-s"}) == "rank[1-2]/core[0-1],gpu0\n");
+    CHECK(decode({"-x", "1-2", "-s"}) == "rank[0,3]/core[0-1],gpu0\n");
+    CHECK(decode({"-p", "batch", "-r"}) == "0-1\n");
+    CHECK(decode({"-p", "^batch", "-r"}) == "2-3\n");
+    CHECK(decode({"-c", "core", "-r", "-n", "-s"}) == "rank[0-3]/core[0-1],gpu0\na[0-3]\n0-3\n8\n");
+    CHECK(decode({"-i", "1,9", "-r"}) == "1\n");
+    CHECK(decode({"-i", "9", "-s"}) == "\n");
+    CHECK(decode({"-i", "1", "-x", "1", "-c", "node"}) == "0\n");
+    CHECK(run({"R", "decode", "-i", "b1"}, r).err.find("unknown host: b1") != std::string::npos);
+    const auto two = encode({"-r", "0-1", "-H", "a,b"}) + encode({"-r", "1-2", "-c", "0-1", "-H", "b,c"});
+    CHECK(output({"R", "decode", "-s", "-n"}, two) == "rank0/core0 rank[1-2]/core[0-1]\na,b,c\n");
+  }
+
+  TEST_CASE("R encode takes cores and gpus from a topology") {
+    const auto file = [](const std::string& name) {
+      return RESOURCED_SOURCE "/tests/vectors/hwloc/" + name + ".xml";
+    };
+    const auto shown = [](const std::string& r) { return output({"R", "decode", "-s", "-n"}, r); };
+    CHECK(shown(encode({"--xml", file("four_gpus"), "-H", "a,b"})) == "rank[0-1]/core[0-15],gpu[0-3]\na,b\n");
+    CHECK(shown(encode({"-f", file("restricted_cpuset"), "-H", "a", "-r", "7"})) == "rank7/core[0-3]\na\n");
+    const auto local = encode({"--local"});
+    CHECK(output({"R", "decode", "-c", "node"}, local) == "1\n");
+    CHECK(output({"R", "decode", "-c", "core"}, local) != "0\n");
+    CHECK(encode({"-l"}) == local);
+    CHECK(run({"R", "encode", "--local", "-c", "0"}).status == 2);
+    CHECK(run({"R", "encode", "--xml", file("smt"), "-g", "0"}).status == 2);
+    CHECK(run({"R", "encode", "--xml", "/nonexistent"}).err.find("/nonexistent") != std::string::npos);
+  }
+
   TEST_CASE("R encode makes an R from options; R decode says what is in it") {
     const auto r =
         encode({"-r", "0-3", "-c", "0-1", "-g", "0", "-H", "node[0-3]", "-p", "fast:2-3", "-p", "all"});
@@ -67,7 +110,7 @@ TEST_SUITE("tool kit") {
     CHECK(output({"R", "decode", "--ranks", "--properties", "all,^fast"}, r) == "0-1\n");
     CHECK(output({"R", "decode", "--nodelist"}, encode({"-H", "[1-3]"})) == "[1-3]\n");
     CHECK(short_form(encode({})) == "rank0/core0\n");
-    CHECK(run({"R", "decode", "--short", "--ranks"}, r).status == 2);
+    CHECK(run({"R", "decode"}, "").status == 1);
     CHECK(run({"R", "decode", "--count", "socket"}, r).status == 2);
     CHECK(run({"R", "decode"}, "{}").status == 1);
     CHECK(run({"R", "decode"}, "").status == 1);

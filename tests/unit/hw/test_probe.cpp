@@ -9,26 +9,26 @@
 
 #include <sched.h>
 
-#include "agent/probe.hpp"
 #include "core/error.hpp"
 #include "environment.hpp"
+#include "hw/probe.hpp"
 #include "temp_dir.hpp"
 #include "vector_files.hpp"
 
 using namespace resourced;
-using agent::Hardware;
-using agent::probe;
-using agent::ProbeOptions;
+using hw::Hardware;
+using hw::probe;
+using hw::ProbeOptions;
 using test::Variable;
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 // For the messages of doctest.
 std::ostream& operator<<(std::ostream& out, const Hardware& hardware) {
   return out << hardware.cores << " cores, " << hardware.gpus << " gpus";
 }
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw
 
 namespace {
 
@@ -79,6 +79,9 @@ TEST_SUITE("probe") {
         {"one_gpu_with_tiles", {4, 1}},
     };
     CHECK(cases.size() == test::list_vectors("hwloc", ".xml").size());
+    auto everything = from_file(topology_file("restricted_cpuset"));
+    everything.norestrict = true;
+    CHECK(probe(everything) == Hardware{8, 0});
     for (const auto& [file, hardware] : cases) {
       CAPTURE(file);
       CHECK(probe(from_file(topology_file(file))) == hardware);

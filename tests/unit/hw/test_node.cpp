@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/node.hpp"
 #include "core/error.hpp"
+#include "hw/node.hpp"
 
 using namespace resourced;
-using agent::Hardware;
-using agent::node_resources;
+using hw::Hardware;
+using hw::node_resources;
 using nlohmann::json;
 
 TEST_SUITE("node") {
@@ -42,7 +42,7 @@ TEST_SUITE("node") {
   }
 
   TEST_CASE("this host has a name that a host can have") {
-    const auto name = agent::local_hostname();
+    const auto name = hw::local_hostname();
     CHECK(node_resources(name, {1, 0}).host(0) == name);
   }
 }

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "agent/probe.hpp"
 #include "core/rset/resource_set.hpp"
+#include "hw/probe.hpp"
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 /// The name that the system gives this host. Throws Error.
 [[nodiscard]] std::string local_hostname();
@@ -15,4 +15,4 @@ namespace resourced::agent {
 /// that no host can have (RFC 29), and for hardware without a core.
 [[nodiscard]] ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw

@@ -1,5 +1,5 @@
 // A node's name and R, see node.hpp.
-#include "agent/node.hpp"
+#include "hw/node.hpp"
 
 #include <array>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 namespace {
 
@@ -36,4 +36,4 @@ ResourceSet node_resources(const std::string& hostname, const Hardware& hardware
   return ResourceSet({{IdSet{0}, numbered(hardware.cores), numbered(hardware.gpus)}}, hosts);
 }
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw

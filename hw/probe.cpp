@@ -1,5 +1,5 @@
 // Asking hwloc, see probe.hpp.
-#include "agent/probe.hpp"
+#include "hw/probe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,11 +14,11 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 
-#include "agent/gpus.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "hw/gpus.hpp"
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 namespace {
 
@@ -64,7 +64,7 @@ Source choose_source(const ProbeOptions& options) {
                           readable ? "not a topology that hwloc understands" : std::strerror(errnum)));
 }
 
-Topology load(const Source& source) {
+Topology load(const Source& source, bool norestrict) {
   // What hwloc has to say about odd hardware, lines of it, helps nobody here; what fails is said below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t made = nullptr;
@@ -80,8 +80,10 @@ Topology load(const Source& source) {
   const bool machine = !source.xml && !source.synthetic;
   const auto this_system = environment("HWLOC_THISSYSTEM");
   if (this_system ? *this_system != "0" : machine) {
-    flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
+    flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
+    if (!norestrict) flags |= HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
   }
+  if (norestrict) flags |= HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
   hwloc_topology_set_flags(made, flags);
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   errno = 0;
@@ -137,8 +139,8 @@ std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
 }  // namespace
 
 Hardware probe(const ProbeOptions& options) {
-  const auto topology = load(choose_source(options));
+  const auto topology = load(choose_source(options), options.norestrict);
   return {count_cores(topology.get()), count_gpus(see_gpus(topology.get()))};
 }
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw

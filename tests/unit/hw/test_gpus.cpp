@@ -2,11 +2,11 @@
 #include <string>
 #include <vector>
 
-#include "agent/gpus.hpp"
+#include "hw/gpus.hpp"
 
 using namespace resourced;
-using agent::count_gpus;
-using agent::GpuSighting;
+using hw::count_gpus;
+using hw::GpuSighting;
 
 namespace {
 

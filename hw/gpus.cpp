@@ -1,12 +1,12 @@
 // Counting GPUs, see gpus.hpp.
-#include "agent/gpus.hpp"
+#include "hw/gpus.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
   struct Seen {
@@ -29,4 +29,4 @@ std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
   return static_cast<std::uint32_t>(count);
 }
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw

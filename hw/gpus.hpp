@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace resourced::agent {
+namespace resourced::hw {
 
 /// A GPU as one library sees it.
 struct GpuSighting {
@@ -22,4 +22,4 @@ struct GpuSighting {
 /// GPUs as there are places, or as the library that sees the most counts, whichever is more.
 [[nodiscard]] std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings);
 
-}  // namespace resourced::agent
+}  // namespace resourced::hw
