@@ -28,6 +28,8 @@ class Agents {
   struct Settings {
     MonitorSettings monitor;
     VerifyOptions verify;
+    /// Agents are to count the cores that they may not use themselves.
+    bool norestrict = false;
     /// Targets without an agent are lost after a time, like those whose agent has gone.
     bool expect_all = false;
   };
@@ -38,6 +40,12 @@ class Agents {
 
   /// What agents show is not all that counts. `presence` must outlive the agents.
   void share(Presence& presence) noexcept { presence_ = &presence; }
+
+  /// Whether a report has been made as the settings want it, or does not say.
+  [[nodiscard]] bool wants(const NodeReport& report) const noexcept {
+    return report.norestrict.value_or(settings_.norestrict) == settings_.norestrict;
+  }
+  [[nodiscard]] bool norestrict() const noexcept { return settings_.norestrict; }
 
   /// How often an agent should beat, in seconds: several times before its silence means anything.
   [[nodiscard]] double interval() const noexcept;

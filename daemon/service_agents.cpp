@@ -31,6 +31,12 @@ void Service::agent(ClientId client, const Message& request) {
   }
   const NodeReport report = proto::parse_agent(proto::parse_object(request));
   const proto::RequestKey key = requests_.add(client, request);
+  if (agents_ && !agents_->wants(report)) {
+    // Before anything follows from it: a node is not drained for cores that a second look will find.
+    respond(client, request, proto::make_payload(proto::encode_agent_wanted(agents_->norestrict())));
+    end_stream(key, Error(ENODATA, "another report of this node is wanted"));
+    return;
+  }
   try {
     const Agents::Welcome welcome = agents().hello(key, report, uptime_());
     if (welcome.replaced) {

@@ -42,6 +42,7 @@ std::optional<Agents::Settings> agent_settings(const config::Config& config) {
     settings.monitor.lost_after = std::numeric_limits<double>::infinity();
   }
   settings.verify = config.resource.verify;
+  settings.norestrict = config.resource.norestrict;
   return settings;
 }
 

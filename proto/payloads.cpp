@@ -113,8 +113,15 @@ NodeReport parse_agent(const json& payload) {
   const auto found = payload.find("R");
   if (found == payload.end()) throw Error(EPROTO, "missing key: R");
   if (!found->is_object()) throw Error(EPROTO, "R must be an object");
-  return read_node_report(hostname, ResourceSet::parse(found->dump()));
+  NodeReport report = read_node_report(hostname, ResourceSet::parse(found->dump()));
+  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
+    if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
+    report.norestrict = norestrict->get<bool>();
+  }
+  return report;
 }
+
+std::string encode_agent_wanted(bool norestrict) { return json{{"norestrict", norestrict}}.dump(); }
 
 std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval) {
   json answer{{"interval", interval}};

@@ -47,11 +47,13 @@ struct JournalRequest {
 };
 [[nodiscard]] JournalRequest parse_journal(const nlohmann::json& payload);
 
-/// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT}`. Error EINVAL too if the R is none,
-/// or not of one node.
+/// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
+/// too if the R is none, or not of one node.
 [[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);
 /// What the daemon answers: `{"rank": N, "interval": SECONDS}`, without a rank until it is known.
 [[nodiscard]] std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval);
+/// What it answers to a report that it wants in the other way: `{"norestrict": BOOL}`.
+[[nodiscard]] std::string encode_agent_wanted(bool norestrict);
 /// Which of its agents a connection means by a beat: `{"matchtag": N}`.
 [[nodiscard]] std::uint32_t parse_agent_beat(const nlohmann::json& payload);
 

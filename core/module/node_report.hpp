@@ -2,6 +2,7 @@
 // R are its own and mean nothing here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct NodeReport {
   IdSet cores;
   IdSet gpus;
   std::vector<std::string> properties;
+  /// Whether the agent counted cores that it may not use itself; nothing where it does not say.
+  std::optional<bool> norestrict = std::nullopt;
 };
 
 /// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
