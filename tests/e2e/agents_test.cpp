@@ -201,6 +201,40 @@ TEST_CASE("a node that is not what the inventory says is drained with a reason t
   }
 }
 
+// Four of the eight cores of this node are not in the cpuset of the agent.
+TEST_CASE(
+    "with norestrict agents report the cores that they may not use, before anything follows from a report") {
+  const auto config = [](std::string_view resource) {
+    return fmt::format(
+        "[resource]\n{}\n[[resource.config]]\nhosts = \"n0\"\ncores = \"0-7\"\n"
+        "[monitor]\nmode = \"agents\"\n",
+        resource);
+  };
+  const std::vector<std::string> restricted{"--xml", RESOURCED_VECTORS "/hwloc/restricted_cpuset.xml"};
+  {
+    Watched cluster(config("norestrict = true"));
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    NodeAgent agent(cluster.daemon.uri(), "n0", restricted);
+    agent.expect_log("the daemon wants all cores of this node");
+    agent.expect_log("online as rank 0");
+    scheduler.until_up({0});
+    RawClient client(cluster.daemon.uri());
+    CHECK(events_named(client, "drain").empty());
+
+    // The agent that has been told so is told otherwise by a daemon that wants the restricted view.
+    cluster.daemon.kill();
+    cluster.daemon.configure(config(""));
+    cluster.daemon.start();
+    agent.expect_log("the daemon wants the cores of this node that this process may use");
+    EventFollower(cluster.daemon.uri()).expect("drain");
+  }
+  Watched cluster("[resource]\nsize = 1\nnorestrict = true\n[monitor]\nmode = \"agents\"\n");
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  NodeAgent agent(cluster.daemon.uri(), "n0", restricted);
+  scheduler.until_up({0});
+  CHECK(scheduler.resources()["execution"]["R_lite"][0]["children"]["core"] == "0-7");
+}
+
 TEST_CASE("an agent whose R is of another host is drained, unless host names are ignored") {
   Watched cluster(three_nodes("[resource.verify]"));
   RawClient agent(cluster.daemon.uri());
