@@ -27,9 +27,8 @@ struct EventFilter {
 };
 
 /// A filter for targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
-/// Throws Error EINVAL as parse_targets() does, and for more than max_strangers hosts that are not there.
+/// Throws Error EINVAL as parse_known_targets() does.
 [[nodiscard]] EventFilter filter_targets(std::string_view text, const ResourceSet& inventory);
-inline constexpr std::size_t max_strangers = 1000;
 
 /// One event of the log as it is sent.
 struct LoggedEvent {

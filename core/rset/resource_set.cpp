@@ -103,6 +103,10 @@ std::string ResourceSet::host(IdSet::Id rank) const {
 
 std::optional<IdSet::Id> ResourceSet::rank_of(std::string_view host) const { return table().rank_of(host); }
 
+HostSearch ResourceSet::ranks_of(const Hostlist& hosts, std::size_t most_unknown) const {
+  return table().ranks_of(hosts, most_unknown);
+}
+
 bool ResourceSet::hosts_repeat() const { return table().hosts_repeat(); }
 
 std::optional<std::size_t> ResourceSet::position_of(IdSet::Id rank) const { return table().position(rank); }

@@ -41,6 +41,13 @@ struct ResourceGroup {
   std::shared_ptr<const nlohmann::json> extra = nullptr;
 };
 
+/// What a list of hosts names of a set.
+struct HostSearch {
+  IdSet ranks;
+  /// The hosts that are not there, in the order of the list, repeats included.
+  std::vector<std::string> unknown;
+};
+
 class ResourceSet {
  public:
   using Properties = std::map<std::string, IdSet, std::less<>>;
@@ -93,6 +100,9 @@ class ResourceSet {
   /// The rank of a host (the lowest, where several ranks share it). Constant time; the first call builds an
   /// index, which the copies of this set share.
   [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
+  /// Every rank of these hosts. The search ends at one unknown host more than `most_unknown`; its cost
+  /// follows the ranges of the list and the size of this set, never the hosts that the list stands for.
+  [[nodiscard]] HostSearch ranks_of(const Hostlist& hosts, std::size_t most_unknown) const;
   /// Whether some host stands in the nodelist more than once.
   [[nodiscard]] bool hosts_repeat() const;
   /// The place of a rank among the sorted ranks, which is its place in the nodelist.

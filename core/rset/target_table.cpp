@@ -1,6 +1,8 @@
 #include "core/rset/target_table.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "core/rset/host_repeats.hpp"
 #include "core/rset/id_collector.hpp"
@@ -47,7 +49,23 @@ void TargetTable::build_index() const {
   std::call_once(index_built_, [this] {
     index_ = HostIndex(hosts_);
     hosts_repeat_ = has_repeats(hosts_);
+    if (hosts_repeat_) build_sharing();
   });
+}
+
+void TargetTable::build_sharing() const {
+  first_of_.reserve(hosts_.size());
+  shared_at_.assign(hosts_.size() + 1, 0);
+  hosts_.for_each([&](std::string_view host) {
+    const auto first = static_cast<std::uint32_t>(*index_.find(host));
+    first_of_.push_back(first);
+    ++shared_at_[first + 1];
+  });
+  std::partial_sum(shared_at_.begin(), shared_at_.end(), shared_at_.begin());
+  shared_.resize(hosts_.size());
+  std::vector<std::uint32_t> next(shared_at_.begin(), shared_at_.end() - 1);
+  for (std::uint32_t position = 0; position < first_of_.size(); ++position)
+    shared_[next[first_of_[position]]++] = position;
 }
 
 bool TargetTable::hosts_repeat() const {
@@ -63,6 +81,45 @@ std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host) const {
       std::partition_point(runs_.begin(), runs_.end(), [&](const Run& r) { return r.position <= *position; });
   const Run& run = *(after - 1);
   return static_cast<IdSet::Id>(run.first + (*position - run.position));
+}
+
+HostSearch TargetTable::ranks_of(const Hostlist& hosts, std::size_t most_unknown) const {
+  // Names that repeat are fine as long as they are few.
+  constexpr std::size_t always = 16384;
+  build_index();
+  HostIndex::Found found = index_.find(hosts, most_unknown, std::max(always, hosts_.size()) + most_unknown);
+  return {ranks_at(found.positions), std::move(found.unknown)};
+}
+
+/// All positions of the hosts at these.
+IdSet TargetTable::with_sharing(const IdSet& positions) const {
+  IdCollector firsts;
+  positions.for_each([&](IdSet::Id position) { firsts.add(first_of_[position]); });
+  IdCollector all;
+  firsts.take().for_each([&](IdSet::Id first) {
+    for (std::uint32_t i = shared_at_[first]; i < shared_at_[first + 1]; ++i) all.add(shared_[i]);
+  });
+  return all.take();
+}
+
+IdSet TargetTable::ranks_at(const std::vector<IdSet::Range>& found) const {
+  IdCollector collected;
+  for (const IdSet::Range range : found) collected.add(range);
+  IdSet positions = collected.take();
+  if (hosts_repeat_) positions = with_sharing(positions);
+  IdSetBuilder ranks;
+  positions.for_each_range([&](IdSet::Range range) {
+    auto run = std::partition_point(runs_.begin(), runs_.end(),
+                                    [&](const Run& r) { return r.position <= range.first; }) -
+               1;
+    for (std::size_t at = range.first; at <= range.last; ++run) {
+      const std::size_t end = std::min<std::size_t>(range.last, run->position + (run->last - run->first));
+      ranks.append(static_cast<IdSet::Id>(run->first + (at - run->position)),
+                   static_cast<IdSet::Id>(run->first + (end - run->position)));
+      at = end + 1;
+    }
+  });
+  return ranks.take();
 }
 
 }  // namespace resourced

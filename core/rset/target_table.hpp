@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -28,9 +29,15 @@ class TargetTable {
   [[nodiscard]] IdSet positions(const IdSet& ranks) const;
   [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
   [[nodiscard]] bool hosts_repeat() const;
+  /// All ranks of the hosts of a list, and the hosts that are not here: at most one more than asked for,
+  /// after which the search ends. Costs what HostIndex::find() does, and the ranks where hosts repeat.
+  [[nodiscard]] HostSearch ranks_of(const Hostlist& hosts, std::size_t most_unknown) const;
 
  private:
   void build_index() const;
+  void build_sharing() const;
+  [[nodiscard]] IdSet ranks_at(const std::vector<IdSet::Range>& found) const;
+  [[nodiscard]] IdSet with_sharing(const IdSet& positions) const;
 
   /// Consecutive ranks, and the position of the first of them.
   struct Run {
@@ -46,6 +53,11 @@ class TargetTable {
   mutable std::once_flag index_built_;
   mutable HostIndex index_;
   mutable bool hosts_repeat_ = false;
+  // Where hosts repeat: for each position the first one of the same host, and after that, for each first
+  // position p, all positions of that host: shared_[shared_at_[p]] up to shared_[shared_at_[p + 1]].
+  mutable std::vector<std::uint32_t> first_of_;
+  mutable std::vector<std::uint32_t> shared_at_;
+  mutable std::vector<std::uint32_t> shared_;
 };
 
 }  // namespace resourced

@@ -1,7 +1,9 @@
 #include "core/rset/targets.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,38 +35,13 @@ IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
   return ranks.take();
 }
 
-[[noreturn]] void refuse_host(std::string_view host) {
-  throw Error(EINVAL, fmt::format("unknown host: {}", shown(host)));
-}
-
-/// Ends at the first host that is not in the set. Of those that are, ranges of one prefix and suffix have
-/// each once, and a name has no more prefixes and suffixes than digits.
-void refuse_unknown_hosts(const Hostlist& hosts, const ResourceSet& set) {
-  Hostlist distinct = hosts;
-  distinct.drop_repeated_ranges();
-  distinct.for_each([&](std::string_view host) {
-    if (!set.rank_of(host)) refuse_host(host);
-  });
-}
-
-IdSet ranks_of(const Hostlist& hosts, const ResourceSet& set, bool refuse_unknown) {
-  if (hosts == set.nodelist()) return set.ranks();
-  // A short text can name billions of hosts, and the same host as often: then the set is gone through
-  // instead.
-  if (hosts.size() > set.nodelist().size()) {
-    if (refuse_unknown) refuse_unknown_hosts(hosts, set);
-    return ranks_among(hosts, set);
-  }
-  IdCollector ranks;
-  hosts.for_each([&](std::string_view host) {
-    const std::optional<IdSet::Id> rank = set.rank_of(host);
-    if (rank) {
-      ranks.add(*rank);
-    } else if (refuse_unknown) {
-      refuse_host(host);
-    }
-  });
-  return set.hosts_repeat() ? ranks_among(hosts, set) : ranks.take();
+/// Refuses a text of many more entries than a list without repeats can have, before anything is made of it.
+void check_entries(std::string_view text, const ResourceSet& set) {
+  constexpr std::size_t always = 16384;
+  const std::size_t most = std::max(always, set.ranks().count()) + max_unknown_hosts;
+  const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
+  if (commas >= most)
+    throw Error(EINVAL, fmt::format("{} ranks or hosts are named, more than {}", commas + 1, most));
 }
 
 std::optional<IdSet> as_idset(std::string_view text) {
@@ -75,10 +52,7 @@ std::optional<IdSet> as_idset(std::string_view text) {
   }
 }
 
-}  // namespace
-
-std::optional<Hostlist> hosts_of_targets(std::string_view text) {
-  if (as_idset(text)) return std::nullopt;
+Hostlist parse_hosts(std::string_view text) {
   try {
     return Hostlist::parse(text);
   } catch (const Error& error) {
@@ -86,18 +60,44 @@ std::optional<Hostlist> hosts_of_targets(std::string_view text) {
   }
 }
 
-IdSet parse_targets(std::string_view text, const ResourceSet& set) {
-  std::optional<IdSet> ranks = as_idset(text);
-  if (!ranks) return ranks_of_hosts(*hosts_of_targets(text), set);
-  if (ranks->empty()) throw Error(EINVAL, "idset is empty");
-  if (!set.ranks().includes(*ranks)) throw Error(EINVAL, "idset is out of range");
-  return *std::move(ranks);
+IdSet check_ranks(IdSet ranks, const ResourceSet& set) {
+  if (ranks.empty()) throw Error(EINVAL, "idset is empty");
+  if (!set.ranks().includes(ranks)) throw Error(EINVAL, "idset is out of range");
+  return ranks;
 }
 
-IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) { return ranks_of(hosts, set, true); }
+}  // namespace
+
+IdSet parse_targets(std::string_view text, const ResourceSet& set) {
+  check_entries(text, set);
+  if (std::optional<IdSet> ranks = as_idset(text)) return check_ranks(*std::move(ranks), set);
+  return ranks_of_hosts(parse_hosts(text), set);
+}
+
+HostSearch parse_known_targets(std::string_view text, const ResourceSet& set) {
+  check_entries(text, set);
+  if (std::optional<IdSet> ranks = as_idset(text)) return {check_ranks(*std::move(ranks), set), {}};
+  HostSearch search = set.ranks_of(parse_hosts(text), max_unknown_hosts);
+  if (search.unknown.size() > max_unknown_hosts)
+    throw Error(EINVAL, fmt::format("more than {} hosts are unknown", max_unknown_hosts));
+  return search;
+}
+
+IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
+  HostSearch search = set.ranks_of(hosts, 0);
+  if (!search.unknown.empty())
+    throw Error(EINVAL, fmt::format("unknown host: {}", shown(search.unknown.front())));
+  return std::move(search.ranks);
+}
 
 IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
-  return ranks_of(hosts, set, false);
+  // A short text can name billions of hosts: then the set is gone through instead.
+  if (set.hosts_repeat() || hosts.size() > set.nodelist().size()) return ranks_among(hosts, set);
+  IdCollector ranks;
+  hosts.for_each([&](std::string_view host) {
+    if (const std::optional<IdSet::Id> rank = set.rank_of(host)) ranks.add(*rank);
+  });
+  return ranks.take();
 }
 
 }  // namespace resourced

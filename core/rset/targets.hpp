@@ -1,20 +1,24 @@
 // Targets as a user names them: ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <string_view>
 
 #include "core/rset/resource_set.hpp"
 
 namespace resourced {
 
+/// The most hosts of one request that need not be in the inventory.
+inline constexpr std::size_t max_unknown_hosts = 1000;
+
 /// Text that reads as an idset is ranks, any other is hosts. Throws Error EINVAL: `idset is empty`,
-/// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, or what Hostlist says of the
-/// text.
+/// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, what Hostlist says of the
+/// text, or for many more entries than the set has ranks. The text decides nothing about the
+/// cost but by its length: ranges are not taken apart.
 [[nodiscard]] IdSet parse_targets(std::string_view text, const ResourceSet& set);
 
-/// The hosts of a text that does not read as an idset; nothing for one that does. Throws as Hostlist does.
-[[nodiscard]] std::optional<Hostlist> hosts_of_targets(std::string_view text);
+/// The same, for hosts that may have left: at most max_unknown_hosts, or Error EINVAL.
+[[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& set);
 
 /// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:
 /// NAME`.

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/text/digits.hpp"
 #include "core/text/host_name.hpp"
 #include "core/text/hostlist.hpp"
@@ -15,45 +16,58 @@ namespace resourced {
 
 namespace {
 
-/// A blank separates, because names have none.
-std::string group_key(std::string_view prefix, std::string_view suffix, std::uint32_t width) {
-  std::string key;
-  key.reserve(prefix.size() + suffix.size() + 2);
-  key.append(prefix).append(1, ' ').append(suffix).append(1, static_cast<char>(width));
-  return key;
+/// Whether the number between a prefix and a suffix is the last one of the name.
+bool is_last_number(std::string_view prefix, std::string_view suffix) {
+  return (prefix.empty() || !is_digit(prefix.back())) && std::none_of(suffix.begin(), suffix.end(), is_digit);
+}
+
+/// Calls f(first, last, width) for the numbers with leading zeros, which are found by their width, and for
+/// the others, which are written as if without one.
+template <class F>
+void split_by_width(std::uint64_t first, std::uint64_t last, std::uint32_t width, const F& f) {
+  const std::uint64_t plain = width > 1 ? smallest_with_digits(width) : first;
+  if (width > 1 && first < plain) f(first, std::min(last, plain - 1), width);
+  if (plain <= last) f(std::max(first, plain), last, std::min(width, 1U));
 }
 
 }  // namespace
+
+std::size_t HostIndex::KeyHash::operator()(const KeyView& key) const noexcept {
+  const std::hash<std::string_view> hash;
+  constexpr std::size_t spread = 0x9E3779B97F4A7C15U;
+  return ((hash(key.prefix) * spread) ^ (key.suffix.empty() ? 0 : hash(key.suffix))) + key.width;
+}
 
 HostIndex::HostIndex(const Hostlist& hosts) {
   std::uint32_t stem = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t width = 0;
   std::vector<Piece>* group = nullptr;
   std::set<std::pair<std::size_t, std::size_t>> shapes;
-  const auto add = [&](const Hostlist::Run& run, std::uint64_t first, std::uint64_t last,
-                       std::uint32_t new_width) {
-    if (run.stem != stem || new_width != width || group == nullptr) {
-      stem = run.stem;
-      width = new_width;
-      const std::string_view prefix = hosts.prefix(hosts.stems_[stem]);
-      const std::string_view suffix = hosts.suffix(hosts.stems_[stem]);
-      group = &groups_[group_key(prefix, suffix, width)];
-      if (width > 0 && shapes.emplace(prefix.size(), suffix.size()).second)
-        shapes_.push_back({.prefix_size = prefix.size(), .suffix_size = suffix.size()});
-    }
-    group->push_back({.first = first,
-                      .last = last,
-                      .position = static_cast<std::uint32_t>(run.start + (first - run.first))});
-  };
   for (const Hostlist::Run& run : hosts.runs_) {
-    // Numbers with leading zeros are found by their width; the others of the run are written as if without
-    // one.
-    const std::uint64_t last = run.first + (run.count - 1);
-    const std::uint64_t plain = run.width > 1 ? smallest_with_digits(run.width) : run.first;
-    if (run.width > 1) add(run, run.first, std::min(last, plain - 1), run.width);
-    if (plain <= last) add(run, plain, last, std::min(run.width, 1U));
+    split_by_width(
+        run.first, run.first + (run.count - 1), run.width,
+        [&](std::uint64_t first, std::uint64_t last, std::uint32_t new_width) {
+          if (run.stem != stem || new_width != width || group == nullptr) {
+            stem = run.stem;
+            width = new_width;
+            const std::string_view prefix = hosts.prefix(hosts.stems_[stem]);
+            const std::string_view suffix = hosts.suffix(hosts.stems_[stem]);
+            group = &groups_[Key{std::string(prefix), std::string(suffix), width}];
+            if (width > 0 && shapes.emplace(prefix.size(), suffix.size()).second)
+              shapes_.push_back({.prefix_size = prefix.size(), .suffix_size = suffix.size()});
+            if (width > 0 && !is_last_number(prefix, suffix)) by_last_number_ = false;
+          }
+          group->push_back({.first = first,
+                            .last = last,
+                            .position = static_cast<std::uint32_t>(run.start + (first - run.first))});
+        });
   }
   for (auto& [key, pieces] : groups_) keep_first_positions(pieces);
+}
+
+const HostIndex::Group* HostIndex::group(const KeyView& key) const {
+  const auto found = groups_.find(key);
+  return found == groups_.end() ? nullptr : &found->second;
 }
 
 /// Puts the pieces in ascending order and, where they overlap, leaves the part that comes first in the list.
@@ -96,13 +110,19 @@ void HostIndex::keep_first_positions(std::vector<Piece>& pieces) {
 std::optional<std::size_t> HostIndex::find(std::string_view host) const {
   const auto find_in = [&](std::string_view prefix, std::string_view suffix, std::uint64_t number,
                            std::uint32_t width) -> std::optional<std::size_t> {
-    const auto group = groups_.find(group_key(prefix, suffix, width));
-    if (group == groups_.end()) return std::nullopt;
-    const auto piece = std::partition_point(group->second.begin(), group->second.end(),
+    const Group* pieces = group({prefix, suffix, width});
+    if (pieces == nullptr) return std::nullopt;
+    const auto piece = std::partition_point(pieces->begin(), pieces->end(),
                                             [number](const Piece& p) { return p.last < number; });
-    if (piece == group->second.end() || number < piece->first) return std::nullopt;
+    if (piece == pieces->end() || number < piece->first) return std::nullopt;
     return piece->position + (number - piece->first);
   };
+  if (by_last_number_) {
+    const HostNameParts parts = split_host_name(host);
+    if (parts.digits.empty()) return find_in(host, {}, 0, 0);
+    const HostNumber number = read_host_number(parts.digits);
+    return find_in(parts.prefix, parts.suffix, number.value, number.width);
+  }
   // The same host may be there in more than one reading: `a1b2` as `a[1]b2` and as `a1b[2]`.
   std::optional<std::size_t> first = find_in(host, {}, 0, 0);
   for (const Shape shape : shapes_) {
@@ -116,6 +136,90 @@ std::optional<std::size_t> HostIndex::find(std::string_view host) const {
     if (position && (!first || *position < *first)) first = position;
   }
   return first;
+}
+
+/// One look-up of a whole list.
+class HostIndex::ListSearch {
+ public:
+  ListSearch(const HostIndex& index, const Hostlist& hosts, std::size_t most_unknown, std::size_t most_found)
+      : index_(index), hosts_(hosts), most_unknown_(most_unknown), most_found_(most_found) {}
+
+  Found run() {
+    for (const Hostlist::Run& run : hosts_.runs_) {
+      split_by_width(run.first, run.first + (run.count - 1), run.width,
+                     [&](std::uint64_t first, std::uint64_t last, std::uint32_t width) {
+                       if (!is_over()) find(run, first, last, width);
+                     });
+      if (is_over()) break;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] bool is_over() const { return found_.unknown.size() > most_unknown_; }
+
+  /// The numbers of a run that are written alike: from the group of their names, and what that lacks one by
+  /// one.
+  void find(const Hostlist::Run& run, std::uint64_t first, std::uint64_t last, std::uint32_t width) {
+    if (run.stem != stem_ || width != width_) {
+      stem_ = run.stem;
+      width_ = width;
+      const std::string_view prefix = hosts_.prefix(hosts_.stems_[stem_]);
+      const std::string_view suffix = hosts_.suffix(hosts_.stems_[stem_]);
+      group_ = index_.group({prefix, suffix, width});
+      has_one_form_ = width == 0 || (index_.by_last_number_ && is_last_number(prefix, suffix));
+    }
+    if (group_ == nullptr) return find_singly(run, first, last);
+    auto piece = std::partition_point(group_->begin(), group_->end(),
+                                      [first](const Piece& p) { return p.last < first; });
+    std::uint64_t at = first;
+    for (; piece != group_->end() && piece->first <= last; ++piece) {
+      if (at < piece->first) find_singly(run, at, piece->first - 1);
+      if (is_over()) return;
+      at = std::max(at, piece->first);
+      const std::uint64_t end = std::min(last, piece->last);
+      const auto position = [&](std::uint64_t number) {
+        return static_cast<IdSet::Id>(piece->position + (number - piece->first));
+      };
+      add({position(at), position(end)});
+      at = end + 1;
+    }
+    if (at <= last) find_singly(run, at, last);
+  }
+
+  void find_singly(const Hostlist::Run& run, std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t number = first; number <= last && !is_over(); ++number) {
+      std::string host = hosts_.name(run, number);
+      const auto position = has_one_form_ ? std::nullopt : index_.find(host);
+      if (position) {
+        const auto id = static_cast<IdSet::Id>(*position);
+        add({id, id});
+      } else {
+        found_.unknown.push_back(std::move(host));
+      }
+    }
+  }
+
+  void add(IdSet::Range positions) {
+    if (found_.positions.size() == most_found_) throw Error(EINVAL, "hosts are named more than once");
+    found_.positions.push_back(positions);
+  }
+
+  const HostIndex& index_;
+  const Hostlist& hosts_;
+  std::size_t most_unknown_;
+  std::size_t most_found_;
+  Found found_;
+  // The group of the last run.
+  std::uint32_t stem_ = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t width_ = 0;
+  const Group* group_ = nullptr;
+  bool has_one_form_ = false;
+};
+
+HostIndex::Found HostIndex::find(const Hostlist& hosts, std::size_t most_unknown,
+                                 std::size_t most_found) const {
+  return ListSearch(*this, hosts, most_unknown, most_found).run();
 }
 
 }  // namespace resourced

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/text/idset.hpp"
+
 namespace resourced {
 
 class Hostlist;
@@ -22,6 +24,19 @@ class HostIndex {
 
   /// The first position of a host.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view host) const;
+
+  /// What a list names of the indexed one.
+  struct Found {
+    /// First positions of the hosts that are there, in any order, repeats and overlaps included.
+    std::vector<IdSet::Range> positions;
+    /// The hosts that are not, in the order of the list, repeats included.
+    std::vector<std::string> unknown;
+  };
+  /// Looks up all hosts of a list, run by run: the cost follows the runs of both lists, and the hosts only
+  /// where the list is written with another number in brackets than the index. Stops at one unknown host more
+  /// than `most_unknown`. Throws Error EINVAL `hosts are named more than once` where it finds more than
+  /// `most_found` ranges: as many as there are hosts in the index must be enough.
+  [[nodiscard]] Found find(const Hostlist& hosts, std::size_t most_unknown, std::size_t most_found) const;
 
  private:
   /// Consecutive numbers at consecutive positions.
@@ -37,11 +52,44 @@ class HostIndex {
     std::size_t suffix_size;
   };
 
-  static void keep_first_positions(std::vector<Piece>& pieces);
+  /// Names that differ only in a number that is written with the same leading zeros.
+  struct Key {
+    std::string prefix;
+    std::string suffix;
+    std::uint32_t width;
+  };
+  /// A key that is looked for.
+  struct KeyView {
+    std::string_view prefix;
+    std::string_view suffix;
+    std::uint32_t width;
+  };
+  struct KeyHash {
+    using is_transparent = void;
+    [[nodiscard]] std::size_t operator()(const KeyView& key) const noexcept;
+    [[nodiscard]] std::size_t operator()(const Key& key) const noexcept {
+      return (*this)(KeyView{key.prefix, key.suffix, key.width});
+    }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    template <class A, class B>
+    [[nodiscard]] bool operator()(const A& a, const B& b) const noexcept {
+      return a.width == b.width && a.prefix == b.prefix && a.suffix == b.suffix;
+    }
+  };
+  using Group = std::vector<Piece>;
+  class ListSearch;
 
-  // By prefix, suffix and width, in ascending order without overlaps.
-  std::unordered_map<std::string, std::vector<Piece>> groups_;
+  static void keep_first_positions(std::vector<Piece>& pieces);
+  [[nodiscard]] const Group* group(const KeyView& key) const;
+
+  // In ascending order without overlaps.
+  std::unordered_map<Key, Group, KeyHash, KeyEqual> groups_;
   std::vector<Shape> shapes_;
+  // Every name stands under its last number, so that a name that is looked up under its own is found or not
+  // there.
+  bool by_last_number_ = true;
 };
 
 }  // namespace resourced

@@ -51,9 +51,6 @@ class Hostlist {
   /// Sorts and drops repeats. Costs and throws as sort() does; repeats in ranges of one prefix and suffix are
   /// free.
   void unique();
-  /// Drops hosts that ranges of the same prefix and suffix name more than once, and changes the order. Costs
-  /// the runs only. A host that can be read in two ways (`a[1]b2`, `a1b[2]`) may stay twice.
-  void drop_repeated_ranges();
 
   /// The same hosts in the same order.
   friend bool operator==(const Hostlist& a, const Hostlist& b);

@@ -1,4 +1,4 @@
-// The order of a Hostlist: sort(), unique() and drop_repeated_ranges().
+// The order of a Hostlist: sort() and unique().
 //
 // A few bytes stand for millions of hosts, so nothing here looks at hosts one by one where a range will do:
 // ranges that overlap are merged part by part, and the parts are counted before they are made.
@@ -40,13 +40,6 @@ class Hostlist::Sorter {
         runs_.push_back(part);
       }
     }
-  }
-
-  /// The runs as they are now.
-  [[nodiscard]] Hostlist list() {
-    Hostlist result;
-    for (const Run& run : runs_) add_run(run, result);
-    return result;
   }
 
   [[nodiscard]] Hostlist sorted() {
@@ -264,12 +257,6 @@ class Hostlist::Sorter {
 };
 
 void Hostlist::sort() { *this = Sorter(*this).sorted(); }
-
-void Hostlist::drop_repeated_ranges() {
-  Sorter sorter(*this);
-  sorter.drop_repeats();
-  *this = sorter.list();
-}
 
 void Hostlist::unique() {
   Sorter sorter(*this);

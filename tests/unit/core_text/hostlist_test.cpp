@@ -263,13 +263,6 @@ TEST_CASE("ranges that fall into too many parts are refused before the parts fil
   refused(prefix + "[0-99999]-a," + prefix + "[0-99999]-b");
 }
 
-TEST_CASE("drop_repeated_ranges leaves one of each host of a prefix and suffix") {
-  Hostlist hosts = Hostlist::parse("n[1-5],x,n[3-9],y[1-2]-a,n7,y[2-3]-a,x");
-  hosts.drop_repeated_ranges();
-  hosts.sort();
-  CHECK(hosts.encode() == "n[1-9],x,y[1-3]-a");
-}
-
 TEST_CASE("append takes host names only and leaves the list alone otherwise") {
   Hostlist hosts = Hostlist::parse("foo[1-2]");
   for (const std::string& name : Names{"", " ", "foo bar", "foo,bar", "foo[1]", "foo]", "f\xc3\xb6o", "foo\n",
