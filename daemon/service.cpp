@@ -23,13 +23,20 @@ using proto::Message;
 
 namespace {
 
-// A client that does not read can have many answers waiting, and a parser takes many times what it reads:
-// what comes back as it came, and what anybody may ask for, is short.
-void check_size(const Message& request, Right right) {
-  constexpr std::size_t most_echoed = std::size_t{64} << 10;
-  constexpr std::size_t most_for_anybody = std::size_t{1} << 20;
-  if (!request.payload || right == Right::operate || right == Right::report) return;
-  const std::size_t most = request.topic == "resource.ping" ? most_echoed : most_for_anybody;
+// The most bytes that a topic reads: parsing takes time and memory in proportion, and a ping is sent back, a
+// hello kept until the inventory is known.
+std::size_t most_bytes(std::string_view topic, Right right, std::size_t targets) {
+  constexpr std::size_t kib = 1024;
+  if (topic == "resource.ping" || topic == "resource.agent") return 64 * kib;
+  if (topic == "feasibility.check" || right == Right::operate || right == Right::own) return 1024 * kib;
+  // Every host by name, where names are of a usual length; ranges take less.
+  if (topic == "resource.journal") return 64 * kib + 8 * targets;
+  return 16 * kib;
+}
+
+void check_size(const Message& request, Right right, std::size_t targets) {
+  if (!request.payload) return;
+  const std::size_t most = most_bytes(request.topic, right, targets);
   const std::size_t size = request.payload->size();
   if (size > most) {
     throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
@@ -141,7 +148,7 @@ void Service::dispatch(ClientId client, const Message& request) {
   const Topic* topic = find_topic(request.topic);
   if (topic == nullptr) throw Error(ENOSYS, "unknown topic: " + request.topic);
   check_right(client, request, topic->right);
-  check_size(request, topic->right);
+  check_size(request, topic->right, engine_.module().inventory().nodelist().size());
   if (topic->streaming && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": a request that streams must say so");
   }

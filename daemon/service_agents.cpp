@@ -13,22 +13,12 @@ namespace resourced::daemon {
 
 using proto::Message;
 
-namespace {
-
-/// Bytes; the largest of nodes takes a fraction. What agents say is kept until the inventory is known.
-constexpr std::size_t largest_hello = std::size_t{1} << 20;
-
-}  // namespace
-
 Agents& Service::agents() {
   if (!agents_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
   return *agents_;
 }
 
 void Service::agent(ClientId client, const Message& request) {
-  if (request.payload && request.payload->size() > largest_hello) {
-    throw Error(EMSGSIZE, fmt::format("a hello is at most {} bytes", largest_hello));
-  }
   const NodeReport report = proto::parse_agent(proto::parse_object(request));
   const proto::RequestKey key = requests_.add(client, request);
   if (agents_ && !agents_->wants(report)) {

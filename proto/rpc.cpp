@@ -114,12 +114,17 @@ nlohmann::json parse_object(const Message& message) {
   }
   const auto text = message.text();
   if (!find_invalid_utf8(text)) {
-    auto read = read_json(text, max_json_depth, JsonManners::lenient);
+    const std::size_t values =
+        message.type == MessageType::request ? max_request_values : std::numeric_limits<std::size_t>::max();
+    auto read = read_json(text, max_json_depth, JsonManners::lenient, values);
     if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
       return std::move(*object);
     }
     if (const auto* fault = std::get_if<JsonFault>(&read); fault && fault->kind == JsonFault::Kind::depth) {
       throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
+    } else if (fault && fault->kind == JsonFault::Kind::values) {
+      throw Error(EPROTO,
+                  fmt::format("{}: payload has more than {} values", message.topic, max_request_values));
     }
   }
   throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));

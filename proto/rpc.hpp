@@ -48,6 +48,10 @@ namespace resourced::proto {
 /// How deep arrays and objects of a payload may nest, the object itself included.
 inline constexpr std::size_t max_json_depth = 64;
 
+/// How many values the payload of a request may have, arrays and objects included: they take time and memory
+/// out of proportion to their bytes. Responses are of any length.
+inline constexpr std::size_t max_request_values = 16384;
+
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
 /// `resource.drain: payload is not a JSON object`.
 [[nodiscard]] nlohmann::json parse_object(const Message& message);

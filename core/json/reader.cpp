@@ -18,8 +18,8 @@ using nlohmann::json;
 // false where the text is refused; the way back up collects the place.
 class Reader {
  public:
-  Reader(std::string_view text, std::size_t depth, JsonManners manners)
-      : text_(text), depth_left_(depth), manners_(manners) {}
+  Reader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values)
+      : text_(text), depth_left_(depth), values_left_(values), manners_(manners) {}
 
   std::variant<json, JsonFault> read() {
     json root;
@@ -31,6 +31,10 @@ class Reader {
 
  private:
   bool value(json& out) {
+    if (values_left_-- == 0) {
+      fault_.kind = JsonFault::Kind::values;
+      return false;
+    }
     skip_blanks();
     switch (peek()) {
       case '{':
@@ -181,14 +185,16 @@ class Reader {
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t depth_left_;
+  std::size_t values_left_;
   JsonManners manners_;
   JsonFault fault_;
 };
 
 }  // namespace
 
-std::variant<json, JsonFault> read_json(std::string_view text, std::size_t depth, JsonManners manners) {
-  return Reader(text, depth, manners).read();
+std::variant<json, JsonFault> read_json(std::string_view text, std::size_t depth, JsonManners manners,
+                                        std::size_t values) {
+  return Reader(text, depth, manners, values).read();
 }
 
 }  // namespace resourced

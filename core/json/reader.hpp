@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,6 +26,7 @@ struct JsonFault {
     depth,
     repeated_key,
     number,  ///< out of range: no double is near it, be it too large or too close to 0
+    values,  ///< there are too many
   };
   using Step = std::variant<std::string, std::size_t>;
 
@@ -36,8 +38,10 @@ struct JsonFault {
 };
 
 /// Reads one value with nothing but blanks around it, in which at most `depth` arrays and objects stand in
-/// each other. The text must be valid UTF-8.
-[[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(std::string_view text, std::size_t depth,
-                                                                JsonManners manners);
+/// each other, and which has at most `values` values, arrays and objects included: a value of two bytes takes
+/// more time and memory than a string of a thousand. The text must be valid UTF-8.
+[[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
+    std::string_view text, std::size_t depth, JsonManners manners,
+    std::size_t values = std::numeric_limits<std::size_t>::max());
 
 }  // namespace resourced

@@ -279,11 +279,27 @@ TEST_CASE("what everybody may ask for is short, as it is read for everybody or s
   CHECK(ask("resource.ping", 65537) == EMSGSIZE);
   CHECK(ask("feasibility.check", 1048576) == EINVAL);
   CHECK(ask("feasibility.check", 1048577) == EMSGSIZE);
-  CHECK(ask("resource.status", 1048577) == EMSGSIZE);
-  // Who may not ask at all is not told about sizes; who may change things may need many words for it.
+  CHECK(ask("resource.status", 16384) == 0);
+  CHECK(ask("resource.status", 16385) == EMSGSIZE);
+  // A request without the right to a topic is not told about sizes.
   CHECK(ask("resource.drain", 1048577) == EPERM);
-  const json drain{{"targets", "1"}, {"reason", std::string(1048577, 'x')}};
-  CHECK(stand.call(stand.connect(), "resource.drain", drain).errnum() != EMSGSIZE);
+  const auto drain = [&](std::size_t reason) {
+    const json payload{{"targets", "1"}, {"reason", std::string(reason, 'x')}};
+    return stand.call(stand.connect(), "resource.drain", payload).errnum();
+  };
+  CHECK(drain(1048577) == EMSGSIZE);
+  CHECK(drain(1000000) == 0);
+}
+
+TEST_CASE("a request of many values is refused, as each costs more than its two bytes") {
+  Stand stand;
+  const auto ask = [&](std::size_t values) {
+    json payload{{"jobspec", {{"x", json::array()}}}};
+    for (std::size_t i = 3; i < values; ++i) payload["jobspec"]["x"].push_back(1);
+    return stand.call(stand.connect(user(1001)), "feasibility.check", payload).errnum();
+  };
+  CHECK(ask(16384) == EINVAL);
+  CHECK(ask(16385) == EPROTO);
 }
 
 TEST_CASE("a client that does not read may lose its role in the middle of many streams") {
