@@ -75,8 +75,9 @@ struct Bus {
   std::chrono::milliseconds heartbeat_timeout{15000};    ///< never below heartbeat_interval
   std::size_t max_message_size = std::size_t{64} << 20;  ///< bytes
   std::string curve_key_file;                            ///< "" when not set
-  std::uint32_t socket_mode = 0666;           ///< of the ipc and local sockets: who may knock at all
-  std::optional<std::uint32_t> socket_group;  ///< gid; the daemon's own when not set
+  std::uint32_t socket_mode =
+      0666;  ///< of local sockets: who may knock at all; of ipc ones: for owner and socket_group
+  std::optional<std::uint32_t> socket_group;  ///< gid; when not set, ipc sockets are their owner's alone
   bool insecure = false;  ///< tcp endpoints without CURVE are wanted, on whatever interface
   friend bool operator==(const Bus&, const Bus&) = default;
 };
@@ -114,10 +115,10 @@ struct Acquire {
 
 /// [limits]: how much one client may ask for. The size of a message is Bus::max_message_size.
 struct Limits {
-  std::size_t outstanding_requests = 1024;  ///< of one client, streams included
-  std::size_t requests_per_second = 50000;  ///< of one client; as many may come at once
-  std::size_t connections_per_uid = 4096;   ///< on TCP of one address; each endpoint counts its own
-  std::size_t journal_consumers = 1024;     ///< of one uid, key or address
+  std::size_t outstanding_requests = 1024;             ///< of one client, streams included
+  std::size_t requests_per_second = 50000;             ///< of one client; as many may come at once
+  std::size_t connections_per_uid = 4096;              ///< on TCP of one address; over all endpoints
+  std::size_t journal_consumers = 1024;                ///< of one uid, key or address
   std::chrono::milliseconds handshake_timeout{10000};  ///< also for a local frame to be whole
   friend bool operator==(const Limits&, const Limits&) = default;
 };

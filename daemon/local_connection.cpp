@@ -1,8 +1,10 @@
 #include "daemon/local_connection.hpp"
 
+#include <array>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include "core/error.hpp"
@@ -16,6 +18,14 @@ constexpr std::size_t full_at = std::size_t{1} << 20;
 
 constexpr char welcome = '\0';
 
+// What a connection keeps for the next message once it has nothing to say: most connections are idle.
+constexpr std::size_t most_kept = 4096;
+
+void give_back(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > most_kept) std::string().swap(buffer);
+}
+
 }  // namespace
 
 LocalConnection::LocalConnection(Socket socket, std::size_t max_frame,
@@ -28,6 +38,8 @@ LocalConnection::LocalConnection(Socket socket, std::size_t max_frame,
       waiting_(1, welcome) {}
 
 void LocalConnection::start() {
+  boost::system::error_code ignored;
+  socket_.non_blocking(true, ignored);
   write();
   read();
 }
@@ -59,15 +71,23 @@ void LocalConnection::end() {
 }
 
 void LocalConnection::read() {
-  socket_.async_read_some(
-      boost::asio::buffer(received_),
-      [self = shared_from_this()](const boost::system::error_code& error, std::size_t size) {
-        const LoopHold hold(self->events_.holds, "reading");
-        if (!self->open_) return;
-        if (error) return self->end();
-        self->decoder_.feed({self->received_.data(), size});
-        self->take_frames();
-      });
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+    const LoopHold hold(self->events_.holds, "reading");
+    if (!self->open_) return;
+    if (error) return self->end();
+    self->read_now();
+  });
+}
+
+// The buffer is everybody's: a connection that waits holds none.
+void LocalConnection::read_now() {
+  static thread_local std::array<char, 65536> received;
+  boost::system::error_code error;
+  const std::size_t size = socket_.read_some(boost::asio::buffer(received), error);
+  if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) return read();
+  if (error) return end();
+  decoder_.feed({received.data(), size});
+  take_frames();
 }
 
 void LocalConnection::take_frames() {
@@ -125,7 +145,7 @@ void LocalConnection::write_some() {
         if (error) return self->end();
         self->written_ += size;
         if (self->written_ < self->writing_.size()) return self->write_some();
-        self->writing_.clear();
+        give_back(self->writing_);
         self->written_ = 0;
         self->write();
         if (std::exchange(self->was_full_, false)) self->events_.writable();

@@ -1,7 +1,6 @@
 // One connection of the Unix-socket transport: bytes in and out, and the frames in them.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -47,6 +46,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
 
  private:
   void read();
+  void read_now();
   /// Hands over what has come in, as much as fits into a turn, and then reads on.
   void take_frames();
   void watch_frame();
@@ -61,7 +61,6 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   boost::asio::steady_timer frame_timer_;
   bool watching_frame_ = false;
   Events events_;
-  std::array<char, 65536> received_{};
   std::string writing_;
   /// The bytes of writing_ that the kernel has taken.
   std::size_t written_ = 0;

@@ -1,5 +1,6 @@
 #include "daemon/local_transport.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -38,9 +39,10 @@ class LocalTransport final : public Transport {
         listener_(listener),
         acceptor_(loop),
         retry_(loop),
-        count_(options.connections_per_uid) {
+        count_(options.connections ? options.connections
+                                   : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})) {
     const Protocol::endpoint endpoint(path_);
-    remove_stale();
+    clear_socket(path_, this->endpoint());
     boost::system::error_code error;
     acceptor_.open(endpoint.protocol());
     acceptor_.bind(endpoint, error);
@@ -87,26 +89,21 @@ class LocalTransport final : public Transport {
   }
 
  private:
-  void remove_stale() {
-    const SocketFile file = look_at_socket(path_);
-    if (file == SocketFile::in_use)
-      throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", endpoint()));
-    if (file == SocketFile::stale) unlink(path_.c_str());
-  }
-
   void accept() {
     acceptor_.async_accept([this](const boost::system::error_code& error, Protocol::socket socket) {
       if (error == asio::error::operation_aborted) return;
       const LoopHold hold(options_.holds, "accepting");
       if (!error) meet(std::move(socket));
       if (!acceptor_.is_open()) return;
-      // Without a free descriptor the same connection would come up again and again.
-      if (error == asio::error::no_descriptors) return accept_later();
+      // Without descriptors or memory, of the process or the system, the same connection would come up again
+      // and again.
+      if (error && error != asio::error::connection_aborted) return accept_later(error.message());
       accept();
     });
   }
 
-  void accept_later() {
+  void accept_later(const std::string& why) {
+    listener_.on_refused(fmt::format("cannot take one in on {}: {}", endpoint(), why));
     constexpr std::chrono::milliseconds pause{100};
     retry_.expires_after(pause);
     retry_.async_wait([this](const boost::system::error_code& error) {
@@ -120,7 +117,7 @@ class LocalTransport final : public Transport {
     if (options_.welcomes && !options_.welcomes(credentials)) {
       turn_away(socket, EPERM);
       listener_.on_refused(fmt::format("{} has no role", peer));
-    } else if (!count_.add(peer)) {
+    } else if (!count_->add(peer)) {
       turn_away(socket, EBUSY);
       listener_.on_refused(fmt::format("{} has too many connections to {}", peer, endpoint()));
     } else {
@@ -147,8 +144,11 @@ class LocalTransport final : public Transport {
         [this](const std::string& reason) { listener_.on_malformed(reason); },
         options_.holds,
     };
-    auto connection = std::make_shared<LocalConnection>(std::move(socket), options_.max_message_size,
-                                                        options_.frame_timeout, std::move(events));
+    const bool is_owner = credentials.userid == 0 || credentials.userid == options_.owner;
+    const std::size_t most = is_owner ? options_.max_message_size
+                                      : std::min(options_.max_message_size, options_.max_guest_message);
+    auto connection =
+        std::make_shared<LocalConnection>(std::move(socket), most, options_.frame_timeout, std::move(events));
     connections_.emplace(client, Peer{connection, peer});
     listener_.on_client(*this, client, credentials);
     connection->start();
@@ -172,7 +172,7 @@ class LocalTransport final : public Transport {
   using Peers = std::unordered_map<ClientId, Peer>;
 
   void forget(Peers::iterator peer) {
-    count_.remove(peer->second.name);
+    count_->remove(peer->second.name);
     connections_.erase(peer);
   }
 
@@ -182,7 +182,7 @@ class LocalTransport final : public Transport {
   Listener& listener_;
   Protocol::acceptor acceptor_;
   asio::steady_timer retry_;
-  ConnectionCount count_;
+  std::shared_ptr<ConnectionCount> count_;
   Peers connections_;
 };
 

@@ -4,13 +4,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
 
+#include "daemon/connection_count.hpp"
 #include "daemon/loop_hold.hpp"
 #include "daemon/transport.hpp"
 
@@ -18,9 +19,13 @@ namespace resourced::daemon {
 
 struct LocalOptions {
   std::size_t max_message_size = std::size_t{64} << 20;
+  /// The same for all but the owner, whose requests are shorter than this: a user may have many connections.
+  std::size_t max_guest_message = std::size_t{2} << 20;
+  std::uint32_t owner = 0;
   /// How long a frame may take to be whole once it has begun.
   std::chrono::milliseconds frame_timeout{10000};
-  std::size_t connections_per_uid = std::numeric_limits<std::size_t>::max();
+  /// Counts those of a uid; shared with other endpoints. Null: no limit.
+  std::shared_ptr<ConnectionCount> connections = nullptr;
   /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
   std::function<bool(const Credentials&)> welcomes = nullptr;
   /// Where the work of this transport is measured; null for nowhere.

@@ -1,4 +1,5 @@
 // resourced: reads its command line, and turns errors of the start into an exit status.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -16,6 +17,8 @@ int main(int argc, char** argv) {
       resourced::daemon::import_log(options);
       return 0;
     }
+    // A reader of the log that goes away must not take the daemon with it.
+    std::signal(SIGPIPE, SIG_IGN);
     return resourced::daemon::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resourced: %s\n", error.what());

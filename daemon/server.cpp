@@ -17,6 +17,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -78,14 +79,19 @@ std::string state_directory(const Options& options, const config::Config& config
   return proto::state_directory(environment);
 }
 
-// No single peer may use up the descriptors of the process.
-std::size_t most_connections(const config::Limits& limits) {
+// One budget over all endpoints: neither one peer nor all of them may use up the descriptors of the process,
+// which libzmq does not survive, and the owner always gets in.
+std::shared_ptr<ConnectionCount> connection_budget(const config::Limits& limits) {
   const std::size_t files = raise_descriptor_limit();
-  const std::size_t most = files / 4 * 3;
-  if (limits.connections_per_uid > most) {
-    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", most, files);
+  ConnectionCount::Limits budget;
+  budget.per_peer = std::min(limits.connections_per_uid, files / 4);
+  budget.of_others = files / 2;
+  budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
+  if (limits.connections_per_uid > budget.per_peer) {
+    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", budget.per_peer,
+                 files);
   }
-  return std::min(limits.connections_per_uid, most);
+  return std::make_shared<ConnectionCount>(std::move(budget));
 }
 
 config::Inventory configured_inventory(const config::Config& config) {
@@ -128,6 +134,12 @@ std::unique_ptr<client::Connection> parent_connection(const config::Config& conf
 /// How long clients may take for their last answers before the loop ends.
 constexpr std::chrono::seconds drain_time{1};
 
+bool revokes_keys(const config::Access& before, const config::Access& after) {
+  return std::ranges::any_of(before.keys, [&](const config::AccessKey& key) {
+    return std::ranges::find(after.keys, key.public_key, &config::AccessKey::public_key) == after.keys.end();
+  });
+}
+
 class Server {
  public:
   Server(const Options& options, config::Config config)
@@ -136,7 +148,7 @@ class Server {
         inventory_(starting_inventory()),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
-        connections_per_uid_(most_connections(config_.limits)),
+        connections_(connection_budget(config_.limits)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
@@ -152,6 +164,7 @@ class Server {
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
+        memory_timer_(loop_),
         agent_timer_(loop_),
         drain_timer_(loop_),
         watchdog_(loop_) {
@@ -179,6 +192,7 @@ class Server {
     wait_for_signal();
     wait_for_reload();
     trim_history();
+    give_back_memory();
     loop_.run();
     return exit_status_;
   }
@@ -318,15 +332,16 @@ class Server {
       std::error_code ignored;
       std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
     }
+    const SocketMode mode{config_.bus.socket_mode, config_.bus.socket_group};
+    const PrivateSockets until_modes_are_set;
     if (endpoint.scheme == proto::Scheme::local) {
       transports_.push_back(make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
     } else {
       transports_.push_back(
           make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(), ids_, service_));
     }
-    if (!endpoint.path.empty()) {
-      set_socket_mode(endpoint.path, {config_.bus.socket_mode, config_.bus.socket_group});
-    }
+    if (endpoint.scheme == proto::Scheme::local) set_socket_mode(endpoint.path, mode);
+    if (endpoint.scheme == proto::Scheme::ipc) set_socket_mode(endpoint.path, bus_socket_mode(mode));
   }
 
   ZmqOptions zmq_options() {
@@ -334,20 +349,27 @@ class Server {
     return {bus.send_hwm,           bus.receive_hwm,
             bus.heartbeat_interval, bus.heartbeat_timeout,
             bus.max_message_size,   config_.limits.handshake_timeout,
-            connections_per_uid_,   curve_,
+            connections_,           curve_,
             &service_.holds()};
   }
 
   LocalOptions local_options() {
-    return {config_.bus.max_message_size, config_.limits.handshake_timeout, connections_per_uid_,
-            [this](const Credentials& credentials) { return service_.welcomes(credentials); },
-            &service_.holds()};
+    LocalOptions options;
+    options.max_message_size = config_.bus.max_message_size;
+    options.owner = geteuid();
+    options.frame_timeout = config_.limits.handshake_timeout;
+    options.connections = connections_;
+    options.welcomes = [this](const Credentials& credentials) { return service_.welcomes(credentials); };
+    options.holds = &service_.holds();
+    return options;
   }
 
   // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
   void announce() {
     spdlog::info("{}", status());
-    for (const auto& transport : transports_) fmt::print("listening on {}\n", transport->endpoint());
+    // A reader that has gone away already is no reason not to serve.
+    for (const auto& transport : transports_)
+      std::fputs(fmt::format("listening on {}\n", transport->endpoint()).c_str(), stdout);
     std::fflush(stdout);
     notify_ready(status());
   }
@@ -401,12 +423,16 @@ class Server {
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
     if (defined) service_.engine().execute(command);
 
+    const bool revokes = revokes_keys(config_.access, next.access);
     config_ = std::move(next);
     inventory_ = std::move(inventory);
     service_.set_configuration(config::to_json(config_).dump());
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
     service_.set_access(Access(config_.access, geteuid()));
+    if (revokes) {
+      for (const auto& transport : transports_) transport->drop_silent();
+    }
     if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
     if (plan.parent) follow_elsewhere(std::move(parent));
     if (!options_.log_level) set_log_level(config_.log.level);
@@ -467,6 +493,18 @@ class Server {
     trim_timer_.expires_after(between);
     trim_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) trim_history();
+    });
+  }
+
+  // The C library keeps what a crowd of connections has freed, as libzmq's buffers lie between others'. To
+  // give it back takes some milliseconds, so it is done only where it is worth that.
+  void give_back_memory() {
+    constexpr std::chrono::seconds between{5};
+    constexpr std::size_t crowd = 512;
+    if (connections_->has_emptied(crowd)) malloc_trim(0);
+    memory_timer_.expires_after(between);
+    memory_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) give_back_memory();
     });
   }
 
@@ -535,7 +573,7 @@ class Server {
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
-  const std::size_t connections_per_uid_;
+  const std::shared_ptr<ConnectionCount> connections_;
   asio::io_context loop_{1};
   zmq::context_t context_;
   ClientIds ids_;
@@ -548,6 +586,7 @@ class Server {
   asio::signal_set signals_;
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
+  asio::steady_timer memory_timer_;
   asio::steady_timer agent_timer_;
   asio::steady_timer drain_timer_;
   Watchdog watchdog_;

@@ -15,6 +15,10 @@
 namespace resourced::daemon {
 
 SocketFile look_at_socket(const std::string& path) {
+  // connect(2) says the same of a regular file and of a socket that nobody listens on.
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return SocketFile::none;
+  if (!S_ISSOCK(status.st_mode)) return SocketFile::foreign;
   sockaddr_un address{};
   if (path.size() >= sizeof address.sun_path) return SocketFile::none;
   address.sun_family = AF_UNIX;
@@ -28,6 +32,26 @@ SocketFile look_at_socket(const std::string& path) {
   if (errnum == 0 || errnum == EAGAIN) return SocketFile::in_use;
   return errnum == ECONNREFUSED ? SocketFile::stale : SocketFile::none;
 }
+
+void clear_socket(const std::string& path, std::string_view endpoint) {
+  const SocketFile file = look_at_socket(path);
+  if (file == SocketFile::in_use)
+    throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", endpoint));
+  if (file == SocketFile::foreign) {
+    throw Error(EEXIST,
+                fmt::format("cannot listen on {}: there is something that is not a socket; remove it, "
+                            "or listen elsewhere",
+                            endpoint));
+  }
+  if (file == SocketFile::stale) unlink(path.c_str());
+}
+
+SocketMode bus_socket_mode(const SocketMode& mode) noexcept {
+  return {mode.mode & (mode.group ? 0770U : 0700U), mode.group};
+}
+
+PrivateSockets::PrivateSockets() noexcept : before_(umask(0177)) {}
+PrivateSockets::~PrivateSockets() { umask(before_); }
 
 void set_socket_mode(const std::string& path, const SocketMode& mode) {
   const auto fail = [&](const char* what) {

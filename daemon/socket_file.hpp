@@ -4,13 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace resourced::daemon {
 
-enum class SocketFile { none, stale, in_use };
+enum class SocketFile { none, stale, in_use, foreign };
 
-/// What is at this path. Anything but a socket counts as none: binding to it says what is wrong.
+/// What is at this path: `stale` is a socket that nobody listens on, `foreign` anything but a socket, a link
+/// too.
 [[nodiscard]] SocketFile look_at_socket(const std::string& path);
+
+/// Makes room for a socket: removes a stale one. Throws Error that names the endpoint: EADDRINUSE where
+/// somebody listens, EEXIST for what is not a socket, which is left alone.
+void clear_socket(const std::string& path, std::string_view endpoint);
 
 /// Who may connect to a socket.
 struct SocketMode {
@@ -21,5 +27,25 @@ struct SocketMode {
 
 /// Gives a socket its group and mode. Throws Error that names it.
 void set_socket_mode(const std::string& path, const SocketMode& mode);
+
+/// The mode of a ZeroMQ socket: that of the others for the owner, and for the group only if one is named.
+/// libzmq bounds the parts of a message and not their number, so that whoever may connect can fill the
+/// memory.
+[[nodiscard]] SocketMode bus_socket_mode(const SocketMode& mode) noexcept;
+
+/// While one of these lives, the socket files that the process makes are its own user's: nobody else connects
+/// between bind(2) and set_socket_mode().
+class PrivateSockets {
+ public:
+  PrivateSockets() noexcept;
+  ~PrivateSockets();
+  PrivateSockets(const PrivateSockets&) = delete;
+  PrivateSockets& operator=(const PrivateSockets&) = delete;
+  PrivateSockets(PrivateSockets&&) = delete;
+  PrivateSockets& operator=(PrivateSockets&&) = delete;
+
+ private:
+  std::uint32_t before_;
+};
 
 }  // namespace resourced::daemon

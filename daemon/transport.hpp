@@ -66,6 +66,10 @@ class Transport {
   virtual SendResult send(ClientId client, const proto::Message& message) = 0;
   /// Ends a client's connection: nothing more is heard from it, on_gone() included.
   virtual void drop(ClientId client) = 0;
+  /// Ends the connections whose clients are not known yet, because nothing came from them. For transports
+  /// that learn of a client by its first message: after a key was revoked, its holder may be behind any of
+  /// them, and the others connect again.
+  virtual void drop_silent() {}
   /// Takes no more messages in; what was sent still goes out.
   virtual void stop_reading() = 0;
   /// The bytes that were sent and would be lost if the transport were destroyed now.

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/connection_count.hpp"
@@ -15,8 +17,7 @@ namespace resourced::daemon {
 
 class ZmqConnections {
  public:
-  /// 0: no limit.
-  explicit ZmqConnections(std::size_t most_per_peer) : count_(most_per_peer) {}
+  explicit ZmqConnections(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
 
   struct Admission {
     /// False: nothing is to be heard of the connection, which ends with end_refused().
@@ -35,19 +36,38 @@ class ZmqConnections {
   /// Shuts a connection down, if it is still there. That it has ended is for the monitor to say.
   void end(int descriptor) const;
 
+  /// A message has come by the connection on this descriptor.
+  void heard(int descriptor);
+  /// Looks at a share of the TCP connections, all within some calls, and shuts down those that have sent more
+  /// than `most` bytes since their last message, and of all together, where it is more than `most_in_all`,
+  /// those that have sent most: libzmq keeps the parts of a message until the last one has come, without a
+  /// bound. Returns lines for the log.
+  [[nodiscard]] std::vector<std::string> end_overlong(std::uint64_t most, std::uint64_t most_in_all);
+
+  /// The descriptors of the connections that have not ended.
+  [[nodiscard]] std::vector<int> open() const;
+
  private:
   struct Connection {
     /// The inode of the socket, which tells it from the next one on the same descriptor.
     std::uint64_t socket = 0;
     /// Who it counts for; "" for a connection that was refused.
     std::string peer;
+    /// Bytes that had been received when a message was last seen to have come, and since then.
+    std::uint64_t settled = 0;
+    std::uint64_t pending = 0;
+    bool has_message = true;
   };
 
   void forget(int descriptor);
+  void measure(int descriptor);
+  [[nodiscard]] std::string end_as_overlong(int descriptor);
 
-  ConnectionCount count_;
+  std::shared_ptr<ConnectionCount> count_;
   std::unordered_map<int, Connection> open_;
   std::vector<int> refused_;
+  // What is still to be looked at in this round.
+  std::vector<int> unmeasured_;
 };
 
 }  // namespace resourced::daemon

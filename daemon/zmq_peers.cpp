@@ -61,6 +61,11 @@ ClientId ZmqPeers::add(std::string_view identity, int descriptor, const Descript
   return client;
 }
 
+bool ZmqPeers::has_spoken(int descriptor) const {
+  const auto found = descriptors_.find(descriptor);
+  return found != descriptors_.end() && found->second.open && found->second.client.has_value();
+}
+
 const std::string* ZmqPeers::identity(ClientId client) const {
   const auto found = identities_.find(client);
   return found == identities_.end() ? nullptr : &found->second;

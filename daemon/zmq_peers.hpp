@@ -41,6 +41,9 @@ class ZmqPeers {
   /// A message. All monitor events that were there before it have been reported.
   Arrival arrived(std::string_view identity, int descriptor);
 
+  /// Whether a message has come by the open connection on this descriptor.
+  [[nodiscard]] bool has_spoken(int descriptor) const;
+
   /// Null for a client that is not known (any more).
   [[nodiscard]] const std::string* identity(ClientId client) const;
 

@@ -56,8 +56,11 @@ class ZmqTransport final : public Transport {
         monitor_(context, zmq::socket_type::pair),
         router_ready_(loop),
         monitor_ready_(loop),
-        connections_(options.max_connections_per_peer),
+        connections_(options.connections ? options.connections
+                                         : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})),
         try_timer_(loop),
+        watch_timer_(loop),
+        max_message_size_(options.max_message_size),
         holds_(options.holds),
         is_ipc_(uri.starts_with("ipc:")),
         has_curve_(!is_ipc_ && options.curve.has_value()) {
@@ -66,9 +69,8 @@ class ZmqTransport final : public Transport {
     // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
     if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
-    // ZeroMQ takes the place of a socket file whether anybody serves on it or not.
-    if (is_ipc_ && look_at_socket(uri.substr(std::string_view("ipc://").size())) == SocketFile::in_use)
-      throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", uri));
+    // ZeroMQ takes the place of any file, whether anybody serves on it or not.
+    if (is_ipc_) clear_socket(uri.substr(std::string_view("ipc://").size()), uri);
     try {
       router_.bind(uri);
     } catch (const zmq::error_t& error) {
@@ -80,6 +82,7 @@ class ZmqTransport final : public Transport {
     wait(router_ready_);
     wait(monitor_ready_);
     look_again();
+    if (!is_ipc_) watch_lengths();
   }
 
   ~ZmqTransport() override {
@@ -130,6 +133,19 @@ class ZmqTransport final : public Transport {
 
   // The context waits for what its sockets were given, as long as their linger time allows.
   std::size_t unsent() const override { return 0; }
+
+  // A key is known here only from the messages of its holder.
+  void drop_silent() override {
+    if (!has_curve_) return;
+    asio::post(loop_, [this, alive = alive_] {
+      if (!*alive) return;
+      // A connection whose key was asked about has been reported by now.
+      read_monitor();
+      for (const int descriptor : connections_.open()) {
+        if (!peers_.has_spoken(descriptor)) connections_.end(descriptor);
+      }
+    });
+  }
 
  private:
   void configure(const ZmqOptions& options) {
@@ -185,6 +201,19 @@ class ZmqTransport final : public Transport {
                             work();
                             wait(descriptor);
                           });
+  }
+
+  // libzmq bounds each part of a message, and not how many there are before the last one. The owner and its
+  // group on ipc are trusted with that.
+  void watch_lengths() {
+    constexpr std::chrono::milliseconds between{50};
+    const std::uint64_t most = 2 * max_message_size_;
+    const std::uint64_t most_in_all = 8 * max_message_size_;
+    for (const std::string& line : connections_.end_overlong(most, most_in_all)) listener_.on_malformed(line);
+    watch_timer_.expires_after(between);
+    watch_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+      if (!error && *alive) watch_lengths();
+    });
   }
 
   // A send may have taken in commands that came with news of reads: no edge will tell of them again.
@@ -282,6 +311,7 @@ class ZmqTransport final : public Transport {
     // The identity, which libzmq has made itself, may come without the properties of its message.
     const zmq::message_t& sent = parts.at(1);
     const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
+    if (!is_ipc_) connections_.heard(descriptor);
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
     if (arrival.is_unwanted) return true;
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);
@@ -355,6 +385,8 @@ class ZmqTransport final : public Transport {
   asio::posix::stream_descriptor monitor_ready_;
   ZmqConnections connections_;
   asio::steady_timer try_timer_;
+  asio::steady_timer watch_timer_;
+  std::uint64_t max_message_size_;
   bool trying_later_ = false;
   LoopHolds* holds_;
   bool is_ipc_;

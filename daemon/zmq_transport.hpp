@@ -12,6 +12,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "daemon/connection_count.hpp"
 #include "daemon/loop_hold.hpp"
 #include "daemon/transport.hpp"
 
@@ -43,8 +44,8 @@ struct ZmqOptions {
   std::size_t max_message_size = std::size_t{64} << 20;
   /// How long a connection may take until both ends know who they talk to.
   std::chrono::milliseconds handshake_timeout{30000};
-  /// Of one uid on ipc, of one address on tcp; 0: no limit.
-  std::size_t max_connections_per_peer = 0;
+  /// Counts those of a uid on ipc, of an address on tcp; shared with other endpoints. Null: no limit.
+  std::shared_ptr<ConnectionCount> connections = nullptr;
   /// For tcp; ipc endpoints have no use for it.
   std::optional<CurveServer> curve = std::nullopt;
   /// Where the work of this transport is measured; null for nowhere.

@@ -12,6 +12,7 @@
 #include "fixture.hpp"
 #include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
+#include "harness/raw_socket.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -20,12 +21,14 @@ using nlohmann::json;
 
 constexpr std::uint32_t someone = 65534;
 
+/// Other users may connect to the ZeroMQ endpoint too: their group is named.
+const std::string shared_bus = std::string(eight_nodes) + "[bus]\nsocket-group = \"nogroup\"\n";
+
 std::string with_rule(const std::string& roles) {
-  return std::string(eight_nodes) +
-         fmt::format("[[access.rule]]\nusers = [{}]\nroles = [{}]\n", someone, roles);
+  return shared_bus + fmt::format("[[access.rule]]\nusers = [{}]\nroles = [{}]\n", someone, roles);
 }
 
-/// A daemon that other users can reach over both transports.
+/// A daemon that other users can reach over the Unix socket, and with shared_bus over ZeroMQ.
 struct Open {
   explicit Open(std::string config = std::string(eight_nodes)) : config_(std::move(config)) {
     // A directory of a test is its user's alone.
@@ -67,7 +70,7 @@ TEST_SUITE_BEGIN("access");
 
 TEST_CASE("by default other users read and change nothing, over either transport") {
   if (!can_be_other_users()) return;
-  Open cluster;
+  Open cluster(shared_bus);
   const auto bus = cluster.bus_client();
   const auto local = cluster.local_client();
   REQUIRE(local->welcome() == 0);
@@ -140,7 +143,7 @@ TEST_CASE("a rule gives a user roles, and a reload takes them away at once") {
 
 TEST_CASE("a connection is its user's whatever its descriptor was used for before") {
   if (!can_be_other_users()) return;
-  Open cluster;
+  Open cluster(shared_bus);
   // A guest's last words, then root on what is most likely the same descriptor, many times over.
   for (int i = 0; i < 200; ++i) {
     const auto guest = cluster.bus_client();
@@ -151,9 +154,9 @@ TEST_CASE("a connection is its user's whatever its descriptor was used for befor
 }
 
 TEST_CASE("the sockets have the configured mode") {
-  SUBCASE("by default anybody may knock") {
+  SUBCASE("by default anybody may knock at the Unix socket") {
     const Open cluster;
-    CHECK(mode_of(cluster.dir / "bus") == 0666);
+    CHECK(mode_of(cluster.dir / "bus") == 0600);
     CHECK(mode_of(cluster.dir / "local") == 0666);
   }
   SUBCASE("as configured") {
@@ -162,6 +165,50 @@ TEST_CASE("the sockets have the configured mode") {
     CHECK(mode_of(cluster.dir / "local") == 0600);
     if (can_be_other_users()) CHECK_THROWS_AS((void)cluster.local_client(), std::system_error);
   }
+  SUBCASE("with a group") {
+    if (!can_be_other_users()) return;
+    const Open cluster(shared_bus);
+    CHECK(mode_of(cluster.dir / "bus") == 0660);
+    CHECK(mode_of(cluster.dir / "local") == 0666);
+  }
+}
+
+TEST_CASE("a ZeroMQ endpoint admits the owner, and a group that is named, and nobody else") {
+  if (!can_be_other_users()) return;
+  const auto connects = [](const Open& cluster, std::uint32_t uid, std::uint32_t gid) {
+    const OtherUser user(uid, gid);
+    try {
+      const RawSocket socket(cluster.daemon.uri());
+      return true;
+    } catch (const std::system_error& error) {
+      CHECK(error.code().value() == EACCES);
+      return false;
+    }
+  };
+  constexpr std::uint32_t nogroup = 65534;
+  const Open closed;
+  CHECK_FALSE(connects(closed, someone, nogroup));
+  const Open shared(shared_bus);
+  CHECK(connects(shared, someone, nogroup));
+  CHECK_FALSE(connects(shared, someone, 12345));
+  CHECK(shared.local_client()->welcome() == 0);
+}
+
+TEST_CASE("a frame of another user is shorter than one of the owner may be") {
+  if (!can_be_other_users()) return;
+  // A frame that is only late is not meant.
+  const Open cluster(std::string(eight_nodes) + "[limits]\nhandshake-timeout = \"1h\"\n");
+  // The header of a frame of 2 MiB and a byte.
+  const std::string_view header("\x12\x00\xEE\xFF\x00\x20\x00\x01", 8);
+  const auto guest = cluster.local_client();
+  CHECK(guest->call("resource.ping").errnum == 0);
+  guest->send(header);
+  CHECK(guest->ended());
+  LocalClient owner(cluster.dir / "local");
+  CHECK(owner.call("resource.ping").errnum == 0);
+  owner.send(header);
+  CHECK(LocalClient(cluster.dir / "local").call("resource.ping").errnum == 0);
+  CHECK_FALSE(owner.ended(Deadline(std::chrono::milliseconds(0))));
 }
 
 TEST_CASE("one user has so many connections to the Unix socket, and others theirs") {

@@ -8,7 +8,10 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "client/connection.hpp"
+#include "core/error.hpp"
 #include "fixture.hpp"
 
 namespace resourced::e2e {
@@ -88,6 +91,35 @@ TEST_CASE_FIXTURE(CurveCluster, "a key that is added gets in, and one that is re
   CHECK(failure({"--key", added, "ping"}) ==
         unreachable(fmt::format("the daemon refuses the key in {}", added)));
   CHECK(ctl.run({"--key", client_key, "ping"}).status == 0);
+}
+
+TEST_CASE_FIXTURE(CurveCluster, "a key that has not spoken yet is cut off too when it is revoked") {
+  const std::string silent = dir / "silent.key";
+  const std::string block = keygen(silent, {"--server-key", server_key});
+  daemon.configure(configuration(known + block));
+  daemon.hang_up();
+  client::ConnectionOptions options;
+  options.key_file = silent;
+  client::Connection connection(daemon.uri(), options);
+  connection.connect();
+  options.key_file = client_key;
+  client::Connection other(daemon.uri(), options);
+  other.connect();
+  (void)other.call("resource.ping");
+
+  daemon.configure(configuration(known));
+  daemon.hang_up();
+  const Deadline deadline;
+  while (connection.connected() && !deadline.passed()) connection.wait(client::Milliseconds(deadline.left()));
+  CHECK_FALSE(connection.connected());
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(connection.call("resource.ping")),
+      fmt::format("cannot reach the daemon at {}: the daemon refuses the key in {}", daemon.uri(), silent)
+          .c_str(),
+      Error);
+  // A key that has spoken and is known still is not disturbed.
+  CHECK(other.connected());
+  (void)other.call("resource.ping");
 }
 
 TEST_CASE_FIXTURE(CurveCluster, "a client that trusts another daemon does not get in") {

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "client/connection.hpp"
 #include "fixture.hpp"
@@ -95,6 +99,35 @@ TEST_CASE("a client library whose process gets signals all the time works on") {
   REQUIRE(setitimer(ITIMER_REAL, &never, nullptr) == 0);
   REQUIRE(sigaction(SIGALRM, &before, nullptr) == 0);
   CHECK(signals > 0);
+}
+
+TEST_CASE("a reader of its log that goes away does not end the daemon") {
+  const TempDir dir;
+  const auto config = dir.write("resourced.toml", eight_nodes);
+  const std::string bus = "ipc://" + (dir / "bus").string();
+  const std::string log = dir / "log-pipe";
+  REQUIRE(::mkfifo(log.c_str(), 0600) == 0);
+  const int reader = ::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  Process daemon(
+      resourced_command({"--config", config.string(), "--state", (dir / "state").string(), "--listen", bus}),
+      {.error_file = log});
+  CHECK(daemon.expect_line() == "listening on " + bus);
+  ::close(reader);
+  RawClient client(bus);
+  // Each of these is a line of the log.
+  for (int i = 0; i < 20; ++i) CHECK(client.call("resource.reload").errnum == 0);
+  daemon.signal(SIGTERM);
+  CHECK(daemon.wait() == 0);
+}
+
+TEST_CASE("resourcectl ends quietly when the reader of its output goes away") {
+  const Outcome outcome =
+      Process({"/bin/sh", "-c",
+               fmt::format("{}/resourcectl hostlist --expand 'h[0-1000000]' | head -n 1", RESOURCED_BIN)})
+          .finish();
+  CHECK(outcome.out.starts_with("h0"));
+  CHECK(outcome.err.empty());
 }
 
 TEST_CASE("a second daemon on the same state is refused") {

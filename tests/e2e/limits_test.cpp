@@ -3,23 +3,30 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "fixture.hpp"
 #include "harness/flooder.hpp"
 #include "harness/local_client.hpp"
+#include "harness/other_user.hpp"
 #include "harness/raw_socket.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using nlohmann::json;
+using namespace std::string_literals;
 using Micros = std::chrono::duration<double, std::micro>;
 
 /// A daemon with one endpoint of either kind.
@@ -54,6 +61,10 @@ Micros median_latency(const std::function<void()>& ask) {
   std::nth_element(times.begin(), times.begin() + requests / 2, times.end());
   return times[requests / 2];
 }
+
+/// What a ZeroMQ client without keys says first: ZMTP 3.0, and a READY command of 28 bytes.
+const std::string zmtp_greeting = "\xFF\0\0\0\0\0\0\0\1\x7F\3\0NULL"s + std::string(48, '\0') +
+                                  "\x04\x1C\x05READY\x0BSocket-Type\0\0\0\x06"s + "DEALER";
 
 TEST_SUITE_BEGIN("limits");
 
@@ -179,6 +190,38 @@ TEST_CASE("a message that is too large ends its connection") {
   CHECK(RawClient(cluster.daemon.uri()).call("resource.ping").errnum == 0);
 }
 
+TEST_CASE("a message whose parts never end is cut off, before it fills the memory") {
+  const TempDir dir;
+  Daemon daemon(dir, {.config = std::string(eight_nodes) +
+                                "[access]\nanonymous = [\"user\"]\n[bus]\nmax-message-size = 1048576\n",
+                      .listen = {"ipc://" + (dir / "bus").string(), "tcp://127.0.0.1:*"}});
+  RawClient owner(daemon.uri());
+  const auto memory = [&] { return owner.call("resource.stats-get").json()["memory"].get<double>(); };
+  const double before = memory();
+  double most = before;
+  RawClient slow(daemon.endpoints()[1]);
+  CHECK(slow.call("resource.ping").errnum == 0);
+  // A part of 64,000 bytes, and more to come.
+  const std::string part = "\x03\0\0\0\0\0\0\xFA\0"s + std::string(64000, 'x');
+  for (int connections : {1, 8}) {
+    std::deque<RawSocket> hostile;
+    for (int i = 0; i < connections; ++i) {
+      hostile.emplace_back(daemon.endpoints()[1]);
+      hostile.back().send(zmtp_greeting);
+    }
+    // Up to 100 MB each, or until the connection ends; it is sent as fast as the daemon takes it.
+    for (RawSocket& socket : hostile) {
+      for (int i = 0; i < 1600 && socket.send_all(part); ++i)
+        most = std::max(most, i % 100 == 0 ? memory() : 0);
+    }
+    for (const RawSocket& socket : hostile) CHECK(socket.ended());
+  }
+  fmt::print("parts that never end: {:.1f} MiB before, {:.1f} MiB at most, {:.1f} MiB after\n",
+             before / (1 << 20), most / (1 << 20), memory() / (1 << 20));
+  CHECK(daemon.log().find("bytes of a message that does not end") != std::string::npos);
+  CHECK(slow.call("resource.ping").errnum == 0);
+}
+
 TEST_CASE("a connection that does not say who it is in time is ended") {
   const Both cluster(std::string(eight_nodes) + "[limits]\nhandshake-timeout = \"100ms\"\n");
   const RawSocket silent(cluster.daemon.uri());
@@ -190,6 +233,97 @@ TEST_CASE("a connection that does not say who it is in time is ended") {
   CHECK(bus.call("resource.ping").errnum == 0);
   for (const RawSocket* socket : {&silent, &half, &frame}) CHECK(socket->ended());
   CHECK(bus.call("resource.ping").errnum == 0);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+// Freed memory is kept for a while, to catch its use.
+constexpr bool judges_memory = false;
+#else
+constexpr bool judges_memory = true;
+#endif
+
+/// Resident memory in bytes.
+double memory_of(const Both& cluster) {
+  return RawClient(cluster.daemon.uri()).call("resource.stats-get").json()["memory"].get<double>();
+}
+
+constexpr double mib = 1 << 20;
+constexpr std::size_t crowd = 2000;
+
+/// The memory with a crowd of clients, for each of them, and what is left of it when they have gone. In
+/// bytes.
+template <typename Client, typename Connect>
+void check_crowd(const Both& cluster, const char* what, double most_each, const Connect& connect) {
+  const double before = memory_of(cluster);
+  std::deque<Client> clients;
+  for (std::size_t i = 0; i < crowd; ++i) connect(clients);
+  const double idle = memory_of(cluster);
+  clients.clear();
+  // The owner's next request may be answered before the daemon has seen all of them end.
+  const Deadline deadline;
+  double after = memory_of(cluster);
+  while (after > before + 8 * mib && !deadline.passed()) after = memory_of(cluster);
+  fmt::print("{} {} connections: {:.1f} MiB before, {:.1f} MiB with them, {:.1f} MiB after\n", crowd, what,
+             before / mib, idle / mib, after / mib);
+  if (!judges_memory) return;
+  CHECK((idle - before) / crowd < most_each);
+  CHECK(after <= before + 8 * mib);
+}
+
+TEST_CASE("a connection that is idle holds little, and one that has gone nothing") {
+  const Both cluster;
+  check_crowd<LocalClient>(cluster, "local", 16 << 10, [&](std::deque<LocalClient>& clients) {
+    clients.emplace_back(cluster.dir / "local");
+    if (clients.back().call("resource.ping", {{"x", std::string(50000, 'x')}}).errnum != 0)
+      throw std::runtime_error("a ping was refused");
+  });
+  check_crowd<RawSocket>(cluster, "ZeroMQ", 128 << 10, [&](std::deque<RawSocket>& clients) {
+    clients.emplace_back(cluster.daemon.uri());
+    clients.back().send(zmtp_greeting);
+    // The daemon's own greeting and READY: the connection is made.
+    clients.back().read(64 + 28);
+  });
+}
+
+TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq needs to live") {
+  if (!can_be_other_users()) return;
+  // Room for this side of the connections.
+  rlimit files{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
+  const TempDir dir;
+  std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
+  const auto config =
+      dir.write("resourced.toml", std::string(eight_nodes) + "[access]\nanonymous = [\"user\"]\n");
+  const std::string bus = "ipc://" + (dir / "bus").string();
+  const std::string local = "local://" + (dir / "local").string();
+  std::vector<std::string> command{"/usr/bin/prlimit", "--nofile=1024:1024"};
+  for (const std::string& word :
+       resourced_command({"--config", config.string(), "--state", (dir / "state").string(), "--listen", bus,
+                          "--listen", local, "--listen", "tcp://127.0.0.1:*"})) {
+    command.push_back(word);
+  }
+  Process daemon(command, {.error_file = dir / "log"});
+  std::string tcp;
+  for (int i = 0; i < 3; ++i) tcp = daemon.expect_line().substr(std::string("listening on ").size());
+  std::deque<RawSocket> sockets;
+  {
+    const OtherUser guest;
+    for (int i = 0; i < 1000; ++i) {
+      for (const std::string& uri : {local, tcp}) {
+        try {
+          sockets.emplace_back(uri);
+        } catch (const std::system_error&) {
+          // The daemon has not come to accept those before.
+        }
+      }
+    }
+  }
+  for (int i = 0; i < 20; ++i) CHECK(RawClient(bus).call("resource.ping").errnum == 0);
+  CHECK(RawClient(bus).call("resource.stats-get").json()["refused-connections"].get<int>() > 0);
+  daemon.signal(SIGTERM);
+  CHECK(daemon.wait() == 0);
 }
 
 TEST_SUITE_END();

@@ -1,8 +1,10 @@
 #include "harness/raw_socket.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -56,6 +58,27 @@ void RawSocket::send(std::string_view bytes) const {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+bool RawSocket::send_all(std::string_view bytes) const {
+  const Deadline deadline;
+  while (!bytes.empty() && deadline.wait(fd_, POLLOUT)) {
+    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN) return false;
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return bytes.empty();
+}
+
+void RawSocket::read(std::size_t bytes) const {
+  const Deadline deadline;
+  std::array<char, 4096> ignored;
+  while (bytes > 0) {
+    const ssize_t size =
+        deadline.wait(fd_, POLLIN) ? ::recv(fd_, ignored.data(), std::min(bytes, ignored.size()), 0) : 0;
+    if (size <= 0) throw std::runtime_error("the other end said too little");
+    bytes -= static_cast<std::size_t>(size);
   }
 }
 

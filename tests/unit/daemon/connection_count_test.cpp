@@ -10,7 +10,7 @@ namespace resourced::daemon {
 namespace {
 
 TEST_CASE("each peer has its own limit") {
-  ConnectionCount count(2);
+  ConnectionCount count({.per_peer = 2});
   CHECK(count.add("uid 1"));
   CHECK(count.add("uid 1"));
   CHECK_FALSE(count.add("uid 1"));
@@ -21,13 +21,42 @@ TEST_CASE("each peer has its own limit") {
 }
 
 TEST_CASE("0 is no limit") {
-  ConnectionCount count(0);
+  ConnectionCount count({});
   for (int i = 0; i < 1000; ++i) CHECK(count.add("uid 1"));
   CHECK(count.of("uid 1") == 1000);
 }
 
+TEST_CASE("all peers together have a limit, and the owner is let in beyond it") {
+  ConnectionCount count({.per_peer = 2, .of_others = 3, .owners = {"uid 0"}});
+  CHECK(count.add("uid 1"));
+  CHECK(count.add("uid 1"));
+  CHECK(count.add("uid 2"));
+  CHECK_FALSE(count.add("uid 3"));
+  CHECK(count.add("uid 0"));
+  CHECK(count.add("uid 0"));
+  CHECK_FALSE(count.add("uid 0"));
+  count.remove("uid 0");
+  CHECK_FALSE(count.add("uid 3"));
+  count.remove("uid 1");
+  CHECK(count.add("uid 3"));
+}
+
+TEST_CASE("it tells once that a crowd has left") {
+  ConnectionCount count({});
+  CHECK_FALSE(count.has_emptied(4));
+  for (int i = 0; i < 10; ++i) CHECK(count.add("uid 1"));
+  CHECK_FALSE(count.has_emptied(4));
+  for (int i = 0; i < 4; ++i) count.remove("uid 1");
+  CHECK_FALSE(count.has_emptied(4));
+  count.remove("uid 1");
+  CHECK(count.has_emptied(4));
+  CHECK_FALSE(count.has_emptied(4));
+  for (int i = 0; i < 3; ++i) count.remove("uid 1");
+  CHECK_FALSE(count.has_emptied(4));
+}
+
 TEST_CASE("ends that no beginning belongs to change nothing") {
-  ConnectionCount count(1);
+  ConnectionCount count({.per_peer = 1});
   count.remove("uid 1");
   CHECK(count.of("uid 1") == 0);
   CHECK(count.add("uid 1"));
@@ -40,7 +69,7 @@ TEST_CASE("the count is that of a model under random operations") {
   INFO("seed ", seed);
   std::mt19937 random(seed);
   constexpr std::size_t limit = 3;
-  ConnectionCount count(limit);
+  ConnectionCount count({.per_peer = limit});
   std::map<std::string, std::size_t> model;
   for (int i = 0; i < 10000; ++i) {
     const std::string peer(1, static_cast<char>('a' + random() % 4));

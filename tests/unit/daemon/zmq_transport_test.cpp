@@ -301,7 +301,7 @@ TEST_CASE_FIXTURE(Stand, "a client that is dropped is cut off, and nothing more 
 
 TEST_CASE_FIXTURE(Stand, "a peer has no more connections than it may have") {
   ZmqOptions options;
-  options.max_connections_per_peer = 2;
+  options.connections = std::make_shared<ConnectionCount>(ConnectionCount::Limits{.per_peer = 2});
   std::string uri;
   std::string peer;
   SUBCASE("ipc") {
@@ -371,7 +371,7 @@ TEST_CASE_FIXTURE(Stand,
 TEST_CASE_FIXTURE(Stand, "a connection that does not say who it is does not stay") {
   ZmqOptions options;
   options.handshake_timeout = std::chrono::milliseconds(20);
-  options.max_connections_per_peer = 1;
+  options.connections = std::make_shared<ConnectionCount>(ConnectionCount::Limits{.per_peer = 1});
   const std::string uri = listen_ipc(options);
   const RawZmtp silent = RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
   const RawZmtp half = [&] {
