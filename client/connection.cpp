@@ -28,16 +28,14 @@ std::optional<std::string> environment(const std::string& name) {
 
 std::string default_uri() {
   const auto exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
-  return proto::client_bus_uri(environment, exists);
+  // To connect to a Unix socket takes the right to write to its file.
+  const auto may_connect = [](const std::string& path) { return access(path.c_str(), W_OK) == 0; };
+  return proto::client_uri(environment, exists, may_connect);
 }
 
 std::string checked_uri(std::string uri) {
   if (uri.empty()) uri = default_uri();
-  const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::connect);
-  if (endpoint.scheme == proto::Scheme::local) {
-    throw Error(EINVAL, "\"" + uri + "\": this library speaks ZeroMQ, the address must be ipc: or tcp:");
-  }
-  return endpoint.uri();
+  return proto::parse_endpoint(uri, proto::EndpointUse::connect).uri();
 }
 
 /// The keys for an address, if any are to be used; `file` becomes the file that they are in.

@@ -1,6 +1,7 @@
-// A connection to the daemon over ZeroMQ: remote procedure calls as of RFC 6, one at a time (call) or many at
-// once with handlers (send), streams included. It has no thread of its own besides the one that libzmq keeps
-// for its input and output: handlers run inside process(), run(), run_for(), connect() and call().
+// A connection to the daemon, over ZeroMQ (ipc:, tcp:) or a Unix socket (local:): remote procedure calls as
+// of RFC 6, one at a time (call) or many at once with handlers (send), streams included. It has no thread of
+// its own besides the one that libzmq keeps for its input and output: handlers run inside process(), run(),
+// run_for(), connect() and call().
 //
 // In an event loop: wait until fd() is readable, then call process(). The descriptor is level-triggered and
 // stays the same for the life of the object, whatever happens to the connection. (ZMQ_FD itself is
@@ -46,7 +47,8 @@ using Milliseconds = std::chrono::milliseconds;
 struct ConnectionOptions {
   /// The file with the keys of this client and of the daemon that it trusts (`resourcectl keygen
   /// --server-key`), for tcp: addresses of a daemon that asks for keys (CURVE). Empty: $RESOURCED_KEY, or no
-  /// keys if that is not set. Not looked at for ipc: addresses, where the kernel says who a client is.
+  /// keys if that is not set. Not looked at for ipc: and local: addresses, where the kernel says who a client
+  /// is.
   std::string key_file = {};
   /// The longest that one attempt to connect may take, name look-up not counted.
   Milliseconds connect_timeout{5000};
@@ -54,7 +56,8 @@ struct ConnectionOptions {
   Milliseconds call_timeout{30000};
   /// The longest that close() waits for messages on their way out.
   Milliseconds linger{1000};
-  /// ZMTP heartbeats: how often, and how long without a sign of life until the connection counts as lost.
+  /// ZMTP heartbeats (ipc: and tcp:): how often, and how long without a sign of life until the connection
+  /// counts as lost.
   Milliseconds heartbeat_interval{5000};
   Milliseconds heartbeat_timeout{15000};
   /// Whether the daemon, too, is to take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
@@ -87,8 +90,8 @@ class Connection {
   using TimerId = std::uint64_t;
 
   /// Nothing is done yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
-  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH` or `tcp://HOST:PORT`, and an Error
-  /// that names the key file if that cannot be used (EACCES when others may read it).
+  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or `tcp://HOST:PORT`,
+  /// and an Error that names the key file if that cannot be used (EACCES when others may read it).
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();
   Connection(const Connection&) = delete;

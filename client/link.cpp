@@ -1,4 +1,4 @@
-// The ZeroMQ sockets of a link, see link.hpp.
+// The ZeroMQ sockets of a link, and the choice between them and a Unix socket, see link.hpp.
 #include "client/link.hpp"
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <zmq.hpp>
 
+#include "client/link_impl.hpp"
+#include "client/local_link.hpp"
 #include "core/error.hpp"
 #include "proto/message.hpp"
 
@@ -74,10 +76,12 @@ void Link::ContextDeleter::operator()(Context* context) const noexcept { delete 
 
 Link::ContextPtr Link::make_context() { return ContextPtr(new Context()); }
 
-class Link::Impl {
+Link::Impl::~Impl() = default;
+
+class Link::ZmqImpl final : public Impl {
  public:
-  Impl(Context& context, const std::string& uri, const ConnectionOptions& options,
-       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
+  ZmqImpl(Context& context, const std::string& uri, const ConnectionOptions& options,
+          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
       : wakeup_(wakeup),
         socket_(context, zmq::socket_type::dealer),
         monitor_(context, zmq::socket_type::pair) {
@@ -109,7 +113,7 @@ class Link::Impl {
     wakeup_.add(monitor_.get(zmq::sockopt::fd));
   }
 
-  ~Impl() {
+  ~ZmqImpl() override {
     // While someone is at the other end: with the monitor gone, the next event would block the thread of
     // libzmq for ever, and with it every later link.
     zmq_socket_monitor(socket_.handle(), nullptr, 0);
@@ -117,10 +121,10 @@ class Link::Impl {
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
   }
 
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  ZmqImpl(const ZmqImpl&) = delete;
+  ZmqImpl& operator=(const ZmqImpl&) = delete;
 
-  bool send(const proto::Message& message) {
+  bool send(const proto::Message& message) override {
     const auto proto = proto::encode_proto(message);
     const auto parts = proto::to_parts(message, proto);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -134,7 +138,7 @@ class Link::Impl {
     return true;
   }
 
-  std::optional<proto::Message> receive() {
+  std::optional<proto::Message> receive() override {
     while (receive_parts()) {
       if (parts_.size() > max_parts) continue;
       std::vector<std::string_view> views;
@@ -150,7 +154,7 @@ class Link::Impl {
     return std::nullopt;
   }
 
-  std::optional<Event> next_event() {
+  std::optional<Event> next_event() override {
     for (;;) {
       zmq::message_t description;
       if (!receive_now(monitor_, description)) return std::nullopt;
@@ -171,7 +175,7 @@ class Link::Impl {
     }
   }
 
-  bool ready(bool to_send) {
+  bool ready(bool to_send) override {
     const int wanted = ZMQ_POLLIN | (to_send ? ZMQ_POLLOUT : 0);
     const auto events = [](zmq::socket_t& socket) {
       return uninterrupted([&] { return socket.get(zmq::sockopt::events); });
@@ -181,9 +185,9 @@ class Link::Impl {
     return socket_ready || monitor_ready;
   }
 
-  [[nodiscard]] ConnectFailure failure() const noexcept { return failure_; }
+  [[nodiscard]] ConnectFailure failure() const noexcept override { return failure_; }
 
-  void set_linger(Milliseconds time) { socket_.set(zmq::sockopt::linger, to_int(time)); }
+  void set_linger(Milliseconds time) override { socket_.set(zmq::sockopt::linger, to_int(time)); }
 
  private:
   /// Fills parts_ with one message, keeping no more parts than show that there are too many.
@@ -209,7 +213,8 @@ class Link::Impl {
 
 Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options,
            const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
-    : impl_(std::make_unique<Impl>(context, uri, options, keys, wakeup)) {}
+    : impl_(uri.starts_with("local:") ? make_local_link(uri, options, wakeup)
+                                      : std::make_unique<ZmqImpl>(context, uri, options, keys, wakeup)) {}
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }

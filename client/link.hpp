@@ -1,8 +1,8 @@
-// One attempt to reach the daemon and the connection that comes of it: a DEALER socket that is never used for
-// a second one, so that no message of one connection can be taken for one of the next, and the monitor that
-// says what becomes of it. ZMQ_IMMEDIATE is not set: with it, a connection that ends takes along what it
-// brought and nobody has read yet, such as the daemon's last words. Who sends waits for Event::connected
-// instead.
+// One attempt to reach the daemon and the connection that comes of it: for local: addresses a Unix socket
+// (local_link.hpp), for others a DEALER socket that is never used for a second one, so that no message of one
+// connection can be taken for one of the next, and the monitor that says what becomes of it. ZMQ_IMMEDIATE is
+// not set: with it, a connection that ends takes along what it brought and nobody has read yet, such as the
+// daemon's last words. Who sends waits for Event::connected instead.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ class Link {
   [[nodiscard]] static ContextPtr make_context();
 
   /// Starts to connect, with CURVE if there are keys. `wakeup` gets to watch the sockets. Throws Error for a
-  /// URI that ZeroMQ refuses.
+  /// URI that ZeroMQ refuses, or where there are no descriptors left.
   Link(Context& context, const std::string& uri, const ConnectionOptions& options,
        const std::optional<proto::KeyFile>& keys, Wakeup& wakeup);
   ~Link();
@@ -45,7 +45,7 @@ class Link {
   [[nodiscard]] std::optional<proto::Message> receive();
   /// The next event, if there is one. Messages that came before it are there by then.
   [[nodiscard]] std::optional<Event> next_event();
-  /// After Event::failed: as far as ZeroMQ says why.
+  /// After Event::failed: as far as the transport says why.
   [[nodiscard]] ConnectFailure failure() const noexcept;
   /// True if receive() or next_event() has something, or, if asked for, send() has room. Must be asked last,
   /// after anything else here, before the descriptors are waited for.
@@ -54,8 +54,11 @@ class Link {
   /// How long what was sent may take to leave after the link is destroyed. Zero unless set.
   void set_linger(Milliseconds time);
 
- private:
+  /// A transport behind the same functions.
   class Impl;
+
+ private:
+  class ZmqImpl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -98,7 +98,8 @@ Error explain_end(const std::string& uri, const std::string& key_file) {
 }  // namespace
 
 bool is_final(ConnectFailure failure) noexcept {
-  return failure == ConnectFailure::other_mechanism || failure == ConnectFailure::key_refused;
+  return failure == ConnectFailure::other_mechanism || failure == ConnectFailure::key_refused ||
+         failure == ConnectFailure::no_role;
 }
 
 Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file) {
@@ -117,6 +118,10 @@ Error explain(ConnectFailure failure, const std::string& uri, const std::string&
           fmt::format("it has no key, so it cannot prove to be the daemon that {} trusts", key_file));
     case ConnectFailure::key_refused:
       return unreachable(uri, EACCES, fmt::format("the daemon refuses the key in {}", key_file));
+    case ConnectFailure::no_role:
+      return unreachable(uri, EPERM, "this user has no role there");
+    case ConnectFailure::too_many:
+      return unreachable(uri, EBUSY, "this user has too many connections there");
   }
   return unreachable(uri, EPROTO, "unknown failure");
 }

@@ -8,7 +8,7 @@
 
 namespace resourced::client {
 
-/// What ZeroMQ knows about an attempt that failed.
+/// What the transport knows about an attempt that failed.
 enum class ConnectFailure : std::uint8_t {
   unreachable,
   /// No answer in time.
@@ -21,6 +21,10 @@ enum class ConnectFailure : std::uint8_t {
   other_mechanism,
   /// The daemon does not know the key, or has revoked it.
   key_refused,
+  /// local: this user has no role there.
+  no_role,
+  /// local: this user has too many connections there.
+  too_many,
 };
 
 /// Whether the next attempt would fail in the same way as long as nobody changes the keys.

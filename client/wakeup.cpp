@@ -47,6 +47,13 @@ void Wakeup::add(int fd) {
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
 }
 
+void Wakeup::watch_room(int fd, bool also_room) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN | (also_room ? EPOLLOUT : 0U);
+  event.data.fd = fd;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+}
+
 void Wakeup::remove(int fd) noexcept { epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
 
 void Wakeup::set_alarm(std::optional<Clock::time_point> time) {

@@ -21,6 +21,8 @@ class Wakeup {
   [[nodiscard]] int fd() const noexcept { return epoll_; }
 
   void add(int fd);
+  /// Whether room to write to a descriptor that was added counts, too.
+  void watch_room(int fd, bool also_room) noexcept;
   /// Must come before the descriptor is closed.
   void remove(int fd) noexcept;
 

@@ -57,13 +57,14 @@ std::string default_local_uri(const Environment& environment) {
   return "local://" + runtime_directory(environment) + "/local";
 }
 
-std::string client_bus_uri(const Environment& environment, const FileExists& exists) {
+std::string client_uri(const Environment& environment, const FileTest& exists, const FileTest& may_connect) {
   if (const auto uri = environment("RESOURCED_URI"); uri && !uri->empty()) {
     return *uri;
   }
-  for (const auto& candidate : runtime_directories(environment)) {
-    if (exists(candidate + "/bus")) {
-      return "ipc://" + candidate + "/bus";
+  for (const FileTest& fits : {may_connect, exists}) {
+    for (const auto& directory : runtime_directories(environment)) {
+      if (fits(directory + "/bus")) return "ipc://" + directory + "/bus";
+      if (fits(directory + "/local")) return "local://" + directory + "/local";
     }
   }
   return default_bus_uri(environment);

@@ -10,8 +10,8 @@ namespace resourced::proto {
 
 /// The value of an environment variable; nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-/// Whether a file exists at a path.
-using FileExists = std::function<bool(const std::string& path)>;
+/// Whether something holds for the file at a path.
+using FileTest = std::function<bool(const std::string& path)>;
 
 // A directory that is empty or not absolute counts as not set, as the XDG base directory specification
 // demands. Of several, separated by colons, as systemd sets them, the first counts.
@@ -23,10 +23,14 @@ using FileExists = std::function<bool(const std::string& path)>;
 /// local://DIR/local of runtime_directory().
 [[nodiscard]] std::string default_local_uri(const Environment& environment);
 
-/// Where a client connects: $RESOURCED_URI as it is, else the first bus that exists in $RUNTIME_DIRECTORY,
-/// $XDG_RUNTIME_DIR/resourced and /run/resourced; if there is none yet, default_bus_uri(). So a user's own
-/// daemon comes before the system's, and a login session (which has $XDG_RUNTIME_DIR) still finds the latter.
-[[nodiscard]] std::string client_bus_uri(const Environment& environment, const FileExists& exists);
+/// Where a client connects: $RESOURCED_URI as it is, else the first socket that this user may connect to in
+/// $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/resourced and /run/resourced, in each the bus before the Unix socket
+/// `local`. The bus admits the daemon's own user and a configured group, so others get the Unix socket. If
+/// there is no such socket, the first that exists, so that the error names it; if there is none,
+/// default_bus_uri(). So a user's own daemon comes before the system's, and a login session (which has
+/// $XDG_RUNTIME_DIR) still finds the latter.
+[[nodiscard]] std::string client_uri(const Environment& environment, const FileTest& exists,
+                                     const FileTest& may_connect);
 
 /// The daemon's state: $STATE_DIRECTORY, else $XDG_STATE_HOME/resourced, else $HOME/.local/state/resourced.
 /// Error EINVAL that names the variables if none is set.

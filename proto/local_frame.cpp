@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
 constexpr unsigned char long_part = 0xFF;
 /// An idle connection does not keep the memory of a large frame.
-constexpr std::size_t max_idle_capacity = 65536;
+constexpr std::size_t max_idle_capacity = 4096;
 
 std::size_t encoded_size(std::string_view part) { return (part.size() < long_part ? 1 : 5) + part.size(); }
 
@@ -44,11 +44,7 @@ void LocalFrameDecoder::feed(std::string_view bytes) {
   if (!failure_.empty()) {
     return;
   }
-  if (consumed_ == buffer_.size() && buffer_.capacity() > max_idle_capacity) {
-    std::string().swap(buffer_);
-  } else {
-    buffer_.erase(0, consumed_);
-  }
+  buffer_.erase(0, consumed_);
   consumed_ = 0;
   buffer_.append(bytes);
 }
@@ -56,6 +52,10 @@ void LocalFrameDecoder::feed(std::string_view bytes) {
 std::optional<Parts> LocalFrameDecoder::next() {
   if (!failure_.empty()) {
     throw Error(EPROTO, failure_);
+  }
+  if (consumed_ == buffer_.size() && buffer_.capacity() > max_idle_capacity) {
+    std::string().swap(buffer_);
+    consumed_ = 0;
   }
   const auto rest = std::string_view(buffer_).substr(consumed_);
   if (!frame_magic.starts_with(rest.substr(0, frame_magic.size()))) {

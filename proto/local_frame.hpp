@@ -31,7 +31,7 @@ class LocalFrameDecoder {
   /// feed: then no more is held than one frame and one feed.
   void feed(std::string_view bytes);
 
-  /// The parts of the next frame, valid until the next feed(); nothing if it is not complete. Error EPROTO if
+  /// The parts of the next frame, valid until the next call; nothing if it is not complete. Error EPROTO if
   /// the stream is malformed. As the start of the next frame is unknown then, so is each later call: the
   /// connection has to be closed.
   [[nodiscard]] std::optional<Parts> next();

@@ -4,9 +4,13 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
+#include "client/connection.hpp"
+#include "core/error.hpp"
 #include "fixture.hpp"
 #include "harness/local_client.hpp"
+#include "harness/other_user.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -104,6 +108,145 @@ TEST_CASE("hostile bytes end the connection and change nothing") {
   const LocalClient slow(cluster.dir / "local");
   slow.send(std::string_view(drain).substr(0, 20));
   CHECK(cluster.bus.call("resource.status").json() == before);
+}
+
+/// What a request over the client library fails with; 0 if it does not.
+int errnum_of_call(client::Connection& connection, std::string_view topic, const json& payload,
+                   std::string* text) {
+  try {
+    (void)connection.call(topic, payload);
+    return 0;
+  } catch (const Error& error) {
+    if (text != nullptr) *text = error.what();
+    return error.errnum();
+  }
+}
+
+TEST_CASE("the client library speaks over the Unix socket what it speaks over ZeroMQ") {
+  LocalCluster cluster;
+  const std::string uri = "local://" + (cluster.dir / "local").string();
+  client::Connection connection(uri);
+  CHECK(connection.call("resource.status") == cluster.bus.call("resource.status").json());
+  CHECK(connection.uri() == uri);
+  // Many requests at once, larger than what the socket takes in one piece, are answered in order.
+  std::vector<std::string> pongs;
+  constexpr int pings = 200;
+  for (int i = 0; i < pings; ++i) {
+    connection.send("resource.ping", {{"x", std::string(20000, static_cast<char>('a' + i % 26))}},
+                    [&](const client::Response& response) {
+                      pongs.push_back(response.payload()["x"].get<std::string>().substr(0, 1));
+                      if (pongs.size() == pings) connection.stop();
+                    });
+  }
+  REQUIRE(connection.run_for(client::Milliseconds(30000)));
+  for (int i = 0; i < pings; ++i)
+    CHECK(pongs[static_cast<std::size_t>(i)] == std::string(1, static_cast<char>('a' + i % 26)));
+
+  std::string text;
+  CHECK(errnum_of_call(connection, "resource.drain", {{"targets", "99"}}, &text) == EINVAL);
+  CHECK(text == "idset is out of range");
+}
+
+TEST_CASE(
+    "what a client of the Unix socket holds is free when it closes, and it learns of the daemon's end") {
+  LocalCluster cluster;
+  const std::string uri = "local://" + (cluster.dir / "local").string();
+  client::SendOptions stream;
+  stream.streaming = true;
+  {
+    client::Connection holder(uri);
+    holder.send(
+        "resource.acquire", [&](const client::Response&) { holder.stop(); }, stream);
+    REQUIRE(holder.run_for(client::Milliseconds(30000)));
+    CHECK(cluster.bus.receive(cluster.bus.acquire()).errnum == wire_errno::busy);
+  }
+  Scheduler next(cluster.daemon.uri());
+  CHECK(next.view.up() == ids("0-7"));
+
+  client::Connection follower(uri);
+  std::vector<int> ends;
+  follower.send(
+      "resource.journal", json::object(),
+      [&](const client::Response& response) {
+        if (response.ok()) return follower.stop();
+        ends.push_back(response.error().errnum());
+        follower.stop();
+      },
+      stream);
+  REQUIRE(follower.run_for(client::Milliseconds(30000)));
+  cluster.daemon.kill();
+  while (ends.empty()) REQUIRE(follower.run_for(client::Milliseconds(30000)));
+  CHECK(ends.front() == ECONNRESET);
+  std::string text;
+  CHECK(errnum_of_call(follower, "resource.ping", nullptr, &text) == ECONNREFUSED);
+  CHECK(text == "cannot reach the daemon at " + uri + ": Connection refused");
+  // A request that waits for the daemon is answered by the next one.
+  client::SendOptions patient;
+  patient.wait_for_daemon = true;
+  bool answered = false;
+  follower.send(
+      "resource.ping", json::object(),
+      [&](const client::Response& response) {
+        answered = response.ok();
+        follower.stop();
+      },
+      patient);
+  cluster.daemon.start();
+  REQUIRE(follower.run_for(client::Milliseconds(30000)));
+  CHECK(answered);
+}
+
+TEST_CASE("who has no role on the Unix socket is told so") {
+  if (!can_be_other_users()) return;
+  const TempDir dir;
+  std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
+  const std::string uri = "local://" + (dir / "local").string();
+  const Daemon daemon(dir, {.config = std::string(eight_nodes) + "[access]\nlocal = []\n",
+                            .listen = {"ipc://" + (dir / "bus").string(), uri}});
+  const OtherUser guest;
+  client::Connection connection(uri);
+  std::string text;
+  CHECK(errnum_of_call(connection, "resource.status", nullptr, &text) == EPERM);
+  CHECK(text == "cannot reach the daemon at " + uri + ": this user has no role there");
+}
+
+TEST_CASE("without an address resourcectl finds the socket that its user may connect to") {
+  const LocalCluster cluster;
+  const ProcessOptions options{
+      .environment = {{"RESOURCED_URI", ""}, {"RUNTIME_DIRECTORY", cluster.dir.path().string()}}};
+  const std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "status"};
+  const Outcome owner = Process(command, options).finish();
+  CHECK(owner.status == 0);
+  if (!can_be_other_users()) return;
+  std::filesystem::permissions(cluster.dir.path(), std::filesystem::perms(0755));
+  std::vector<std::string> as_other{"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+  as_other.insert(as_other.end(), command.begin(), command.end());
+  const Outcome other = Process(as_other, options).finish();
+  CAPTURE(other.err);
+  CHECK(other.status == 0);
+  CHECK(other.out == owner.out);
+  as_other.insert(as_other.end() - 1, {"--uri", cluster.daemon.uri()});
+  const Outcome refused = Process(as_other, options).finish();
+  CHECK(refused.status == 1);
+  CHECK(refused.err.find(cluster.daemon.uri() + ": Permission denied") != std::string::npos);
+}
+
+TEST_CASE("a file that is not a socket is left where the daemon was to listen") {
+  for (const char* scheme : {"ipc://", "local://"}) {
+    const TempDir dir;
+    const auto precious = dir.write("precious", "data");
+    const auto config = dir.write("resourced.toml", eight_nodes);
+    const Outcome outcome =
+        Process(resourced_command({"--config", config.string(), "--listen", scheme + precious.string(),
+                                   "--state", (dir / "state").string()}))
+            .finish();
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("cannot listen on " + (scheme + precious.string()) +
+                           ": there is something that is not a socket") != std::string::npos);
+    std::string kept;
+    std::ifstream(precious) >> kept;
+    CHECK(kept == "data");
+  }
 }
 
 TEST_SUITE_END();

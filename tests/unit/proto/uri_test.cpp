@@ -23,7 +23,7 @@ Environment environment(const Variables& variables) {
   };
 }
 
-FileExists only(const std::set<std::string>& paths) {
+FileTest only(const std::set<std::string>& paths) {
   return [paths](const std::string& path) { return paths.contains(path); };
 }
 
@@ -198,7 +198,29 @@ TEST_CASE("default of a client") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.uri);
-    CHECK(client_bus_uri(environment(row.variables), only(row.buses)) == row.uri);
+    CHECK(client_uri(environment(row.variables), only(row.buses), only(row.buses)) == row.uri);
+  }
+}
+
+TEST_CASE("a client takes the socket that it may connect to") {
+  const Variables login{{"XDG_RUNTIME_DIR", "/run/user/7"}};
+  const std::string bus = "/run/resourced/bus";
+  const std::string local = "/run/resourced/local";
+  const std::string own = "/run/user/7/resourced/local";
+  struct Row {
+    std::set<std::string> there;
+    std::set<std::string> permitted;
+    std::string uri;
+  };
+  for (const Row& row : {Row{{bus, local}, {bus, local}, "ipc:///run/resourced/bus"},
+                         Row{{bus, local}, {local}, "local:///run/resourced/local"},
+                         Row{{bus, local, own}, {local, own}, "local:///run/user/7/resourced/local"},
+                         Row{{bus, local, own}, {local}, "local:///run/resourced/local"},
+                         // Nothing is permitted: the error names what is there.
+                         Row{{bus, local}, {}, "ipc:///run/resourced/bus"},
+                         Row{{local}, {}, "local:///run/resourced/local"}}) {
+    CAPTURE(row.uri);
+    CHECK(client_uri(environment(login), only(row.there), only(row.permitted)) == row.uri);
   }
 }
 

@@ -1,0 +1,211 @@
+// A link over a Unix stream socket, see local_link.hpp.
+#include "client/local_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "proto/local_frame.hpp"
+#include "proto/uri.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+/// As many bytes may wait for a daemon that does not read.
+constexpr std::size_t full_at = std::size_t{1} << 20;
+constexpr std::size_t read_size = std::size_t{64} << 10;
+
+/// The first byte that the daemon sends: 0, or the errno of its refusal.
+ConnectFailure refusal(int errnum) {
+  switch (errnum) {
+    case EPERM:
+      return ConnectFailure::no_role;
+    case EBUSY:
+      return ConnectFailure::too_many;
+    default:
+      return ConnectFailure::bad_handshake;
+  }
+}
+
+class LocalLink final : public Link::Impl {
+ public:
+  LocalLink(const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
+      : wakeup_(wakeup),
+        socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        decoder_(options.max_message_size) {
+    if (socket_ < 0) throw Error(errno, fmt::format("cannot connect to {}: {}", uri, std::strerror(errno)));
+    connect_to(proto::parse_endpoint(uri, proto::EndpointUse::connect).path);
+    try {
+      wakeup_.add(socket_);
+    } catch (const Error&) {
+      ::close(socket_);
+      throw;
+    }
+  }
+
+  ~LocalLink() override {
+    wakeup_.remove(socket_);
+    if (connected_ && !over_) linger();
+    ::close(socket_);
+  }
+
+  LocalLink(const LocalLink&) = delete;
+  LocalLink& operator=(const LocalLink&) = delete;
+
+  bool send(const proto::Message& message) override {
+    if (over_ || outgoing_.size() >= full_at) return false;
+    proto::append_local_frame(outgoing_, message);
+    write();
+    return true;
+  }
+
+  std::optional<proto::Message> receive() override {
+    work();
+    return std::exchange(message_, std::nullopt);
+  }
+
+  std::optional<Link::Event> next_event() override {
+    work();
+    // The end of a link comes after all that it brought.
+    if (event_ == Link::Event::lost && message_) return std::nullopt;
+    return std::exchange(event_, std::nullopt);
+  }
+
+  [[nodiscard]] ConnectFailure failure() const noexcept override { return failure_; }
+
+  bool ready(bool to_send) override {
+    work();
+    return message_ || event_ || (to_send && !over_ && outgoing_.size() < full_at);
+  }
+
+  void set_linger(Milliseconds time) override { linger_ = time; }
+
+ private:
+  // A Unix socket is connected at once, but where the daemon has not come to accept those before; then a
+  // moment is waited, as there is no descriptor that would tell.
+  void connect_to(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    constexpr timeval patience{0, 250000};
+    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      end(ConnectFailure::unreachable);
+  }
+
+  /// Writes what waits, and reads up to the next message or event.
+  void work() {
+    write();
+    while (!over_ && !message_ && event_ != Link::Event::connected) {
+      try {
+        if (const auto parts = decoder_.next()) {
+          take(*parts);
+        } else if (!read()) {
+          return;
+        }
+      } catch (const Error&) {
+        end(ConnectFailure::bad_handshake);  // what follows is no frame: nothing more can be made of it
+      }
+    }
+  }
+
+  void take(const proto::Parts& parts) {
+    try {
+      auto message = proto::from_parts(parts);
+      if (message.type == proto::MessageType::response) message_ = std::move(message);
+    } catch (const Error&) {
+      // Not a message of this protocol: there is no request that it could belong to.
+    }
+  }
+
+  /// False if there is nothing to read now.
+  bool read() {
+    std::array<char, read_size> buffer;
+    const ssize_t size = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (size < 0 && errno == EINTR) return true;
+    if (size <= 0) {
+      end(ConnectFailure::ended);
+      return false;
+    }
+    std::string_view bytes(buffer.data(), static_cast<std::size_t>(size));
+    if (!connected_) {
+      if (bytes.front() != '\0') {
+        end(refusal(static_cast<unsigned char>(bytes.front())));
+        return false;
+      }
+      connected_ = true;
+      event_ = Link::Event::connected;
+      bytes.remove_prefix(1);
+    }
+    decoder_.feed(bytes);
+    return true;
+  }
+
+  void write() {
+    std::string_view left = outgoing_;
+    while (!left.empty() && !over_) {
+      const ssize_t size = ::send(socket_, left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (size >= 0) {
+        left.remove_prefix(static_cast<std::size_t>(size));
+      } else if (errno != EINTR) {
+        // What ended the connection is read after what the daemon has said before.
+        break;
+      }
+    }
+    outgoing_.erase(0, outgoing_.size() - left.size());
+    const bool waits = !outgoing_.empty() && !over_;
+    if (waits != std::exchange(waits_to_write_, waits)) wakeup_.watch_room(socket_, waits);
+  }
+
+  void linger() {
+    const auto end = Clock::now() + linger_;
+    while (!outgoing_.empty()) {
+      const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
+      pollfd waiting{socket_, POLLOUT, 0};
+      if (left <= Milliseconds(0) || ::poll(&waiting, 1, static_cast<int>(left.count())) <= 0) return;
+      const ssize_t size = ::send(socket_, outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (size < 0 && errno != EINTR && errno != EAGAIN) return;
+      if (size > 0) outgoing_.erase(0, static_cast<std::size_t>(size));
+    }
+  }
+
+  void end(ConnectFailure failure) {
+    over_ = true;
+    failure_ = failure;
+    event_ = connected_ ? Link::Event::lost : Link::Event::failed;
+  }
+
+  Wakeup& wakeup_;
+  int socket_;
+  proto::LocalFrameDecoder decoder_;
+  std::string outgoing_;
+  bool waits_to_write_ = false;
+  std::optional<proto::Message> message_;
+  std::optional<Link::Event> event_;
+  ConnectFailure failure_ = ConnectFailure::unreachable;
+  Milliseconds linger_{0};
+  bool connected_ = false;
+  bool over_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Link::Impl> make_local_link(const std::string& uri, const ConnectionOptions& options,
+                                            Wakeup& wakeup) {
+  return std::make_unique<LocalLink>(uri, options, wakeup);
+}
+
+}  // namespace resourced::client
