@@ -41,12 +41,15 @@ std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
 }
 
 IdSet HostIds::find(const std::vector<std::string>& hosts) const {
+  // The thread that writes waits for a few look-ups and not for all of a long list.
+  constexpr std::size_t at_once = 256;
   std::vector<Id> ids;
   ids.reserve(hosts.size());
-  {
+  for (std::size_t begin = 0; begin < hosts.size(); begin += at_once) {
+    const std::size_t end = std::min(begin + at_once, hosts.size());
     const std::lock_guard lock(mutex_);
-    for (const std::string& host : hosts) {
-      if (const auto known = ids_.find(host); known != ids_.end()) ids.push_back(known->second);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (const auto known = ids_.find(hosts[i]); known != ids_.end()) ids.push_back(known->second);
     }
   }
   std::ranges::sort(ids);

@@ -238,7 +238,8 @@ class Server {
                     service_.on_committed(last);
                     if (!std::exchange(announced_, true)) announce();
                   },
-                  [this](const Error& error) { store_failed(error); }});
+                  [this](const Error& error) { store_failed(error); },
+                  [](const Error& error) { spdlog::error("history is not trimmed: {}", error.what()); }});
     if (loaded_) {
       define(DefineMethod::kvs, discovered(config_, *recorded_.inventory.resources));
     } else if (inventory_.handed_down) {
@@ -489,7 +490,7 @@ class Server {
   // Old events are dropped now and then; how often matters to nobody but the disk.
   void trim_history() {
     constexpr std::chrono::minutes between{1};
-    if (std::isfinite(config_.store.history)) store_.trim(wall_clock() - config_.store.history);
+    store_.trim(std::isfinite(config_.store.history) ? wall_clock() - config_.store.history : 0);
     trim_timer_.expires_after(between);
     trim_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) trim_history();

@@ -166,6 +166,8 @@ class Service final : public Listener {
   /// Serves the journal's consumers, now or as soon as it is their turn.
   void flush_journal();
   void serve_journal();
+  /// A journal ended because the log on disk is damaged.
+  void on_damaged_log(const Error& error);
   /// A consumer that had too much under way may take more.
   void on_journal_room();
   void forget(ClientId client);
@@ -212,6 +214,7 @@ class Service final : public Listener {
   RateLimit refusals_;
   RateLimit denials_;
   RateLimit cuts_;
+  RateLimit damages_;
   RateLimit disagreements_;
   /// The last, as its thread ends first.
   FeasibilityChecks feasibility_;

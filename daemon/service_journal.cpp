@@ -1,6 +1,9 @@
 // resource.journal, and how its consumers get their turn: a slice at a time, at a pace while others are
 // served.
+#include <cerrno>
+
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "daemon/service.hpp"
 #include "proto/payloads.hpp"
@@ -35,7 +38,10 @@ void Service::serve_journal() {
   if (pause == 0) {
     const Journal::Slice slice = journal_.serve();
     for (const ClientId client : slice.gone) on_gone(client);
-    for (const auto& [key, error] : slice.ended) end_stream(key, error);
+    for (const auto& [key, error] : slice.ended) {
+      if (error.errnum() == EBADMSG) on_damaged_log(error);
+      end_stream(key, error);
+    }
     const double now = uptime_();
     journal_pace_.spent(now, now - begun, slice.bytes);
     if (!slice.more) return;
@@ -46,6 +52,13 @@ void Service::serve_journal() {
     journal_is_due_ = false;
     serve_journal();
   });
+}
+
+// The reader is told too, but need not be anybody who can mend it.
+void Service::on_damaged_log(const Error& error) {
+  if (const auto before = damages_.admit()) {
+    spdlog::error("a journal ended: {} ({} more since the last such line)", error.what(), *before);
+  }
 }
 
 void Service::on_journal_room() {

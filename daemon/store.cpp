@@ -1,5 +1,6 @@
 #include "daemon/store.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -82,12 +83,13 @@ void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std
 }
 
 void Store::trim(double before) {
+  double bound = before;
   {
     const std::lock_guard lock(questions_mutex_);
-    std::swap(horizon_, before);
+    bound = std::min(before, std::exchange(horizon_, before));
   }
   const std::lock_guard lock(mutex_);
-  trim_before_ = before;
+  trim_before_ = bound;
   wake_.notify_one();
 }
 

@@ -68,8 +68,8 @@ class Store {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer);
 
-  /// Who begins to read from now on sees no events of before this time. Those of before the time that the
-  /// previous call gave are dropped, by and by: that leaves a reader the time between two calls.
+  /// A reader that begins from now on sees no events of before this time. Those of before the time of the
+  /// previous call too are dropped, by and by: that leaves a reader the time between two calls. 0 keeps all.
   void trim(double before);
 
   /// Commits what is queued and ends the threads. Questions that wait have no answer.

@@ -119,8 +119,6 @@ std::int64_t pragma(Database& database, const char* text) {
   return value;
 }
 
-bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FROM sqlite_schema") == 0; }
-
 void make_tables(Database& database, std::int64_t version) {
   database.execute(version_1);
   if (version > 1) database.execute(version_2);
@@ -152,6 +150,8 @@ void check_tables(Database& database, std::int64_t version) {
 }
 
 }  // namespace
+
+bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FROM sqlite_schema") == 0; }
 
 void check_schema(Database& database) {
   if (is_empty(database)) return;

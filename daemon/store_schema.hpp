@@ -9,6 +9,9 @@ namespace resourced::daemon {
 /// version. Looks through all of an older one, which is about to be upgraded. Changes nothing.
 void check_schema(Database& database);
 
+/// Whether there are no tables at all: a new database.
+[[nodiscard]] bool is_empty(Database& database);
+
 /// Whether the tables are there, in the version that is written now.
 [[nodiscard]] bool has_present_schema(Database& database);
 

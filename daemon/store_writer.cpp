@@ -68,21 +68,28 @@ StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock)
 }
 
 void StoreWriter::Opened::check(const StateLock& lock) {
+  // Until the first checkpoint all of a store is in its write-ahead log: without it, the file holds nothing.
+  const bool held_something = size_of(path()) > 0;
   check_schema(*this);
+  const auto& head = lock.head();
+  if (head && held_something && is_empty(*this)) {
+    throw lost_commits(fmt::format("all {} events are", head->sequence), lock);
+  }
   if (!has_present_schema(*this)) return;
   PresentSum(*this).verify();
-  const auto& head = lock.head();
   if (!head) return;
   Statement present(*this, "SELECT store, sequence FROM present");
   present.step();
   const auto last = static_cast<Sequence>(present.integer(1));
   if (present.integer(0) != head->store || head->sequence <= last) return;
-  throw Error(
-      EBADMSG,
-      fmt::format(
-          "{}: the last {} events are missing, which were recorded ({}-wal was removed or damaged, or "
-          "this is an older copy); restore both, or remove {} to go on without them",
-          path(), head->sequence - last, path(), lock.path()));
+  throw lost_commits(fmt::format("the last {} events are", head->sequence - last), lock);
+}
+
+Error StoreWriter::Opened::lost_commits(const std::string& what, const StateLock& lock) const {
+  return {EBADMSG,
+          fmt::format("{0}: {1} missing, which were recorded ({0}-wal was removed or damaged, or this is an "
+                      "older copy); restore both, or remove {2} to go on without them",
+                      path(), what, lock.path())};
 }
 
 StoreWriter::StoreWriter(const std::string& path)

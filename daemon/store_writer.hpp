@@ -52,6 +52,7 @@ class StoreWriter {
   struct Opened : Database {
     Opened(const std::string& path, const StateLock& lock);
     void check(const StateLock& lock);
+    [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
   };
 
   // A file by what does not change when its name does.

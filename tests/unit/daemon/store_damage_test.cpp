@@ -284,6 +284,23 @@ TEST_CASE("a store without its write-ahead log, or with an older file, is refuse
   CHECK(read_files(dir.path()) == written.files);
 }
 
+TEST_CASE("a store that was all in its write-ahead log is not taken for a new one without it") {
+  Files files;
+  {
+    const resourced::test::TempDir dir;
+    std::mt19937 random(1);
+    StoreWriter writer(store_path(dir.path()));
+    writer.commit({make_event(1, random)});
+    files = read_files(dir.path());
+  }
+  files.erase("resourced.sqlite-wal");
+  const resourced::test::TempDir dir;
+  write_files(dir.path(), files);
+  CHECK_THROWS_WITH_AS(StoreWriter{store_path(dir.path())}, doctest::Contains("all 1 events are missing"),
+                       Error);
+  CHECK(read_files(dir.path()) == files);
+}
+
 TEST_CASE("the way out of lost commits is to remove the lock file, and of all to move the files away") {
   Written written = write_store(true);
   written.files.erase("resourced.sqlite-wal");

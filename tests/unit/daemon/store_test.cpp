@@ -372,6 +372,34 @@ TEST_CASE("a page has so many bytes and no more, and at most one definition") {
   CHECK(pages == std::vector<std::vector<Sequence>>{{1}, {2, 3, 4}, {5, 6}, {7, 8}});
 }
 
+TEST_CASE("a reader that begins while history is trimmed begins where nothing is trimmed any more") {
+  constexpr Sequence events = 3000;
+  constexpr Sequence kept = 2000;
+  const resourced::test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  std::vector<Record> records;
+  for (Sequence i = 1; i <= events; ++i) records.push_back(drain_record(i, 0, "a", "x"));
+  writer.commit(records);
+  const double horizon = records[kept - 1].timestamp;
+  StoreReader reader(writer.database(), writer.hosts());
+  for (std::size_t dropped = 1; dropped > 0;) {
+    for (const bool of_host : {false, true}) {
+      EventFilter filter;
+      if (of_host) filter.hosts = {{"a"}};
+      const HistoryStart start = reader.start(filter, 100000, horizon);
+      CHECK(start.first == kept);
+      CHECK(start.truncated == horizon - 1);
+      dropped = writer.trim(horizon, 100);
+      const HistoryPage page = reader.page(filter, start.first, events, 1000);
+      CHECK_FALSE(page.has_gap);
+      REQUIRE_FALSE(page.events.empty());
+      CHECK(page.events.front().sequence == kept);
+    }
+  }
+  // The newest event is kept whatever its age.
+  CHECK(reader.start({}, 100000, 1e9).first == events);
+}
+
 TEST_CASE("readers without end do not let the write-ahead log grow without end") {
   const resourced::test::TempDir dir;
   Store store(dir.path());

@@ -1,0 +1,297 @@
+// The store of the real daemon: what its journal has after a restart, what its readers cost those who change
+// something, and what happens when its files are damaged or gone.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view hundred_nodes = R"([[resource.config]]
+hosts = "node[0-99]"
+cores = "0-3"
+)";
+
+constexpr std::uint32_t bad_message = 74;
+
+/// The batches of a history up to the sentinel, as they came.
+std::vector<json> batches(RawClient& client, const json& payload = json::object()) {
+  std::vector<json> batches;
+  const std::uint32_t stream = client.send("resource.journal", payload, wire::flag_streaming);
+  while (true) {
+    json batch = client.receive(stream).json();
+    if (batch["events"].empty()) break;
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+std::set<std::string> names_of(const std::vector<json>& events) {
+  std::set<std::string> names;
+  for (const json& event : events) names.insert(event.at("name"));
+  return names;
+}
+
+Outcome start_refused(const Cluster& cluster) {
+  return Process(
+             resourced_command({"--config", cluster.daemon.config_file(), "--state", cluster.dir / "state",
+                                "--listen", "ipc://" + (cluster.dir / "bus").string()}))
+      .finish();
+}
+
+TEST_SUITE_BEGIN("store");
+
+TEST_CASE("a host's journal has events of many hosts without a nodelist, before and after a restart") {
+  Cluster cluster(DaemonOptions{.config = std::string(hundred_nodes)});
+  cluster.ctl.done({"property", "add", "fast", "0-79"});
+  cluster.drain("90");
+  for (const bool restarted : {false, true}) {
+    CAPTURE(restarted);
+    if (restarted) {
+      cluster.daemon.kill();
+      cluster.daemon.start();
+    }
+    RawClient client(cluster.daemon.uri());
+    const auto of = [&](const char* host) {
+      const auto events = history(client, {{"targets", host}});
+      return std::count_if(events.begin(), events.end(), [](const json& event) {
+        return event.contains("context") && event["context"].contains("property-add");
+      });
+    };
+    CHECK(of("node7") == 1);
+    CHECK(of("node79") == 1);
+    CHECK(of("node80") == 0);
+    CHECK_FALSE(names_of(history(client, {{"targets", "node7"}})).contains("drain"));
+    CHECK(names_of(history(client, {{"targets", "node90"}})).contains("drain"));
+  }
+}
+
+TEST_CASE("R beside a resource-define is the R of that event, in memory and from the store") {
+  Cluster cluster;
+  cluster.ctl.done({"property", "add", "fast", "3"});
+  const auto properties = [](const json& batch) {
+    return batch.at("R")["execution"].value("properties", json::object());
+  };
+  {
+    const auto before = batches(cluster.operator_client);
+    REQUIRE(before.size() == 1);
+    CHECK(properties(before[0]).empty());
+  }
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  RawClient client(cluster.daemon.uri());
+  cluster.ctl.done({"property", "add", "late", "4"});
+  // A batch has one definition, as there is one R beside it.
+  std::vector<json> defining;
+  for (json& batch : batches(client)) {
+    const auto defines = std::count_if(batch["events"].begin(), batch["events"].end(),
+                                       [](const json& event) { return event["name"] == "resource-define"; });
+    CHECK(defines <= 1);
+    CHECK(batch.contains("R") == (defines == 1));
+    if (defines == 1) defining.push_back(std::move(batch));
+  }
+  REQUIRE(defining.size() == 2);
+  CHECK(properties(defining[0]).empty());
+  CHECK(properties(defining[1]) == json{{"fast", "3"}});
+}
+
+TEST_CASE("a second daemon on one state directory is refused") {
+  const Cluster cluster;
+  const Outcome outcome = start_refused(cluster);
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("in use by another resourced") != std::string::npos);
+}
+
+TEST_CASE("files that are gone stop the daemon before it answers another change") {
+  enum class Loss { directory_removed, directory_moved, file_moved, file_replaced, log_removed };
+  for (const Loss loss : {Loss::directory_removed, Loss::directory_moved, Loss::file_moved,
+                          Loss::file_replaced, Loss::log_removed}) {
+    CAPTURE(static_cast<int>(loss));
+    Cluster cluster;
+    cluster.drain("1");
+    const std::filesystem::path state = cluster.dir / "state";
+    const std::filesystem::path file = state / "resourced.sqlite";
+    switch (loss) {
+      case Loss::directory_removed:
+        std::filesystem::remove_all(state);
+        break;
+      case Loss::directory_moved:
+        std::filesystem::rename(state, cluster.dir / "elsewhere");
+        break;
+      case Loss::file_moved:
+        std::filesystem::rename(file, cluster.dir / "elsewhere");
+        break;
+      case Loss::file_replaced:
+        std::filesystem::copy_file(file, cluster.dir / "copy");
+        std::filesystem::rename(cluster.dir / "copy", file);
+        break;
+      case Loss::log_removed:
+        std::filesystem::remove(state / "resourced.sqlite-wal");
+        break;
+    }
+    const RawResponse response = cluster.operator_client.call("resource.drain", {{"targets", "2"}});
+    CHECK(response.errnum != 0);
+    CHECK(response.text().find("resourced.sqlite") != std::string::npos);
+    CHECK(cluster.daemon.process().wait() == 1);
+    CHECK(cluster.daemon.log().find("removed or replaced") != std::string::npos);
+  }
+}
+
+TEST_CASE("a daemon whose files were taken away leaves those of the next alone") {
+  Cluster cluster;
+  cluster.drain("1");
+  const std::filesystem::path state = cluster.dir / "state";
+  std::filesystem::rename(state, cluster.dir / "elsewhere");
+  std::filesystem::create_directory(state);
+  const auto log = state / "resourced.sqlite-wal";
+  std::ofstream(log) << "another store's";
+  CHECK(cluster.daemon.terminate() == 0);
+  CHECK(read_file(log) == "another store's");
+}
+
+TEST_CASE("a write-ahead log that was deleted after kill -9 is noticed, and so is an empty file beside one") {
+  Cluster cluster;
+  cluster.drain("1");
+  cluster.daemon.kill();
+  const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
+  const std::filesystem::path log = cluster.dir / "state/resourced.sqlite-wal";
+  const std::string good = read_file(log);
+  REQUIRE_FALSE(good.empty());
+  SUBCASE("the log is deleted") {
+    const std::string before = read_file(file);
+    std::filesystem::remove(log);
+    const Outcome outcome = start_refused(cluster);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("resourced.sqlite") != std::string::npos);
+    CHECK(read_file(file) == before);
+    // Put back, everything is there.
+    std::ofstream(log, std::ios::binary) << good;
+    cluster.daemon.start();
+    CHECK(drained_ranks(RawClient(cluster.daemon.uri()).call("resource.status").json()) ==
+          std::set<unsigned>{1});
+  }
+  SUBCASE("the file is empty") {
+    std::ofstream(file, std::ios::trunc).close();
+    const Outcome outcome = start_refused(cluster);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("write-ahead log") != std::string::npos);
+    CHECK(read_file(log) == good);
+    CHECK(std::filesystem::file_size(file) == 0);
+  }
+}
+
+TEST_CASE("a damaged event ends the answers that would show it, and not the daemon") {
+  Cluster cluster;
+  for (int i = 0; i < 200; ++i) {
+    cluster.drain("1", fmt::format("reason {}", i));
+    cluster.undrain("1");
+  }
+  REQUIRE(cluster.daemon.terminate() == 0);
+  const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
+  std::string bytes = read_file(file);
+  const std::size_t place = bytes.find("reason 120");
+  REQUIRE(place != std::string::npos);
+  bytes[place] = static_cast<char>(0xff);
+  std::ofstream(file, std::ios::binary) << bytes;
+  for (int restart = 0; restart < 2; ++restart) {
+    cluster.daemon.start();
+    RawClient client(cluster.daemon.uri());
+    const std::uint32_t stream = client.send("resource.journal", json::object(), wire::flag_streaming);
+    std::size_t shown = 0;
+    RawResponse response = client.receive(stream);
+    for (; response.errnum == 0; response = client.receive(stream)) shown += response.json()["events"].size();
+    // A restart and a definition, and two for each of those before.
+    CHECK(shown == 2 + 2 * 120);
+    CHECK(response.errnum == bad_message);
+    CHECK(response.text().find("event 243") != std::string::npos);
+    CHECK(cluster.daemon.log().find("event 243") != std::string::npos);
+    CHECK(client.call("resource.drain", {{"targets", "2"}}).errnum == 0);
+    CHECK(client.call("resource.undrain", {{"targets", "2"}}).errnum == 0);
+    CHECK(cluster.daemon.terminate() == 0);
+  }
+}
+
+TEST_CASE("readers of a hundred hosts' past cost no drain its time") {
+  constexpr unsigned hosts = 100;
+  constexpr unsigned events = 200'000;
+  constexpr std::size_t readers = 8;
+  TempDir dir;
+  {
+    std::ofstream log(dir / "log");
+    for (unsigned i = 0; i < events; ++i) {
+      const unsigned rank = i / 2 % hosts;
+      log << fmt::format(
+          R"({{"timestamp":{:.3f},"name":"{}","context":{{"idset":"{}","nodelist":"node{}"}}}})"
+          "\n",
+          1e9 + i * 0.1, i % 2 == 0 ? "drain" : "undrain", rank, rank);
+    }
+  }
+  REQUIRE(import_log(dir, std::string(hundred_nodes), dir / "log").status == 0);
+  const Daemon daemon(dir, {.config = std::string(hundred_nodes)});
+  RawClient client(daemon.uri());
+  const auto drain_times = [&](const auto& before_each) {
+    std::vector<Clock::duration> times;
+    for (int i = 0; i < 100; ++i) {
+      before_each();
+      const auto sent = Clock::now();
+      CHECK(client.call(i % 2 == 0 ? "resource.drain" : "resource.undrain", {{"targets", "7"}}).errnum == 0);
+      times.push_back(Clock::now() - sent);
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+  };
+  const auto alone = drain_times([] {});
+  // Each reads all of the past again and again, as pages of all hosts.
+  const auto ask = [](RawClient& reader) {
+    reader.send("resource.journal", {{"targets", "node[0-99]"}}, wire::flag_streaming);
+  };
+  std::vector<std::unique_ptr<RawClient>> others;
+  for (std::size_t i = 0; i < readers; ++i) {
+    others.push_back(std::make_unique<RawClient>(daemon.uri()));
+    ask(*others.back());
+  }
+  std::size_t pages = 0;
+  const auto beside = drain_times([&] {
+    // As many pages as have come, but no more than the daemon can make meanwhile.
+    for (const auto& other : others) {
+      try {
+        for (int page = 0; page < 8; ++page) {
+          const RawResponse response = other->receive(Deadline(std::chrono::milliseconds(0)));
+          CHECK(response.errnum == 0);
+          ++pages;
+          if (response.text() == R"({"events":[]})") ask(*other);
+        }
+      } catch (const Timeout&) {
+        continue;
+      }
+    }
+  });
+  MESSAGE(
+      fmt::format("a drain: median {:.2f} ms alone, {:.2f} ms beside {} readers; 95th of 100 {:.2f} ms and "
+                  "{:.2f} ms; {} pages were read meanwhile",
+                  milliseconds(alone[50]), milliseconds(beside[50]), readers, milliseconds(alone[95]),
+                  milliseconds(beside[95]), pages));
+  CHECK(pages > 0);
+  // Before, a page of a hundred hosts held up each commit for hundreds of milliseconds.
+  CHECK(beside[50] < 4 * alone[50] + std::chrono::milliseconds(20));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
