@@ -147,10 +147,21 @@ Inventory load_inventory(const Config& config) {
   return inventory;
 }
 
-IdSet load_exclude(const Config& config, const ResourceSet& resources) {
+IdSet load_exclude(const Config& config, const ResourceSet& resources, const Absent& absent) {
   if (config.resource.exclude.empty()) return {};
   try {
-    return parse_targets(config.resource.exclude, resources);
+    return parse_present_targets(config.resource.exclude, resources, absent);
+  } catch (const Error& error) {
+    throw config.fault("resource.exclude", error.what(), error.errnum());
+  }
+}
+
+Hostlist excluded_hosts(const Config& config) {
+  if (config.resource.exclude.empty()) return {};
+  try {
+    Hostlist hosts = hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
+    hosts.unique();
+    return hosts;
   } catch (const Error& error) {
     throw config.fault("resource.exclude", error.what(), error.errnum());
   }

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "config/absent.hpp"
 #include "config/config.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
 namespace resourced::config {
@@ -26,6 +28,10 @@ struct Inventory {
 
 /// The excluded targets of an inventory that came from elsewhere. Throws Error EINVAL that names file, line
 /// and key.
-[[nodiscard]] IdSet load_exclude(const Config& config, const ResourceSet& resources);
+[[nodiscard]] IdSet load_exclude(const Config& config, const ResourceSet& resources,
+                                 const Absent& absent = {});
+
+/// The hosts that `exclude` names; none where it names ranks. Throws as load_exclude() does.
+[[nodiscard]] Hostlist excluded_hosts(const Config& config);
 
 }  // namespace resourced::config

@@ -8,7 +8,6 @@
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
 #include "core/rset/property_name.hpp"
-#include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
 
@@ -48,13 +47,14 @@ std::vector<Queue> read_queues(const Document& document) {
   return queues;
 }
 
-void add_queue_properties(const Config& config, ResourceSet& resources) {
+void add_queue_properties(const Config& config, ResourceSet& resources, const Absent& absent) {
   ResourceSet result = resources;
   for (const Queue& queue : config.queues) {
     try {
-      result.add_property(queue.property(), queue.hosts == every_host
-                                                ? resources.ranks()
-                                                : ranks_of_hosts(Hostlist::parse(queue.hosts), resources));
+      result.add_property(queue.property(),
+                          queue.hosts == every_host
+                              ? resources.ranks()
+                              : present_ranks(Hostlist::parse(queue.hosts), resources, absent));
     } catch (const Error& error) {
       const Node& table = *find_member(*config.document->root().table(), "queues");
       const Node& hosts = *find_member(*find_member(*table.table(), queue.name)->table(), "hosts");

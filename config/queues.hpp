@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/absent.hpp"
 #include "config/document.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -27,7 +28,7 @@ struct Queue {
 [[nodiscard]] std::vector<Queue> read_queues(const Document& document);
 
 /// Gives the hosts of each queue its membership property. Throws Error EINVAL that names file, line and key
-/// for a host that is not among the resources; they are unchanged then.
-void add_queue_properties(const Config& config, ResourceSet& resources);
+/// for a host that is neither among the resources nor absent; they are unchanged then.
+void add_queue_properties(const Config& config, ResourceSet& resources, const Absent& absent = {});
 
 }  // namespace resourced::config

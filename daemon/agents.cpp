@@ -25,11 +25,14 @@ double Agents::interval() const noexcept {
   return std::min(longest, silence / beats_before_silence);
 }
 
-void Agents::discover(const DiscoverySettings& settings, RecordedRanks recorded, double now,
+void Agents::discover(const DiscoverySettings& settings, RecordedHosts recorded, double now,
                       std::function<void(const ResourceSet&)> define) {
-  discovery_.emplace(settings, now);
-  recorded_ = std::move(recorded);
+  discovery_.emplace(settings, std::move(recorded), now);
   define_ = std::move(define);
+}
+
+void Agents::exclude(const Hostlist& hosts) {
+  if (discovery_) discovery_->exclude(hosts);
 }
 
 std::vector<Agents::Placed> Agents::place_waiting(double now) {
@@ -83,11 +86,26 @@ Agents::Welcome Agents::admit(AgentId agent, const NodeReport& report, double no
 
 void Agents::verify(IdSet::Id rank, const NodeReport& report) {
   const std::string reason = verify_node(engine_.module().inventory(), rank, report, settings_.verify);
+  doubtful_.erase(rank);
+  if (engine_.module().excluded().contains(rank) || !reason.empty()) doubtful_.emplace(rank, report);
   if (reason.empty()) return;
   if (const auto drain = monitor_drain(IdSet::range(rank, rank), reason, engine_.module())) {
     spdlog::warn("{} is drained: {}", report.hostname, reason);
     engine_.execute(*drain);
   }
+}
+
+std::vector<std::pair<IdSet::Id, std::string>> Agents::verify_included(const IdSet& ranks) const {
+  std::vector<std::pair<IdSet::Id, std::string>> unfit;
+  const ResourceSet& inventory = engine_.module().inventory();
+  for (const auto& [rank, report] : doubtful_) {
+    if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
+    if (std::string reason = verify_node(inventory, rank, report, settings_.verify); !reason.empty()) {
+      spdlog::warn("{} is drained: {}", report.hostname, reason);
+      unfit.emplace_back(rank, std::move(reason));
+    }
+  }
+  return unfit;
 }
 
 void Agents::beat(ClientId client, double now) {
@@ -111,10 +129,12 @@ void Agents::end(proto::RequestKey request, End end, double now) {
   const auto agent = agents_.find(request);
   if (agent == agents_.end()) return;
   if (agent->second.waiting) {
-    discovery_->withdraw(agent->second.waiting->hostname);
+    // The discovery is over when what it found was refused; agents wait on until the daemon ends.
+    if (discovery_) discovery_->withdraw(agent->second.waiting->hostname);
     waiting_.erase(agent->second.waiting->hostname);
   }
   if (const auto rank = roster_.remove(agent->second.id)) {
+    doubtful_.erase(*rank);
     if (end == End::farewell) {
       monitor_.goodbye(*rank, now);
     } else {
@@ -129,6 +149,7 @@ std::vector<proto::RequestKey> Agents::forget(const IdSet& ranks) {
   monitor_.forget(ranks);
   std::vector<proto::RequestKey> left;
   ranks.for_each([&](IdSet::Id rank) {
+    doubtful_.erase(rank);
     if (const auto agent = roster_.forget(rank)) left.push_back(retire(*agent));
   });
   return left;
@@ -152,7 +173,7 @@ std::vector<proto::RequestKey> Agents::begin_again(double now) {
 void Agents::tick(double now) {
   if (discovery_) {
     if (!discovery_->complete(now)) return;
-    const ResourceSet inventory = discovery_->inventory(recorded_);
+    const ResourceSet inventory = discovery_->inventory();
     discovery_.reset();
     define_(inventory);
   }

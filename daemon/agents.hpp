@@ -51,8 +51,10 @@ class Agents {
   [[nodiscard]] double interval() const noexcept;
 
   /// Collects agents until there is an inventory, and gives it to `define` then.
-  void discover(const DiscoverySettings& settings, RecordedRanks recorded, double now,
+  void discover(const DiscoverySettings& settings, RecordedHosts recorded, double now,
                 std::function<void(const ResourceSet&)> define);
+  /// Hosts for which the discovery does not wait. After it, nothing.
+  void exclude(const Hostlist& hosts);
   /// The inventory is known. What became of the agents that waited for it.
   struct Placed {
     proto::RequestKey request;
@@ -81,6 +83,10 @@ class Agents {
   /// A request is no more. One that is no agent's is passed over.
   void end(proto::RequestKey request, End end, double now);
 
+  /// Why targets that are excluded no more are to be drained: their agents found something else than the
+  /// inventory says. An excluded target is not drained, so that this was not done or was undone.
+  [[nodiscard]] std::vector<std::pair<IdSet::Id, std::string>> verify_included(const IdSet& ranks) const;
+
   /// These targets are no more. Returns the requests of the agents that spoke for them.
   [[nodiscard]] std::vector<proto::RequestKey> forget(const IdSet& ranks);
 
@@ -105,9 +111,9 @@ class Agents {
   };
 
   Welcome admit(AgentId agent, const NodeReport& report, double now);
+  void verify(IdSet::Id rank, const NodeReport& report);
   /// Takes out an agent that speaks for nobody any more. Returns its request.
   proto::RequestKey retire(AgentId agent);
-  void verify(IdSet::Id rank, const NodeReport& report);
 
   Engine& engine_;
   Settings settings_;
@@ -115,13 +121,14 @@ class Agents {
   Presence* presence_ = nullptr;
   AgentRoster roster_;
   std::optional<Discovery> discovery_;
-  RecordedRanks recorded_;
   std::function<void(const ResourceSet&)> define_;
   std::map<proto::RequestKey, Agent> agents_;
   std::unordered_map<AgentId, proto::RequestKey> requests_;
   /// Who waits for the inventory, by host.
   std::unordered_map<std::string, AgentId> waiting_;
   AgentId last_id_ = 0;
+  /// What agents said of targets that are excluded, or do not fit the inventory.
+  std::unordered_map<IdSet::Id, NodeReport> doubtful_;
 };
 
 }  // namespace resourced::daemon

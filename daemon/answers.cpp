@@ -44,7 +44,7 @@ std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   return acquirable_;
 }
 
-proto::Payload Answers::acquired(const IdSet& targets) {
+proto::Payload Answers::acquired(const IdSet& targets, const IdSet& kept) {
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
   Resources& resources = resources_[name];
@@ -52,7 +52,7 @@ proto::Payload Answers::acquired(const IdSet& targets) {
     resources.text = module_.inventory().copy_ranks(targets).encode();
     resources.version = module_.inventory_version();
   }
-  return proto::make_payload(proto::encode_acquired(resources.text, targets & module_.available()));
+  return proto::make_payload(proto::encode_acquired(resources.text, kept & module_.available()));
 }
 
 }  // namespace resourced::daemon

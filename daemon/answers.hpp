@@ -23,8 +23,8 @@ class Answers {
   [[nodiscard]] proto::Payload inventory();
   /// For another thread, which judges by it.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
-  /// The first response to an acquire of these targets.
-  [[nodiscard]] proto::Payload acquired(const IdSet& targets);
+  /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
+  [[nodiscard]] proto::Payload acquired(const IdSet& targets, const IdSet& kept);
 
  private:
   struct Cached {

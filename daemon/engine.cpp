@@ -22,14 +22,21 @@ double Engine::next_timestamp() {
   return last_timestamp_;
 }
 
+Acquisition::Tell Engine::teller() {
+  return [this](Acquisition::HolderId holder, Delta delta) {
+    outbox_.push(applied_, Update{holder, std::move(delta)});
+  };
+}
+
+void Engine::release(Acquisition::HolderId holder) {
+  acquisition_.release(holder, module_.available(), teller());
+}
+
 Record Engine::apply(const Event& event) {
   const Outcome outcome = module_.apply(event);
   ++applied_;
-  acquisition_.announce(outcome.delta, outcome.removed, module_.excluded(),
-                        [this](Acquisition::HolderId holder, Delta delta) {
-                          outbox_.push(applied_, Update{holder, std::move(delta)});
-                        });
-  if (removed_ && !outcome.removed.empty()) removed_(outcome.removed);
+  acquisition_.announce(outcome.delta, module_.excluded(), teller());
+  if (removed_ && !outcome.delta.shrink.empty()) removed_(outcome.delta.shrink);
   Record record = make_record(applied_, event, outcome, module_);
   log_({applied_, event.timestamp, record.text, std::holds_alternative<DefineEvent>(event.body),
         record.resources},
@@ -43,7 +50,7 @@ void Engine::start(const StartCommand& command, std::vector<PartitionRule> parti
   // Before anything is recorded, as overlapping partitions keep the daemon from starting.
   for (const auto& [event, recorded] : events) {
     if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
-      acquisition_.divide(divide_inventory(partitions_, *define->inventory));
+      acquisition_.divide(divide_at_start(partitions_, *define), {}, teller());
     }
   }
   std::vector<Record> records;
@@ -54,7 +61,8 @@ void Engine::start(const StartCommand& command, std::vector<PartitionRule> parti
       records.push_back(apply(event));
     }
   }
-  if (!same_drains(command.recorded.drains, module_)) rewrite_drains(records.back(), module_);
+  if (command.recorded.drains.size() != module_.drains().ranks().count())
+    rewrite_drains(records.back(), module_);
   for (Record& record : records) store_.append(std::move(record));
 }
 
@@ -77,7 +85,7 @@ void Engine::load(const LoadCommand& command, std::vector<PartitionRule> partiti
   std::vector<Partition> divided = divide_inventory(partitions, *command.inventory);
   partitions_ = std::move(partitions);
   for (const Event& event : events) store_.append(apply(event));
-  acquisition_.divide(std::move(divided));
+  acquisition_.divide(std::move(divided), module_.available(), teller());
 }
 
 void Engine::execute(const Command& command) {
@@ -89,7 +97,7 @@ void Engine::execute(const Command& command) {
   std::vector<Partition> partitions;
   if (divides) partitions = divided_after(events);
   for (const Event& event : events) store_.append(apply(event));
-  if (divides) acquisition_.divide(std::move(partitions));
+  if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller());
 }
 
 }  // namespace resourced::daemon

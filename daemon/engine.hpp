@@ -36,6 +36,9 @@ class Engine {
   /// Throws Error EINVAL if partitions overlap. Requires that nobody holds resources.
   void load(const LoadCommand& command, std::vector<PartitionRule> partitions);
 
+  /// A holder lets go; others may get what it had kept from them.
+  void release(Acquisition::HolderId holder);
+
   /// The last event that was applied: answers about the present state may leave once it is on disk.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
 
@@ -45,6 +48,7 @@ class Engine {
 
  private:
   Record apply(const Event& event);
+  [[nodiscard]] Acquisition::Tell teller();
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<Partition> divided_after(const std::vector<Event>& events) const;
   /// The present, but never before the last event: the log stays in order when the clock is set back.

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
+#include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/imported_state.hpp"
 #include "daemon/record.hpp"
@@ -96,6 +97,52 @@ Record read_line(std::string_view line, Sequence sequence, double last, Imported
   return record;
 }
 
+RecordedState recorded_state(const Record& last) {
+  RecordedState state;
+  for (const Record::Drained& drained : last.drained) {
+    drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      state.drains.push_back({{std::string(host), ordinal}, drained.timestamp, drained.reason});
+    });
+  }
+  for (const Record::Property& property : last.properties) {
+    const bool present = property.difference == PropertyState::Difference::added;
+    property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      state.properties.push_back({property.name, {std::string(host), ordinal}, present});
+    });
+  }
+  last.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    state.shrunk.push_back({std::string(host), ordinal});
+  });
+  state.expiration = last.expiration;
+  return state;
+}
+
+void refuse_absent(const TargetName& target, const ResourceSet& inventory, const std::string& what) {
+  if (rank_of(target, inventory)) return;
+  std::string name = target.host;
+  if (target.ordinal != 0) name += fmt::format(" (its target {})", target.ordinal);
+  throw Error(EINVAL, fmt::format("{} of {}, which the configured inventory does not have: it would be lost",
+                                  what, name));
+}
+
+// As the first start would take it up.
+void check_start(const RecordedState& recorded, const ImportOptions& options) {
+  const ResourceSet& inventory = *options.inventory;
+  for (const RecordedDrain& drain : recorded.drains)
+    refuse_absent(drain.target, inventory, "the log has a drain");
+  for (const RecordedProperty& property : recorded.properties) {
+    refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
+  }
+  StartCommand start;
+  start.inventory = options.inventory;
+  start.recorded = recorded;
+  for (const auto& [event, is_recorded] : Module::start(start, 1)) {
+    if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
+      (void)divide_at_start(options.partitions, *define);
+    }
+  }
+}
+
 }  // namespace
 
 Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
@@ -115,6 +162,13 @@ Imported import_events(std::istream& input, const std::string& name, const std::
   }
   if (records.empty()) throw Error(EINVAL, fmt::format("{}: holds no events", name));
   state.finish(records.back());
+  if (options.inventory) {
+    try {
+      check_start(recorded_state(records.back()), options);
+    } catch (const Error& error) {
+      throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
+    }
+  }
 
   StoreWriter writer(store_path(directory));
   if (writer.last_sequence() != 0) {

@@ -4,7 +4,12 @@
 
 #include <cstddef>
 #include <istream>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "core/module/partition.hpp"
+#include "core/rset/resource_set.hpp"
 
 namespace resourced::daemon {
 
@@ -17,6 +22,10 @@ struct Imported {
 struct ImportOptions {
   /// The expiration of the configuration that goes with the log, which does not tell it; 0 for none.
   double configured_expiration = 0;
+  /// The inventory of the configuration, where it has one, and how it is divided: a log that a start on it
+  /// could not take up as it is, is refused.
+  std::shared_ptr<const ResourceSet> inventory = nullptr;
+  std::vector<PartitionRule> partitions = {};
   /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do
   /// not compress is about as long.
   std::size_t max_line = std::size_t{16} << 20;

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/rset/host_repeats.hpp"
 #include "core/rset/property_name.hpp"
-#include "core/text/host_index.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::daemon {
 
@@ -18,8 +19,8 @@ Hostlist ImportedState::apply(const Event& event) {
 }
 
 Hostlist ImportedState::apply_to(const RestartEvent& event) {
-  present_ = {event.ranks, event.nodelist};
-  if (!present_.hosts.empty()) keep_only(present_.hosts);
+  targets_.restart(event.ranks, event.nodelist);
+  if (!targets_.present().empty()) keep_present();
   return event.nodelist;
 }
 
@@ -35,34 +36,37 @@ Hostlist ImportedState::apply_to(const UpdateEvent& event) {
     }
     expiration_ = event.expiration;
   }
-  const RankHosts named{property_targets(event), event.property_nodelist};
-  const RankHosts& where = named.hosts.empty() ? present_ : named;
-  Numbers concerned = change_properties("property-add", event.property_add, where, true);
-  concerned |= change_properties("property-remove", event.property_remove, where, false);
+  ResourceSet named;
+  if (!event.property_nodelist.empty()) {
+    named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.property_nodelist);
+  }
+  Numbers concerned = change_properties("property-add", event.property_add, named, true);
+  concerned |= change_properties("property-remove", event.property_remove, named, false);
   if (!event.shrink.empty()) {
-    const Numbers gone = numbers_of(hosts_of(event.shrink, event.shrink_nodelist));
-    drains_.undrain(gone);
+    const Numbers gone = numbers_of(event.shrink, event.shrink_nodelist);
+    forget(gone);
     shrunk_ |= gone;
     concerned |= gone;
+    gone.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
   }
-  return hosts_of_numbers(concerned);
+  return hosts_of(concerned);
 }
 
 Hostlist ImportedState::apply_to(const DrainEvent& event) {
-  Hostlist hosts = hosts_of(event.ranks, event.nodelist);
-  drains_.drain(numbers_of(hosts), timestamp_, event.reason, event.overwrite);
-  return hosts;
+  const Numbers targets = numbers_of(event.ranks, event.nodelist);
+  drains_.drain(targets, timestamp_, event.reason, event.overwrite);
+  return hosts_of(targets);
 }
 
 Hostlist ImportedState::apply_to(const UndrainEvent& event) {
-  Hostlist hosts = hosts_of(event.ranks, event.nodelist);
-  drains_.undrain(numbers_of(hosts));
-  return hosts;
+  const Numbers targets = numbers_of(event.ranks, event.nodelist);
+  drains_.undrain(targets);
+  return hosts_of(targets);
 }
 
 template <class OfRanks>
 Hostlist ImportedState::apply_to(const OfRanks& event) {
-  return present_.of(event.ranks);
+  return known_hosts(event.ranks);
 }
 
 // After it the configuration may be another one, so a way back to what was before tells nothing of it.
@@ -73,16 +77,16 @@ void ImportedState::define() {
 // Only what is not so already is in an event: what was added was not configured, unless it had been removed.
 ImportedState::Numbers ImportedState::change_properties(const char* key,
                                                         const ResourceSet::Properties& properties,
-                                                        const RankHosts& where, bool present) {
+                                                        const ResourceSet& named, bool present) {
   Numbers concerned;
   for (const auto& [name, ranks] : properties) {
     if (const std::string defect = property_name_defect(name); !defect.empty()) {
       throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
     }
-    if (!where.knows(ranks)) {
+    if (named.empty() && !knows(ranks)) {
       throw Error(EINVAL, fmt::format("context.{}: no restart event tells the hosts of the ranks", key));
     }
-    const Numbers changed = numbers_of(where.of(ranks));
+    const Numbers changed = numbers_of(ranks, named.hosts(ranks));
     concerned |= changed;
     Overlay& overlay = properties_[name];
     Numbers& here = present ? overlay.added : overlay.removed;
@@ -96,78 +100,79 @@ ImportedState::Numbers ImportedState::change_properties(const char* key,
   return concerned;
 }
 
-// As at a start of the daemon: what was recorded of hosts that are not there is forgotten, but for those that
-// left for good.
-void ImportedState::keep_only(const Hostlist& hosts) {
+// As at a start of the daemon: what was recorded of targets that are not there is forgotten, but for those
+// that left for good.
+void ImportedState::keep_present() {
   Numbers recorded = drains_.ranks();
   for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;
   if (recorded.empty()) return;
-  const HostIndex present(hosts);
   Numbers absent;
   recorded.for_each([&](IdSet::Id number) {
-    if (!present.find(names_[number])) absent.insert(number);
+    if (!targets_.rank_of(names_[number])) absent.insert(number);
   });
-  drains_.undrain(absent);
+  forget(absent);
+}
+
+void ImportedState::forget(const Numbers& numbers) {
+  drains_.undrain(numbers);
   for (auto& [name, overlay] : properties_) {
-    overlay.added -= absent;
-    overlay.removed -= absent;
-    overlay.fresh -= absent;
+    overlay.added -= numbers;
+    overlay.removed -= numbers;
+    overlay.fresh -= numbers;
   }
 }
 
 void ImportedState::finish(Record& last) const {
   for (const auto& [key, numbers] : drains_.groups()) {
-    last.drained.push_back({{numbers, key.timestamp, key.reason}, hosts_of_numbers(numbers)});
+    last.drained.push_back({names_of(numbers), key.timestamp, key.reason});
   }
   const auto add = [&](const std::string& name, const Numbers& numbers,
                        PropertyState::Difference difference) {
-    if (!numbers.empty()) last.properties.push_back({{name, numbers, difference}, hosts_of_numbers(numbers)});
+    if (!numbers.empty()) last.properties.push_back({name, names_of(numbers), difference});
   };
   for (const auto& [name, overlay] : properties_) {
     add(name, overlay.added, PropertyState::Difference::added);
     add(name, overlay.removed, PropertyState::Difference::removed);
   }
-  last.shrunk = hosts_of_numbers(shrunk_);
+  last.shrunk = names_of(shrunk_);
   if (expiration_) last.expiration = {*expiration_, configured_expiration_};
 }
 
-bool ImportedState::RankHosts::knows(const IdSet& some) const {
-  return hosts.size() == ranks.count() && ranks.includes(some);
-}
-
-Hostlist ImportedState::RankHosts::of(const IdSet& some) const {
-  if (hosts.size() != ranks.count()) return {};
-  IdSet positions;
-  IdSet::Id position = 0;
-  ranks.for_each([&](IdSet::Id rank) {
-    if (some.contains(rank)) positions.insert(position);
-    ++position;
-  });
-  return hosts.select(positions);
-}
-
-Hostlist ImportedState::hosts_of(const IdSet& ranks, const Hostlist& nodelist) const {
-  if (!nodelist.empty()) return nodelist;
-  if (!present_.knows(ranks)) {
+ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {
+  if (nodelist.empty() && !knows(ranks)) {
     throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
   }
-  return present_.of(ranks);
-}
-
-ImportedState::Numbers ImportedState::numbers_of(const Hostlist& hosts) {
+  const bool repeats = has_repeats(nodelist);
   Numbers result;
-  hosts.for_each([&](std::string_view host) {
-    const auto found = numbers_.try_emplace(std::string(host), static_cast<IdSet::Id>(names_.size()));
-    if (found.second) names_.emplace_back(host);
-    result.insert(found.first->second);
+  std::vector<std::string> hosts;
+  nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
+  std::size_t position = 0;
+  ranks.for_each([&](IdSet::Id rank) {
+    std::optional<TargetName> name = targets_.name_of(rank);
+    if (!hosts.empty()) {
+      std::string& host = hosts[position++];
+      if (name ? host != name->host && targets_.present().rank_of(host, 1) : repeats) {
+        throw Error(EINVAL, fmt::format("context.nodelist: no restart event tells which of the targets of {} "
+                                        "is rank {}",
+                                        resourced::quoted(host), rank));
+      }
+      if (!name || host != name->host) name = TargetName{host, targets_.ordinal_of(host, 0)};
+    }
+    result.insert(number_of(*std::move(name)));
   });
   return result;
 }
 
-Hostlist ImportedState::hosts_of_numbers(const Numbers& numbers) const {
-  Hostlist hosts;
-  numbers.for_each([&](IdSet::Id number) { hosts.append(names_[number]); });
-  return hosts;
+IdSet::Id ImportedState::number_of(TargetName name) {
+  const auto found = numbers_.try_emplace(name, static_cast<IdSet::Id>(names_.size()));
+  if (found.second) names_.push_back(std::move(name));
+  return found.first->second;
+}
+
+TargetNames ImportedState::names_of(const Numbers& numbers) const {
+  TargetNames names;
+  numbers.for_each([&](IdSet::Id number) { names.append(names_[number]); });
+  return names;
 }
 
 }  // namespace resourced::daemon

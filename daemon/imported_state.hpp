@@ -1,15 +1,16 @@
-// The present as an event log tells it: what is drained, changed and gone at its end, by host. The store has
-// it from there as if this daemon had recorded the events itself.
+// The present as an event log tells it: what is drained, changed and gone at its end, by target of a host.
+// The store has it from there as if this daemon had recorded the events itself.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/logged_targets.hpp"
+#include "core/module/target_names.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/record.hpp"
@@ -31,12 +32,12 @@ class ImportedState {
   /// Adds the present to the last record of the log.
   void finish(Record& last) const;
 
-  /// How many hosts are drained.
+  /// How many targets are drained.
   [[nodiscard]] std::size_t drained() const { return drains_.ranks().count(); }
 
  private:
-  // Ranks may be renumbered between events, so hosts have numbers of their own here; a start maps them to the
-  // ranks of that day.
+  // Ranks may be renumbered between events, so targets have numbers of their own here; a start maps them to
+  // the ranks of that day.
   using Numbers = IdSet;
 
   // One property against the configuration.
@@ -55,29 +56,26 @@ class ImportedState {
   template <class OfRanks>
   Hostlist apply_to(const OfRanks& event);
 
-  // Hosts in the order of their ranks.
-  struct RankHosts {
-    [[nodiscard]] bool knows(const IdSet& some) const;
-    // The hosts of those ranks that stand here.
-    [[nodiscard]] Hostlist of(const IdSet& some) const;
-
-    IdSet ranks;
-    Hostlist hosts;
-  };
-
+  // `named` has the hosts of the ranks as the event tells them, if it does.
   Numbers change_properties(const char* key, const ResourceSet::Properties& properties,
-                            const RankHosts& where, bool present);
-  void keep_only(const Hostlist& hosts);
+                            const ResourceSet& named, bool present);
+  void keep_present();
+  void forget(const Numbers& numbers);
 
-  [[nodiscard]] Hostlist hosts_of(const IdSet& ranks, const Hostlist& nodelist) const;
-  Numbers numbers_of(const Hostlist& hosts);
-  [[nodiscard]] Hostlist hosts_of_numbers(const Numbers& numbers) const;
+  // Whether the last restart told the hosts of these ranks.
+  [[nodiscard]] bool knows(const IdSet& ranks) const { return targets_.present().ranks().includes(ranks); }
+  // The hosts of those ranks that the last restart had.
+  [[nodiscard]] Hostlist known_hosts(const IdSet& ranks) const { return targets_.present().hosts(ranks); }
+  // The targets behind ranks, which had these hosts; without hosts those of the last restart.
+  Numbers numbers_of(const IdSet& ranks, const Hostlist& nodelist);
+  IdSet::Id number_of(TargetName name);
+  [[nodiscard]] TargetNames names_of(const Numbers& numbers) const;
+  [[nodiscard]] Hostlist hosts_of(const Numbers& numbers) const { return names_of(numbers).hosts; }
 
   double configured_expiration_;
-  // As of the last restart.
-  RankHosts present_;
-  std::map<std::string, IdSet::Id, std::less<>> numbers_;
-  std::vector<std::string> names_;
+  LoggedTargets targets_;
+  std::map<TargetName, IdSet::Id> numbers_;
+  std::vector<TargetName> names_;
   DrainTable drains_;
   std::map<std::string, Overlay> properties_;
   Numbers shrunk_;

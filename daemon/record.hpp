@@ -27,23 +27,25 @@ struct Record {
   /// whose R is not known.
   std::shared_ptr<const std::string> resources;
 
-  /// Targets whose drain is now this; `hosts` are those of `group.ranks`, in rank order.
+  /// Targets whose drain is now this, and those that are drained no more.
   struct Drained {
-    DrainGroup group;
-    Hostlist hosts;
+    TargetNames targets;
+    double timestamp = 0;
+    std::optional<std::string> reason;
   };
   std::vector<Drained> drained;
-  IdSet undrained;
-  /// How properties stand against the configuration, with the hosts of each.
+  TargetNames undrained;
+  /// How a property of these targets stands against the configuration.
   struct Property {
-    PropertyState state;
-    Hostlist hosts;
+    std::string name;
+    TargetNames targets;
+    PropertyState::Difference difference = PropertyState::Difference::same;
   };
   std::vector<Property> properties;
   /// The table of properties begins anew with this record.
   bool forget_properties = false;
-  /// Hosts that left for good.
-  Hostlist shrunk;
+  /// Targets that left for good.
+  TargetNames shrunk;
   std::optional<RecordedState::Expiration> expiration;
   /// An R that only the store will know after a restart: as it was discovered or loaded, without what changed
   /// at run time.
@@ -54,7 +56,7 @@ struct Record {
     std::optional<std::string> replaced;
   };
   std::optional<Inventory> inventory;
-  /// The drain table begins anew with this record: ranks or hosts are others than before.
+  /// The drain table begins anew with this record: some targets are gone.
   bool forget_drains = false;
   /// A new inventory names all targets that there are: none of them has left.
   bool forget_shrunk = false;

@@ -1,6 +1,5 @@
 #include "daemon/recorder.hpp"
 
-#include <algorithm>
 #include <variant>
 
 #include "proto/event_json.hpp"
@@ -12,10 +11,9 @@ using Difference = PropertyState::Difference;
 
 void add_properties(Record& record, const Module& module, const std::string& name, const IdSet& ranks,
                     bool also_same) {
-  for (PropertyState& state : module.property_states(name, ranks)) {
+  for (const PropertyState& state : module.property_states(name, ranks)) {
     if (state.difference == Difference::same && !also_same) continue;
-    Hostlist hosts = module.inventory().hosts(state.ranks);
-    record.properties.push_back({std::move(state), std::move(hosts)});
+    record.properties.push_back({name, module.names(state.ranks), state.difference});
   }
 }
 
@@ -24,7 +22,7 @@ void rewrite_properties(Record& record, const Module& module) {
   record.forget_properties = true;
   const IdSet& all = module.inventory().ranks();
   const auto& now = module.inventory().properties();
-  const auto& configured = module.configured_properties();
+  const auto& configured = module.configured().properties();
   for (const auto& [name, ranks] : now) add_properties(record, module, name, all, false);
   for (const auto& [name, ranks] : configured) {
     if (!now.contains(name)) add_properties(record, module, name, all, false);
@@ -34,8 +32,8 @@ void rewrite_properties(Record& record, const Module& module) {
 void record_update(Record& record, const UpdateEvent& update, const Module& module) {
   for (const auto& [name, ranks] : update.property_add) add_properties(record, module, name, ranks, true);
   for (const auto& [name, ranks] : update.property_remove) add_properties(record, module, name, ranks, true);
-  if (update.expiration) record.expiration = {*update.expiration, module.configured_expiration()};
-  record.shrunk = update.shrink_nodelist;
+  if (update.expiration) record.expiration = {*update.expiration, module.configured().expiration()};
+  record.shrunk = module.names(update.shrink);
 }
 
 struct Concerned {
@@ -84,9 +82,9 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
   record.text = proto::encode_event(event);
   record.hosts = std::visit(ConcernedHosts{module.inventory()}, event.body);
   for (const DrainGroup& group : outcome.drained) {
-    record.drained.push_back({group, module.inventory().hosts(group.ranks)});
+    record.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
   }
-  record.undrained = outcome.undrained;
+  record.undrained = module.names(outcome.undrained);
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) record_update(record, *update, module);
   if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
     rewrite_properties(record, module);
@@ -96,7 +94,7 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
     } else if (define->method == DefineMethod::configuration || define->method == DefineMethod::job_info) {
       record.forget_loaded = true;
     } else if (define->method == DefineMethod::dynamic_discovery) {
-      record.inventory = {define->method, define->inventory->encode(), std::nullopt};
+      record.inventory = {define->method, define->configured->encode(), std::nullopt};
     }
   }
   return record;
@@ -104,19 +102,11 @@ Record make_record(Sequence sequence, const Event& event, const Outcome& outcome
 
 void rewrite_drains(Record& record, const Module& module) {
   record.forget_drains = true;
-  record.undrained.clear();
+  record.undrained = {};
   record.drained.clear();
   for (const auto& [key, ranks] : module.drains().groups()) {
-    record.drained.push_back({{ranks, key.timestamp, key.reason}, module.inventory().hosts(ranks)});
+    record.drained.push_back({module.names(ranks), key.timestamp, key.reason});
   }
-}
-
-bool same_drains(const std::vector<RecordedDrain>& recorded, const Module& module) {
-  const DrainTable& drains = module.drains();
-  if (recorded.size() != drains.ranks().count()) return false;
-  return std::ranges::all_of(recorded, [&](const RecordedDrain& drain) {
-    return drains.ranks().contains(drain.rank) && module.inventory().host(drain.rank) == drain.host;
-  });
 }
 
 }  // namespace resourced::daemon

@@ -40,6 +40,7 @@
 #include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/socket_file.hpp"
+#include "daemon/store_peek.hpp"
 #include "daemon/zap.hpp"
 #include "daemon/zmq_transport.hpp"
 #include "proto/defaults.hpp"
@@ -140,6 +141,32 @@ bool revokes_keys(const config::Access& before, const config::Access& after) {
   });
 }
 
+// A configuration may still name nodes that left for good, or did not report, where agents tell the
+// inventory.
+config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {
+  config::Absent absent;
+  if (config.resource.has_inventory()) return absent;
+  config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
+  for (const TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
+  // Nothing tells which rank a node had that left before the last discovery.
+  absent.any_rank = !recorded.shrunk.empty();
+  if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
+  if (config.resource.size) absent.ranks |= IdSet::range(0, *config.resource.size - 1);
+  return absent;
+}
+
+// What a configuration says of an inventory that it does not name.
+config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
+                                       config::Absent absent) {
+  // Agents report no properties: those of queues are the configuration's, which may have changed since.
+  ResourceSet effective = resources.without_local_properties();
+  config::add_queue_properties(config, effective, absent);
+  // An excluded node need not report.
+  absent.any_host = !config.resource.has_inventory();
+  IdSet exclude = config::load_exclude(config, effective, absent);
+  return {std::move(effective), "dynamic-discovery", std::move(exclude)};
+}
+
 class Server {
  public:
   Server(const Options& options, config::Config config)
@@ -227,6 +254,7 @@ class Server {
       spdlog::info("in force is the configured inventory, which has changed since an R was loaded");
       recorded_.inventory = {};
     }
+    absent_ = absent_targets(config_, recorded_);
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
                       const LoopHold hold(&service_.holds(), "store");
@@ -241,13 +269,13 @@ class Server {
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("history is not trimmed: {}", error.what()); }});
     if (loaded_) {
-      define(DefineMethod::kvs, discovered(config_, *recorded_.inventory.resources));
+      define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
     } else if (inventory_.handed_down) {
       define(DefineMethod::job_info, std::move(inventory_));
     } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
     } else if (recorded_.inventory.resources && !config_.resource.rediscover) {
-      define(DefineMethod::kvs, discovered(config_, *recorded_.inventory.resources));
+      define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
     } else {
       discover();
     }
@@ -265,7 +293,7 @@ class Server {
     // written.
     const double known_until = recorded_.expiration ? store_.last_timestamp() : 0;
     start.recorded = std::exchange(recorded_, {});
-    service_.engine().start(start, partition_rules(config_, inventory_.resources));
+    service_.engine().start(start, partition_rules(config_, inventory_.resources, absent_));
     if (inventory_.handed_down) enclose(known_until);
     service_.on_defined();
   }
@@ -279,33 +307,30 @@ class Server {
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 
-  // What a configuration says of an inventory that it does not name.
-  static config::Inventory discovered(const config::Config& config, const ResourceSet& resources) {
-    // Agents report no properties: those of queues are the configuration's, which may have changed since.
-    ResourceSet effective = resources.without_local_properties();
-    config::add_queue_properties(config, effective);
-    IdSet exclude = config::load_exclude(config, effective);
-    return {std::move(effective), "dynamic-discovery", std::move(exclude)};
-  }
-
   void discover() {
-    RecordedRanks ranks;
+    RecordedHosts hosts;
     if (const auto& before = recorded_.inventory.resources) {
-      ranks = {before->ranks(), before->nodelist()};
+      hosts.ranks = before->ranks();
+      hosts.hosts = before->nodelist();
     }
-    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(ranks),
-                      [this](const ResourceSet& found) {
-                        try {
-                          define(DefineMethod::dynamic_discovery, discovered(config_, found));
-                        } catch (const Error& error) {
-                          // Partitions or exclusions that do not fit what was found: nothing that a later
-                          // agent could mend.
-                          spdlog::critical("the inventory that was discovered is refused, stopping: {}",
-                                           error.what());
-                          exit_status_ = 1;
-                          stop();
-                        }
-                      });
+    for (const TargetName& target : recorded_.shrunk) {
+      if (target.ordinal == 0) hosts.gone.insert(target.host);
+    }
+    service_.discover(
+        {config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
+        [this](const ResourceSet& found) {
+          try {
+            define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
+          } catch (const Error& error) {
+            // Partitions or exclusions that do not fit what was found: nothing that a later
+            // agent could mend.
+            spdlog::critical("the inventory that was discovered is refused, stopping: {}", error.what());
+            exit_status_ = 1;
+            // The agents that are being looked at right now are not taken away meanwhile.
+            asio::post(loop_, [this] { stop(); });
+          }
+        });
+    service_.exclude_from_discovery(config::excluded_hosts(config_));
   }
 
   void wake_at(double when) {
@@ -414,7 +439,7 @@ class Server {
     const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
     const bool defined = service_.engine().module().defined();
     if ((loaded_ || !next.resource.has_inventory()) && defined) {
-      inventory = discovered(next, inventory_.resources);
+      inventory = discovered_inventory(next, inventory_.resources, absent_);
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
@@ -422,6 +447,8 @@ class Server {
     command.exclude = inventory.exclude;
     command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
+    command.drains = service_.verify_included(command.exclude);
+    const Hostlist excluded = config::excluded_hosts(next);
     if (defined) service_.engine().execute(command);
 
     const bool revokes = revokes_keys(config_.access, next.access);
@@ -443,6 +470,7 @@ class Server {
     if (waits) {
       spdlog::warn("the configured inventory has changed: it replaces the loaded R at the next start");
     }
+    service_.exclude_from_discovery(excluded);
   }
 
   // Another R in the place of the inventory: all of it, or none.
@@ -458,7 +486,7 @@ class Server {
       }
       spdlog::warn("{}: has ranks beyond the {} of this instance", path, size);
     }
-    config::Inventory next = discovered(config_, resources);
+    config::Inventory next = discovered_inventory(config_, resources, absent_);
     LoadCommand command;
     command.inventory = std::make_shared<const ResourceSet>(next.resources);
     command.exclude = next.exclude;
@@ -571,6 +599,7 @@ class Server {
   /// Whether `inventory_` was loaded in its place.
   bool loaded_ = false;
   std::uint64_t size_ = 0;
+  config::Absent absent_;
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
@@ -607,13 +636,53 @@ int run(const Options& options) {
   return Server(options, std::move(config)).run();
 }
 
+namespace {
+
+// Nothing where a store cannot be looked at now; a line says so.
+std::optional<RecordedState> peek(const std::string& directory) {
+  try {
+    return peek_store(directory);
+  } catch (const Error& error) {
+    if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
+    fmt::print(stderr, "resourced: {}: what was changed at run time is not checked\n", error.what());
+    return std::nullopt;
+  }
+}
+
+// What a start would refuse now, with what was changed at run time.
+void check_start(const config::Config& config, config::Inventory inventory, RecordedState recorded) {
+  const config::Absent absent = absent_targets(config, recorded);
+  const bool may_be_loaded =
+      !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
+  if (recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload && may_be_loaded &&
+      recorded.inventory.replaced == configured_text(config, inventory)) {
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  } else if (!config.resource.has_inventory()) {
+    if (!recorded.inventory.resources || config.resource.rediscover) return;
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  }
+  StartCommand start;
+  start.inventory = std::make_shared<const ResourceSet>(inventory.resources);
+  start.exclude = inventory.exclude;
+  start.recorded = std::move(recorded);
+  const auto rules = partition_rules(config, inventory.resources, absent);
+  for (const auto& [event, is_recorded] : Module::start(start, wall_clock())) {
+    if (const auto* define = std::get_if<DefineEvent>(&event.body)) (void)divide_at_start(rules, *define);
+  }
+}
+
+}  // namespace
+
 void check(const Options& options) {
   const config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
   const config::Inventory inventory = configured_inventory(config);
   const bool known = config.resource.has_inventory();
-  if (known) (void)divide_inventory(partition_rules(config, inventory.resources), inventory.resources);
+  const std::string state = state_directory(options, config);
+  if (const auto recorded = peek(state); recorded || known) {
+    check_start(config, inventory, recorded.value_or(RecordedState{}));
+  }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) check_parent(config);
   // Whoever checks need not be who runs the daemon, and may be kept from the secret half.
@@ -628,7 +697,10 @@ void import_log(const Options& options) {
   ImportOptions settings;
   settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
-    settings.configured_expiration = config::load_inventory(config).resources.expiration();
+    auto inventory = std::make_shared<const ResourceSet>(config::load_inventory(config).resources);
+    settings.configured_expiration = inventory->expiration();
+    settings.partitions = partition_rules(config, *inventory);
+    settings.inventory = std::move(inventory);
   }
   const Imported imported = import_events(file, options.import, state_directory(options, config), settings);
   fmt::print("imported {} events; {} hosts are drained\n", imported.events, imported.drained);

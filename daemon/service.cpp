@@ -204,6 +204,8 @@ void Service::on_store_failed(const Error& error) {
 }
 
 void Service::shut_down() {
+  // No holder gets what another lets go at the end.
+  engine_.acquisition().mute();
   for (const std::string_view topic : streams) {
     for (const proto::RequestKey key : requests_.with_topic(topic)) {
       end_stream(key, Error(normal_end(topic), "the resource module was unloaded"));
@@ -227,8 +229,9 @@ void Service::acquire(ClientId client, const Message& request) {
 void Service::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
   const auto holder = subscribers_.add(key);
   try {
-    const IdSet& targets = engine_.acquisition().acquire(holder, partition, engine_.module().acquirable());
-    respond(key.client, *requests_.find(key), answers_.acquired(targets));
+    const auto [resources, kept] =
+        engine_.acquisition().acquire(holder, partition, engine_.module().acquirable());
+    respond(key.client, *requests_.find(key), answers_.acquired(resources, kept));
   } catch (const Error& error) {
     end_stream(key, error);
   }
@@ -375,7 +378,11 @@ void Service::release(proto::RequestKey request, Agents::End end) {
   feasibility_.drop(request);
   if (loading_ == request) loading_.reset();
   if (agents_) agents_->end(request, end, uptime_());
-  if (const auto holder = subscribers_.remove(request)) engine_.acquisition().release(*holder);
+  if (const auto holder = subscribers_.remove(request)) {
+    engine_.release(*holder);
+    // Other holders may have got something, and this may be in the middle of a round of sending.
+    if (!engine_.acquisition().partitions().empty()) later_(0, [this] { flush(); });
+  }
 }
 
 void Service::end_stream(proto::RequestKey request, const Error& error) {

@@ -69,9 +69,13 @@ class Service final : public Listener {
   void set_limits(const config::Limits& limits);
   void set_agents(const Agents::Settings& settings);
   /// The inventory is what node agents report. `define` takes it to the engine.
-  /// `recorded` are ranks that hosts had before.
-  void discover(const DiscoverySettings& settings, RecordedRanks recorded,
+  void discover(const DiscoverySettings& settings, RecordedHosts recorded,
                 std::function<void(const ResourceSet&)> define);
+  /// Hosts for which the discovery does not wait; nothing where there is none.
+  void exclude_from_discovery(const Hostlist& hosts);
+  /// The drains that belong to a reload after which `exclude` is excluded: targets that return, although
+  /// their agents found something else than the inventory says.
+  [[nodiscard]] std::vector<ReloadCommand::Drain> verify_included(const IdSet& exclude) const;
   /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
   void on_defined();
   /// The instance is inside another, whose word counts from now on: once the engine has an inventory, before

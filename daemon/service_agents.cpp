@@ -63,10 +63,27 @@ void Service::set_agents(const Agents::Settings& settings) {
   schedule();
 }
 
-void Service::discover(const DiscoverySettings& settings, RecordedRanks recorded,
+void Service::discover(const DiscoverySettings& settings, RecordedHosts recorded,
                        std::function<void(const ResourceSet&)> define) {
   agents().discover(settings, std::move(recorded), uptime_(), std::move(define));
   schedule();
+}
+
+void Service::exclude_from_discovery(const Hostlist& hosts) {
+  if (!agents_) return;
+  agents_->exclude(hosts);
+  // Fewer agents may be enough now.
+  if (!engine_.module().defined()) agents_->tick(uptime_());
+  schedule();
+}
+
+std::vector<ReloadCommand::Drain> Service::verify_included(const IdSet& exclude) const {
+  std::vector<ReloadCommand::Drain> drains;
+  if (!agents_) return drains;
+  for (auto& [rank, reason] : agents_->verify_included(engine_.module().excluded() - exclude)) {
+    drains.push_back({IdSet::range(rank, rank), std::move(reason)});
+  }
+  return drains;
 }
 
 void Service::on_defined() {

@@ -6,11 +6,11 @@
 
 #include "core/error.hpp"
 #include "core/request/query.hpp"
-#include "core/rset/targets.hpp"
 
 namespace resourced::daemon {
 
-std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory) {
+std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory,
+                                           const config::Absent& absent) {
   std::vector<PartitionRule> rules;
   for (std::size_t i = 0; i < config.acquire.partitions.size(); ++i) {
     const config::Partition& partition = config.acquire.partitions[i];
@@ -19,7 +19,7 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const R
     PartitionRule rule{partition.name, std::nullopt, {}};
     try {
       if (partition.targets) {
-        rule.targets = parse_targets(*partition.targets, inventory);
+        rule.targets = config::parse_present_targets(*partition.targets, inventory, absent);
       } else {
         rule.constraint = parse_query(*partition.constraint);
       }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/inventory.hpp"
 #include "core/module/partition.hpp"
 #include "core/rset/resource_set.hpp"
 #include "daemon/agents.hpp"
@@ -12,9 +13,10 @@
 namespace resourced::daemon {
 
 /// Throws Error EINVAL that names file, line and key for targets or a constraint that the inventory does not
-/// know.
+/// know; of `absent` targets there is nothing to say.
 [[nodiscard]] std::vector<PartitionRule> partition_rules(const config::Config& config,
-                                                         const ResourceSet& inventory);
+                                                         const ResourceSet& inventory,
+                                                         const config::Absent& absent = {});
 
 /// Nothing where every target is online always.
 [[nodiscard]] std::optional<Agents::Settings> agent_settings(const config::Config& config);

@@ -38,7 +38,7 @@ std::optional<StateLock::Head> read_head(int descriptor) {
 }  // namespace
 
 StateLock::StateLock(const std::string& store_path)
-    : path_((std::filesystem::path(store_path).parent_path() / "resourced.lock").string()) {
+    : path_((std::filesystem::path(store_path).parent_path() / lock_file).string()) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds patience{2};
   constexpr std::chrono::milliseconds between{5};

@@ -11,6 +11,9 @@
 
 namespace resourced::daemon {
 
+/// Its name in a state directory.
+inline constexpr const char* lock_file = "resourced.lock";
+
 class StateLock {
  public:
   /// How far a store had come, by the number that the store was given when it was made.

@@ -22,7 +22,7 @@ std::string store_path(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw Error(error.value(), fmt::format("{}: {}", directory, error.message()));
-  return (std::filesystem::path(directory) / "resourced.sqlite").string();
+  return (std::filesystem::path(directory) / store_file).string();
 }
 
 Store::Store(const std::string& directory)

@@ -26,6 +26,9 @@ class Database;
 class StoreReader;
 class StoreWriter;
 
+/// Its name in a state directory.
+inline constexpr const char* store_file = "resourced.sqlite";
+
 /// The file of a state directory, which is made if it is not there. Throws Error that names it.
 [[nodiscard]] std::string store_path(const std::string& directory);
 

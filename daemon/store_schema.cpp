@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "daemon/log_upgrade.hpp"
 #include "daemon/present_sum.hpp"
+#include "daemon/store_upgrade.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -61,6 +62,8 @@ constexpr const char* version_2 = R"sql(
   );
 )sql";
 
+// State belongs to a target of a host, not to a host or a rank.
+//
 // Rows of the past have checksums, the present has one for all its rows. The hosts of an event are an idset
 // of known_host.id; event_block has those of 256 events together, which spares a look at each. The R that no
 // configuration names has its method, and one that was loaded the configured R in the place of which it
@@ -106,6 +109,35 @@ constexpr const char* version_3 = R"sql(
     sequence INTEGER NOT NULL,
     sum INTEGER NOT NULL
   );
+  ALTER TABLE drain RENAME TO drain_2;
+  CREATE TABLE drain (
+    host TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    timestamp REAL NOT NULL,
+    reason TEXT,
+    PRIMARY KEY (host, ordinal)
+  ) WITHOUT ROWID;
+  INSERT INTO drain SELECT host, row_number() OVER (PARTITION BY host ORDER BY rank) - 1, timestamp, reason
+    FROM drain_2;
+  DROP TABLE drain_2;
+  ALTER TABLE property RENAME TO property_2;
+  CREATE TABLE property (
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    present INTEGER NOT NULL,
+    PRIMARY KEY (name, host, ordinal)
+  ) WITHOUT ROWID;
+  INSERT INTO property SELECT name, host, 0, present FROM property_2;
+  DROP TABLE property_2;
+  ALTER TABLE shrunk RENAME TO shrunk_2;
+  CREATE TABLE shrunk (
+    host TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    PRIMARY KEY (host, ordinal)
+  ) WITHOUT ROWID;
+  INSERT INTO shrunk SELECT host, 0 FROM shrunk_2;
+  DROP TABLE shrunk_2;
 )sql";
 constexpr const char* version_3_after_copy = R"sql(
   DROP TABLE event_host;
@@ -180,10 +212,12 @@ void prepare_schema(Database& database) {
   if (has_present_schema(database)) return;
   const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
   database.execute("BEGIN IMMEDIATE");
+  // A failure ends the connection, and with it the transaction.
   if (version < 1) database.execute(version_1);
   if (version < 2) database.execute(version_2);
   database.execute(version_3);
   const Sequence last = upgrade_log(database);
+  name_targets(database);
   database.execute(version_3_after_copy);
   PresentSum::begin(database, last);
   database.execute(

@@ -108,13 +108,14 @@ StoreWriter::StoreWriter(const std::string& path)
       trim_resources_(database_, "DELETE FROM resource_set WHERE last <= ?"),
       put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
       put_drain_(database_,
-                 "INSERT OR REPLACE INTO drain(rank, host, timestamp, reason) VALUES (?, ?, ?, ?)"),
-      take_drain_(database_, "DELETE FROM drain WHERE rank = ?"),
+                 "INSERT OR REPLACE INTO drain(host, ordinal, timestamp, reason) VALUES (?, ?, ?, ?)"),
+      take_drain_(database_, "DELETE FROM drain WHERE host = ? AND ordinal = ?"),
       forget_drains_(database_, "DELETE FROM drain"),
-      put_property_(database_, "INSERT OR REPLACE INTO property(name, host, present) VALUES (?, ?, ?)"),
-      take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ?"),
+      put_property_(database_,
+                    "INSERT OR REPLACE INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)"),
+      take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ? AND ordinal = ?"),
       forget_properties_(database_, "DELETE FROM property"),
-      put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host) VALUES (?)"),
+      put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host, ordinal) VALUES (?, ?)"),
       forget_shrunk_(database_, "DELETE FROM shrunk"),
       forget_loaded_(database_, "DELETE FROM inventory WHERE method = 'reload'"),
       put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
@@ -153,17 +154,19 @@ Sequence StoreWriter::last_sequence() {
 
 RecordedState StoreWriter::load() {
   RecordedState state;
-  Statement drains(database_, "SELECT rank, host, timestamp, reason FROM drain ORDER BY rank");
+  const auto target = [](const Statement& row, int column) {
+    return TargetName{row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
+  };
+  Statement drains(database_, "SELECT host, ordinal, timestamp, reason FROM drain");
   while (drains.step()) {
-    state.drains.push_back(
-        {static_cast<IdSet::Id>(drains.integer(0)), drains.text(1), drains.real(2), drains.optional_text(3)});
+    state.drains.push_back({target(drains, 0), drains.real(2), drains.optional_text(3)});
   }
-  Statement properties(database_, "SELECT name, host, present FROM property");
+  Statement properties(database_, "SELECT name, host, ordinal, present FROM property");
   while (properties.step()) {
-    state.properties.push_back({properties.text(0), properties.text(1), properties.integer(2) != 0});
+    state.properties.push_back({properties.text(0), target(properties, 1), properties.integer(3) != 0});
   }
-  Statement shrunk(database_, "SELECT host FROM shrunk");
-  while (shrunk.step()) state.shrunk.push_back(shrunk.text(0));
+  Statement shrunk(database_, "SELECT host, ordinal FROM shrunk");
+  while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
   Statement expiration(database_, "SELECT value, configured FROM expiration");
   if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1)};
   Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
@@ -247,7 +250,9 @@ void StoreWriter::write(const Record& record) {
   write_drains(record);
   write_properties(record);
   if (record.forget_shrunk) forget_shrunk_.run();
-  record.shrunk.for_each([&](std::string_view host) { put_shrunk_.bind(1, host).run(); });
+  record.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
+  });
   if (record.forget_loaded) forget_loaded_.run();
   if (record.inventory) {
     put_inventory_.bind(1, proto::method_name(record.inventory->method))
@@ -262,15 +267,13 @@ void StoreWriter::write(const Record& record) {
 
 void StoreWriter::write_drains(const Record& record) {
   if (record.forget_drains) forget_drains_.run();
-  record.undrained.for_each([&](IdSet::Id rank) { take_drain_.bind(1, std::int64_t{rank}).run(); });
-  for (const auto& [group, hosts] : record.drained) {
-    std::vector<IdSet::Id> ranks;
-    ranks.reserve(group.ranks.count());
-    group.ranks.for_each([&](IdSet::Id rank) { ranks.push_back(rank); });
-    std::size_t position = 0;
-    hosts.for_each([&, &drain = group](std::string_view host) {
-      put_drain_.bind(1, std::int64_t{ranks[position++]})
-          .bind(2, host)
+  record.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    take_drain_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
+  });
+  for (const Record::Drained& drain : record.drained) {
+    drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      put_drain_.bind(1, host)
+          .bind(2, std::int64_t{ordinal})
           .bind(3, drain.timestamp)
           .bind(4, drain.reason)
           .run();
@@ -281,16 +284,14 @@ void StoreWriter::write_drains(const Record& record) {
 void StoreWriter::write_properties(const Record& record) {
   using Difference = PropertyState::Difference;
   if (record.forget_properties) forget_properties_.run();
-  for (const auto& [state, hosts] : record.properties) {
-    hosts.for_each([&, &property = state](std::string_view host) {
-      if (property.difference == Difference::same) {
-        take_property_.bind(1, std::string_view(property.name)).bind(2, host).run();
-      } else {
-        put_property_.bind(1, std::string_view(property.name))
-            .bind(2, host)
-            .bind(3, std::int64_t{property.difference == Difference::added})
-            .run();
+  for (const Record::Property& property : record.properties) {
+    property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      Statement& statement = property.difference == Difference::same ? take_property_ : put_property_;
+      statement.bind(1, std::string_view(property.name)).bind(2, host).bind(3, std::int64_t{ordinal});
+      if (property.difference != Difference::same) {
+        statement.bind(4, std::int64_t{property.difference == Difference::added});
       }
+      statement.run();
     });
   }
 }

@@ -75,7 +75,7 @@ void append_drains(std::string& out, const DrainTable& drains) {
   out += '}';
 }
 
-void append_partitions(std::string& out, const Acquisition& acquisition) {
+void append_partitions(std::string& out, const Acquisition& acquisition, const IdSet& acquirable) {
   append_key(out, "partitions");
   out += '{';
   for (const Partition& partition : acquisition.partitions()) {
@@ -86,7 +86,7 @@ void append_partitions(std::string& out, const Acquisition& acquisition) {
     append_key(out, "held");
     out += acquisition.is_held(partition.name) ? "true" : "false";
     append_key(out, "waiting");
-    append_idset(out, acquisition.awaited(partition));
+    append_idset(out, acquisition.awaited(partition, acquirable));
     append_key(out, "leaving");
     append_idset(out, acquisition.leaving(partition));
     out += '}';
@@ -143,7 +143,7 @@ std::string encode_status(const Module& module, const Acquisition& acquisition) 
   idset("offline", module.inventory().ranks() - module.online());
   idset("exclude", module.excluded());
   idset("torpid", module.torpid());
-  if (!acquisition.partitions().empty()) append_partitions(out, acquisition);
+  if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   out += '}';
   return out;
 }

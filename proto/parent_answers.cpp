@@ -46,7 +46,7 @@ class BatchReader {
         batch.truncated = true;
       } else if (name == "resource-define") {
         // The time of a definition means nothing to who follows.
-        batch.events.push_back({0, DefineEvent{DefineMethod::configuration, inventory(), {}, {}, 0}});
+        batch.events.push_back({0, DefineEvent{DefineMethod::configuration, inventory(), {}, {}}});
       } else if (auto event = decode_event(entry)) {
         batch.events.push_back(*std::move(event));
       }

@@ -9,7 +9,36 @@
 
 namespace resourced {
 
-void Acquisition::divide(std::vector<Partition> partitions) { partitions_ = std::move(partitions); }
+void Acquisition::divide(std::vector<Partition> partitions, const IdSet& available, const Tell& tell) {
+  partitions_ = std::move(partitions);
+  hand_over(available, tell);
+}
+
+IdSet Acquisition::kept_by_anyone() const {
+  IdSet kept;
+  for (const auto& [id, holder] : holders_) kept |= holder.kept;
+  return kept;
+}
+
+// Gives each holder what is in its resources, belongs to its partition and is kept by nobody.
+void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
+  if (partitions_.empty()) return;
+  const IdSet kept = kept_by_anyone();
+  for (auto& [id, holder] : holders_) {
+    const auto part = std::ranges::find(partitions_, holder.partition, &Partition::name);
+    IdSet gained = holder.resources - kept;
+    if (part != partitions_.end()) {
+      gained &= part->targets;
+    } else {
+      for (const Partition& other : partitions_) gained -= other.targets;
+    }
+    if (gained.empty()) continue;
+    holder.kept |= gained;
+    Delta delta;
+    delta.up = gained & available;
+    if (!delta.up.empty() && !holder.muted) tell(id, std::move(delta));
+  }
+}
 
 IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const IdSet& acquirable) const {
   if (!partition) {
@@ -22,10 +51,9 @@ IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const
   return part->targets & acquirable;
 }
 
-const IdSet& Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
-                                  const IdSet& acquirable) {
-  IdSet targets = targets_of(partition, acquirable);
-  for (const auto& [other, held] : holders_) targets -= held.targets;
+Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
+                                           const IdSet& acquirable) {
+  IdSet resources = targets_of(partition, acquirable);
   const std::string name = partition.value_or("");
   for (const auto& [other, held] : holders_) {
     if (held.partition != name) continue;
@@ -33,17 +61,25 @@ const IdSet& Acquisition::acquire(HolderId holder, const std::optional<std::stri
                            ? "resources are acquired by another scheduler already"
                            : fmt::format("partition {} is acquired by another scheduler already", name));
   }
-  return holders_.insert_or_assign(holder, Holder{name, std::move(targets), {}, false}).first->second.targets;
+  IdSet kept = resources - kept_by_anyone();
+  const Holder& taken =
+      holders_.insert_or_assign(holder, Holder{name, std::move(resources), std::move(kept), {}, false})
+          .first->second;
+  return {taken.resources, taken.kept};
 }
 
 bool Acquisition::is_held(const std::string& partition) const {
   return std::ranges::any_of(holders_, [&](const auto& held) { return held.second.partition == partition; });
 }
 
-IdSet Acquisition::awaited(const Partition& partition) const {
+IdSet Acquisition::awaited(const Partition& partition, const IdSet& acquirable) const {
   IdSet awaited;
   for (const auto& [id, holder] : holders_) {
-    if (holder.partition != partition.name) awaited |= holder.targets & partition.targets;
+    if (holder.partition == partition.name) {
+      awaited |= (partition.targets & acquirable) - holder.resources;
+    } else {
+      awaited |= holder.kept & partition.targets;
+    }
   }
   return awaited;
 }
@@ -51,29 +87,35 @@ IdSet Acquisition::awaited(const Partition& partition) const {
 IdSet Acquisition::leaving(const Partition& partition) const {
   const auto found = std::ranges::find_if(
       holders_, [&](const auto& held) { return held.second.partition == partition.name; });
-  return found == holders_.end() ? IdSet{} : found->second.targets - partition.targets;
+  return found == holders_.end() ? IdSet{} : found->second.kept - partition.targets;
 }
 
-void Acquisition::release(HolderId holder) { holders_.erase(holder); }
+void Acquisition::release(HolderId holder, const IdSet& available, const Tell& tell) {
+  if (holders_.erase(holder) > 0) hand_over(available, tell);
+}
 
 void Acquisition::mute() {
   for (auto& [id, holder] : holders_) holder.muted = true;
 }
 
-void Acquisition::announce(const Delta& delta, const IdSet& removed, const IdSet& excluded,
-                           const std::function<void(HolderId, Delta)>& tell) {
+void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell& tell) {
   for (auto& [id, holder] : holders_) {
-    Delta part = delta.restricted(holder.targets);
+    Delta part = delta.restricted(holder.resources);
+    // What another holder keeps is down here, and stays so.
+    part.up &= holder.kept;
+    part.down &= holder.kept;
+    part.down |= part.shrink;
     Delta properties;
     std::swap(properties.property_add, part.property_add);
     std::swap(properties.property_remove, part.property_remove);
     holder.withheld.merge(properties);
 
-    if (!removed.empty()) {
-      holder.targets -= removed;
-      holder.withheld = holder.withheld.restricted(holder.targets);
+    if (!part.shrink.empty()) {
+      holder.resources -= part.shrink;
+      holder.kept -= part.shrink;
+      holder.withheld = holder.withheld.restricted(holder.resources);
     }
-    part.merge(holder.withheld.restricted(holder.targets - excluded));
+    part.merge(holder.withheld.restricted(holder.resources - excluded));
     holder.withheld = holder.withheld.restricted(excluded);
     if (!part.empty() && !holder.muted) tell(id, std::move(part));
   }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/rset/targets.hpp"
-#include "core/text/hostlist.hpp"
 
 namespace resourced {
 
@@ -15,15 +13,10 @@ AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& host
   if (!lowest) throw Error(EINVAL, fmt::format("host {} is not in the inventory", hostname));
 
   Admission admission{*lowest, std::nullopt};
-  if (agents_.contains(*lowest) && inventory.hosts_repeat()) {
-    Hostlist host;
-    host.append(hostname);
-    IdSet free = ranks_of_hosts(host, inventory);
-    for (auto taken = free.at_or_after(0); taken && agents_.contains(*taken);) {
-      free.erase(*taken);
-      taken = free.at_or_after(*taken);
-    }
-    if (!free.empty()) admission.rank = free.first();
+  for (std::uint32_t ordinal = 0; const auto rank = inventory.rank_of(hostname, ordinal); ++ordinal) {
+    if (agents_.contains(*rank)) continue;
+    admission.rank = *rank;
+    break;
   }
   if (admission.replaced = agent_of(admission.rank); admission.replaced) ranks_.erase(*admission.replaced);
   ranks_[agent] = admission.rank;

@@ -17,6 +17,11 @@ ResourceSet::Properties gained(const ResourceSet::Properties& before, const Reso
   return result;
 }
 
+IdSet with_property(const ResourceSet& set, const std::string& name) {
+  const auto found = set.properties().find(name);
+  return found == set.properties().end() ? IdSet{} : found->second;
+}
+
 }  // namespace
 
 Outcome Module::apply(const Event& event) {
@@ -52,8 +57,8 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
   if (event.loaded) move_states(*event.inventory);
   inventory_ = *event.inventory;
   exclude_ = event.exclude;
-  configured_properties_ = event.configured_properties;
-  configured_expiration_ = event.configured_expiration;
+  configured_ = event.configured ? *event.configured : inventory_;
+  kept_properties_ = event.kept_properties;
   method_ = event.method;
   defined_ = true;
   ++inventory_version_;
@@ -61,8 +66,14 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
 }
 
 void Module::apply_to(const UpdateEvent& event, double /*timestamp*/, Outcome& outcome) {
-  for (const auto& [name, ranks] : event.property_add) inventory_.add_property(name, ranks);
-  for (const auto& [name, ranks] : event.property_remove) inventory_.remove_property(name, ranks);
+  for (const auto& [name, ranks] : event.property_add) {
+    inventory_.add_property(name, ranks);
+    kept_properties_[name] |= ranks - with_property(configured_, name);
+  }
+  for (const auto& [name, ranks] : event.property_remove) {
+    inventory_.remove_property(name, ranks);
+    kept_properties_[name] -= ranks;
+  }
   outcome.delta.property_add = event.property_add;
   outcome.delta.property_remove = event.property_remove;
   if (event.expiration) {
@@ -75,9 +86,9 @@ void Module::apply_to(const UpdateEvent& event, double /*timestamp*/, Outcome& o
 
 void Module::shrink(const IdSet& ranks, Outcome& outcome) {
   outcome.undrained = drains_.undrain(ranks);
-  outcome.removed = ranks;
-  outcome.delta.shrink = ranks - exclude_;
-  outcome.delta.down = outcome.delta.shrink;
+  // Excluded ones, too: a scheduler may have acquired them before.
+  outcome.delta.shrink = ranks;
+  outcome.delta.down = ranks;
   inventory_.remove_ranks(ranks);
   exclude_ -= ranks;
   online_ -= ranks;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/module/event.hpp"
+#include "core/module/target_names.hpp"
 
 namespace resourced {
 
@@ -43,10 +44,9 @@ struct ShrinkCommand {
   std::string targets;
 };
 
-/// A recorded drain, as the store keeps it across restarts. The host decides where it belongs.
+/// A recorded drain, as the store keeps it across restarts.
 struct RecordedDrain {
-  IdSet::Id rank = 0;
-  std::string host;
+  TargetName target;
   double timestamp = 0;
   std::optional<std::string> reason;
 };
@@ -54,7 +54,7 @@ struct RecordedDrain {
 /// A property that differs from the configuration: added at run time, or taken away.
 struct RecordedProperty {
   std::string name;
-  std::string host;
+  TargetName target;
   bool present = true;
 };
 
@@ -62,8 +62,8 @@ struct RecordedProperty {
 struct RecordedState {
   std::vector<RecordedDrain> drains;
   std::vector<RecordedProperty> properties;
-  /// Hosts that left the instance for good.
-  std::vector<std::string> shrunk;
+  /// Targets that left the instance for good.
+  std::vector<TargetName> shrunk;
   /// An expiration set at run time. It holds as long as the configured one is what it was then.
   struct Expiration {
     double value = 0;
@@ -88,6 +88,13 @@ struct ReloadCommand {
   IdSet exclude;
   ResourceSet::Properties property_add;
   ResourceSet::Properties property_remove;
+  /// Targets that are excluded no more and are drained by it, unless they are drained for a reason: no
+  /// scheduler sees them up in between.
+  struct Drain {
+    IdSet ranks;
+    std::string reason;
+  };
+  std::vector<Drain> drains = {};
 };
 
 /// Another inventory in the place of the present one.

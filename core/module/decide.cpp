@@ -121,28 +121,33 @@ std::vector<Event> Module::decide_on(const ShrinkCommand& command, double now) c
 std::vector<Event> Module::decide_on(const ReloadCommand& command, double now) const {
   const IdSet exclude = command.exclude & inventory_.ranks();
   ResourceSet inventory = inventory_;
-  ResourceSet::Properties configured = configured_properties_;
+  ResourceSet configured = configured_;
   for (const auto& [name, ranks] : command.property_add) {
-    const IdSet here = ranks & inventory_.ranks();
-    if (here.empty()) continue;
-    inventory.add_property(name, here);
-    configured[name] |= here;
+    inventory.add_property(name, ranks & inventory_.ranks());
+    configured.add_property(name, ranks & configured_.ranks());
   }
   for (const auto& [name, ranks] : command.property_remove) {
-    inventory.remove_property(name, ranks & inventory_.ranks());
-    if (const auto found = configured.find(name); found != configured.end()) {
-      found->second -= ranks;
-      if (found->second.empty()) configured.erase(found);
-    }
+    IdSet gone = ranks & inventory_.ranks();
+    if (const auto kept = kept_properties_.find(name); kept != kept_properties_.end()) gone -= kept->second;
+    inventory.remove_property(name, gone);
+    configured.remove_property(name, ranks & configured_.ranks());
   }
   if (exclude == exclude_ && inventory.properties() == inventory_.properties() &&
-      configured == configured_properties_) {
+      configured.properties() == configured_.properties()) {
     return {};
   }
-  // Excluded before undrained, so that no scheduler sees such a target come up in between.
-  std::vector<Event> events{
-      {now, DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)),
-                        exclude, std::move(configured), configured_expiration_}}};
+  // Drained before included, excluded before undrained: no scheduler sees such a target come up in between.
+  std::vector<Event> events;
+  for (const ReloadCommand::Drain& drain : command.drains) {
+    IdSet ranks = (drain.ranks & exclude_) - exclude - drains_.with_reason();
+    if (ranks.empty()) continue;
+    Hostlist hosts = inventory_.hosts(ranks);
+    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), drain.reason, Overwrite::nothing}});
+  }
+  events.push_back(
+      {now,
+       DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)), exclude,
+                   std::make_shared<const ResourceSet>(std::move(configured)), kept_properties_}});
   if (IdSet undrain = exclude & drains_.ranks(); !undrain.empty()) {
     Hostlist hosts = inventory_.hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
@@ -171,14 +176,16 @@ std::vector<PropertyState> Module::property_states(const std::string& name, cons
     return found == properties.end() ? IdSet{} : found->second & ranks;
   };
   const IdSet now = of(inventory_.properties());
-  const IdSet configured = of(configured_properties_);
+  const IdSet configured = of(configured_.properties());
   using Difference = PropertyState::Difference;
   std::vector<PropertyState> states;
   const auto add = [&](IdSet some, Difference difference) {
     if (!some.empty()) states.push_back({name, std::move(some), difference});
   };
-  add((now & configured) | (ranks - now - configured), Difference::same);
-  add(now - configured, Difference::added);
+  const auto found = kept_properties_.find(name);
+  const IdSet kept = found == kept_properties_.end() ? IdSet{} : found->second & now;
+  add(((now & configured) - kept) | (ranks - now - configured), Difference::same);
+  add((now - configured) | kept, Difference::added);
   add(configured - now, Difference::removed);
   return states;
 }

@@ -13,7 +13,7 @@
 namespace resourced {
 namespace {
 
-std::unordered_map<std::string, IdSet::Id> by_host(const RecordedRanks& recorded) {
+std::unordered_map<std::string, IdSet::Id> by_host(const RecordedHosts& recorded) {
   std::unordered_map<std::string, IdSet::Id> ranks;
   std::size_t position = 0;
   recorded.ranks.for_each([&](IdSet::Id rank) {
@@ -24,21 +24,37 @@ std::unordered_map<std::string, IdSet::Id> by_host(const RecordedRanks& recorded
 
 }  // namespace
 
-Discovery::Discovery(const DiscoverySettings& settings, double now)
-    : settings_(settings), deadline_(now + settings.timeout) {}
+Discovery::Discovery(const DiscoverySettings& settings, RecordedHosts recorded, double now)
+    : settings_(settings), recorded_(std::move(recorded)), deadline_(now + settings.timeout) {}
+
+void Discovery::exclude(const Hostlist& hosts) {
+  excluded_ = hosts;
+  excluded_.unique();
+  excluded_here_ = 0;
+  for (const auto& [hostname, report] : nodes_) excluded_here_ += excluded_.find(hostname) ? 1 : 0;
+}
 
 void Discovery::report(NodeReport report) {
+  if (recorded_.gone.contains(report.hostname)) {
+    throw Error(EINVAL, fmt::format("host {} has left the instance for good", report.hostname));
+  }
   if (nodes_.size() >= ResourceSet::max_targets && !nodes_.contains(report.hostname)) {
     throw Error(EINVAL, fmt::format("more than {} nodes", ResourceSet::max_targets));
   }
   std::string hostname = report.hostname;
-  nodes_.insert_or_assign(std::move(hostname), std::move(report));
+  const bool excluded = excluded_.find(hostname).has_value();
+  const bool fresh = nodes_.insert_or_assign(std::move(hostname), std::move(report)).second;
+  if (fresh && excluded) ++excluded_here_;
 }
 
-void Discovery::withdraw(const std::string& hostname) { nodes_.erase(hostname); }
+void Discovery::withdraw(const std::string& hostname) {
+  if (nodes_.erase(hostname) > 0 && excluded_.find(hostname)) --excluded_here_;
+}
 
 bool Discovery::complete(double now) const {
-  return !nodes_.empty() && (now >= deadline_ || (settings_.size && nodes_.size() >= *settings_.size));
+  if (nodes_.empty()) return false;
+  return now >= deadline_ ||
+         (settings_.size && nodes_.size() + (excluded_.size() - excluded_here_) >= *settings_.size);
 }
 
 std::optional<double> Discovery::next_deadline() const {
@@ -46,12 +62,12 @@ std::optional<double> Discovery::next_deadline() const {
   return deadline_;
 }
 
-ResourceSet Discovery::inventory(const RecordedRanks& recorded) const {
+ResourceSet Discovery::inventory() const {
   Hostlist names;
   for (const auto& [hostname, report] : nodes_) names.append(hostname);
   names.sort();
 
-  const auto known = by_host(recorded);
+  const auto known = by_host(recorded_);
   std::vector<std::pair<IdSet::Id, const NodeReport*>> ranked;
   std::vector<const NodeReport*> fresh;
   IdSet taken;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "core/module/node_report.hpp"
 #include "core/rset/resource_set.hpp"
@@ -17,24 +18,32 @@
 namespace resourced {
 
 struct DiscoverySettings {
-  /// How many agents make the inventory complete; nothing for as many as come in time.
+  /// How many nodes make the inventory complete, those that are excluded included; nothing for as many as
+  /// come in time.
   std::optional<std::size_t> size;
   /// Seconds after which the agents that have come are all there are. If none has, the first one is.
   double timeout = std::numeric_limits<double>::infinity();
 };
 
-/// Ranks that hosts had before: the hosts in the order of the sorted ranks.
-struct RecordedRanks {
+/// What is known of hosts from before.
+struct RecordedHosts {
+  /// Ranks that hosts had: the hosts in the order of the sorted ranks.
   IdSet ranks;
   Hostlist hosts;
+  /// Hosts that left for good.
+  std::unordered_set<std::string> gone;
 };
 
 class Discovery {
  public:
-  Discovery(const DiscoverySettings& settings, double now);
+  Discovery(const DiscoverySettings& settings, RecordedHosts recorded, double now);
+
+  /// Hosts that are excluded count towards the size whether they report or not. Takes the place of those
+  /// before.
+  void exclude(const Hostlist& hosts);
 
   /// A node reports itself. A later report of the same host takes the place of the earlier one. Throws Error
-  /// EINVAL if there are more nodes than an inventory can hold.
+  /// EINVAL if the host left for good, or there are more nodes than an inventory can hold.
   void report(NodeReport report);
   /// The agent of a host has gone before the inventory was complete.
   void withdraw(const std::string& hostname);
@@ -48,12 +57,16 @@ class Discovery {
 
   /// The inventory of what was reported: a host keeps the rank that it had before, the others get the lowest
   /// free ranks in the natural order of their names (n2 before n10), in whatever order they came.
-  [[nodiscard]] ResourceSet inventory(const RecordedRanks& recorded = {}) const;
+  [[nodiscard]] ResourceSet inventory() const;
 
  private:
   DiscoverySettings settings_;
+  RecordedHosts recorded_;
   double deadline_;
   std::map<std::string, NodeReport> nodes_;
+  // Without repeats; and how many of them have reported.
+  Hostlist excluded_;
+  std::size_t excluded_here_ = 0;
 };
 
 }  // namespace resourced

@@ -28,9 +28,12 @@ struct DefineEvent {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const ResourceSet> inventory;
   IdSet exclude;
-  /// Properties and expiration as configured, before what was changed at run time.
-  ResourceSet::Properties configured_properties;
-  double configured_expiration = 0;
+  /// The same as it was configured, discovered or loaded, before what was changed at run time: with the
+  /// targets that left for good. Null in an event that was read from a log, which does not tell it.
+  std::shared_ptr<const ResourceSet> configured = nullptr;
+  /// Properties that were added at run time where they were not configured. They stay, whatever becomes of
+  /// the configuration, until they are taken away at run time.
+  ResourceSet::Properties kept_properties = {};
   /// There for an inventory that was loaded in the place of another one: states go where their targets are,
   /// and `replaced` is as RecordedState::Inventory has it.
   struct Loaded {

@@ -18,8 +18,7 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, double now) con
   define.method = DefineMethod::reload;
   define.inventory = command.inventory;
   define.exclude = command.exclude & next.ranks();
-  define.configured_properties = next.properties();
-  define.configured_expiration = next.expiration();
+  define.configured = command.inventory;
   define.loaded = DefineEvent::Loaded{command.replaced};
   const IdSet excluded = define.exclude;
   events.push_back({now, std::move(define)});

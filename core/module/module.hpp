@@ -11,6 +11,7 @@
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/target_names.hpp"
 
 namespace resourced {
 
@@ -20,11 +21,10 @@ struct Outcome {
   /// Targets whose drain entry is another now, and targets that are drained no more.
   std::vector<DrainGroup> drained;
   IdSet undrained;
-  /// Targets that left for good. Those that were excluded are not in `delta`: no scheduler has them.
-  IdSet removed;
 };
 
-/// A property of a target, against the configuration.
+/// A property of a target, against the configuration. One that was added at run time stays `added` when the
+/// configuration has it as well.
 struct PropertyState {
   enum class Difference { same, added, removed };
   std::string name;
@@ -64,10 +64,11 @@ class Module {
   [[nodiscard]] const DrainTable& drains() const noexcept { return drains_; }
   [[nodiscard]] const IdSet& online() const noexcept { return online_; }
   [[nodiscard]] const IdSet& torpid() const noexcept { return torpid_; }
-  [[nodiscard]] const ResourceSet::Properties& configured_properties() const noexcept {
-    return configured_properties_;
-  }
-  [[nodiscard]] double configured_expiration() const noexcept { return configured_expiration_; }
+  /// The inventory before anything was changed at run time; with the targets that left for good, since they
+  /// count in the names of the others.
+  [[nodiscard]] const ResourceSet& configured() const noexcept { return configured_; }
+  /// How the store knows these ranks.
+  [[nodiscard]] TargetNames names(const IdSet& ranks) const { return names_of(ranks, configured_); }
   /// How a property of these targets stands against the configuration, for the store.
   [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name, const IdSet& ranks) const;
 
@@ -105,8 +106,9 @@ class Module {
   bool defined_ = false;
   DefineMethod method_ = DefineMethod::configuration;
   ResourceSet inventory_;
-  ResourceSet::Properties configured_properties_;
-  double configured_expiration_ = 0;
+  ResourceSet configured_;
+  // As DefineEvent has them.
+  ResourceSet::Properties kept_properties_;
   IdSet exclude_;
   IdSet online_;
   IdSet torpid_;

@@ -59,7 +59,8 @@ ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& in
       inventory_(inventory),
       settle_(settle),
       expirations_after_(std::max(handed_down.starttime(), known_until)),
-      handed_ranks_(find_handed_ranks(handed_down, inventory)) {
+      handed_ranks_(find_handed_ranks(handed_down, inventory)),
+      parent_names_(handed_ranks_.size()) {
   begin();
 }
 
@@ -67,7 +68,9 @@ void ParentMirror::begin() {
   synced_ = false;
   for (IdSet* set : {&drained_, &offline_, &torpid_, &shrunk_}) set->clear();
   expiration_ = told_expiration_;
-  link(handed_down_.ranks(), handed_down_.nodelist());
+  parent_ = {};
+  renumber(handed_down_.ranks(), handed_down_.nodelist());
+  link(true, false);
 }
 
 void ParentMirror::apply(const Event& event) {
@@ -116,25 +119,30 @@ std::optional<double> ParentMirror::next_deadline() const {
   return settled_at_;
 }
 
-void ParentMirror::link(const IdSet& ranks, const Hostlist& hosts) {
-  if (ranks.count() != hosts.size()) return;
-  parent_ranks_.clear();
-  parent_ranks_.reserve(hosts.size());
-  ranks.for_each([&](IdSet::Id rank) { parent_ranks_.push_back(rank); });
-  parent_hosts_ = hosts;
+void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
+  if (ranks.count() == hosts.size()) parent_.restart(ranks, hosts);
+}
 
-  const HostIndex index(hosts);
+// The handed ranks are those of the parent as it was when it handed them down: until then they tell which
+// target is meant, and what the parent calls it; from then on its name does.
+void ParentMirror::link(bool as_handed, bool tells_names) {
   links_.clear();
   absent_.clear();
   std::size_t position = 0;
   const Hostlist& own_hosts = inventory_.nodelist();
   inventory_.ranks().for_each([&](IdSet::Id rank) {
     const std::string host = own_hosts.at(position);
-    const IdSet::Id handed = handed_ranks_[position++];
-    if (is_parent_host(handed, host)) {
-      links_.push_back({handed, rank});
-    } else if (const auto found = index.find(host)) {
-      links_.push_back({parent_ranks_[*found], rank});
+    const IdSet::Id handed = handed_ranks_[position];
+    std::optional<TargetName>& name = parent_names_[position++];
+    std::optional<IdSet::Id> there;
+    if ((as_handed || !name) && is_parent_host(handed, host)) {
+      there = handed;
+      if (tells_names) name = parent_.name_of(handed);
+    } else {
+      there = name ? parent_.rank_of(*name) : parent_.present().rank_of(host);
+    }
+    if (there) {
+      links_.push_back({*there, rank});
     } else {
       absent_.insert(rank);
     }
@@ -142,15 +150,9 @@ void ParentMirror::link(const IdSet& ranks, const Hostlist& hosts) {
   std::ranges::sort(links_, {}, &Link::parent);
 }
 
-std::optional<std::size_t> ParentMirror::parent_position(IdSet::Id rank) const {
-  const auto found = std::ranges::lower_bound(parent_ranks_, rank);
-  if (found == parent_ranks_.end() || *found != rank) return std::nullopt;
-  return static_cast<std::size_t>(found - parent_ranks_.begin());
-}
-
 bool ParentMirror::is_parent_host(IdSet::Id rank, const std::string& host) const {
-  const auto position = parent_position(rank);
-  return position && parent_hosts_.at(*position) == host;
+  const ResourceSet& present = parent_.present();
+  return present.ranks().contains(rank) && present.host(rank) == host;
 }
 
 IdSet ParentMirror::targets_of(const IdSet& parent_ranks) const {
@@ -174,19 +176,25 @@ IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts)
   return as_now ? targets_of(parent_ranks) : known_ranks_of_hosts(hosts, inventory_);
 }
 
-void ParentMirror::apply_to(const RestartEvent& event, double /*timestamp*/) {
-  link(event.ranks, event.nodelist);
+void ParentMirror::apply_to(const RestartEvent& event, double timestamp) {
+  renumber(event.ranks, event.nodelist);
+  link(timestamp <= handed_down_.starttime(), true);
   offline_ = inventory_.ranks() - absent_ - targets_of(event.online);
   torpid_.clear();
 }
 
 void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
-  if (event.inventory) link(event.inventory->ranks(), event.inventory->nodelist());
+  if (!event.inventory) return;
+  renumber(event.inventory->ranks(), event.inventory->nodelist());
+  link(false, false);
 }
 
 void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
   if (event.expiration && timestamp > expirations_after_) expiration_ = event.expiration;
   shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
+  event.shrink.for_each([&](IdSet::Id rank) {
+    if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
+  });
 }
 
 void ParentMirror::apply_to(const DrainEvent& event, double /*timestamp*/) {

@@ -2,7 +2,8 @@
 // since, told from its journal (RFC 44). Reading the journal is the caller's business. Pure: time is an
 // argument, in seconds of a clock that never goes back.
 //
-// Ranks of the parent mean nothing here, and may be others after each restart of it: hosts decide.
+// Ranks of the parent mean nothing here, and may be others after each restart of it: a target is known there
+// by its host and, where hosts repeat, by its ordinal among them (target_names.hpp).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "core/module/event.hpp"
+#include "core/module/logged_targets.hpp"
+#include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -85,9 +88,11 @@ class ParentMirror {
   void apply_to(const TorpidEvent& event, double timestamp);
   void apply_to(const LivelyEvent& event, double timestamp);
 
-  /// Finds the targets among the ranks of the parent, `hosts` in their order.
-  void link(const IdSet& ranks, const Hostlist& hosts);
-  [[nodiscard]] std::optional<std::size_t> parent_position(IdSet::Id rank) const;
+  /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks.
+  void renumber(const IdSet& ranks, const Hostlist& hosts);
+  /// Finds the targets among the ranks of the parent: `as_handed` if these are those of the R that was handed
+  /// down. A restart `tells_names`.
+  void link(bool as_handed, bool tells_names);
   [[nodiscard]] bool is_parent_host(IdSet::Id rank, const std::string& host) const;
   /// The targets behind ranks of the parent, in time proportional to those.
   [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks) const;
@@ -101,9 +106,10 @@ class ParentMirror {
   double expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
   std::vector<IdSet::Id> handed_ranks_;
-  // The ranks of the parent as it is now, and their hosts.
-  std::vector<IdSet::Id> parent_ranks_;
-  Hostlist parent_hosts_;
+  // What the parent calls each of them, as far as its journal has told.
+  std::vector<std::optional<TargetName>> parent_names_;
+  // The ranks of the parent as it is now.
+  LoggedTargets parent_;
   // By rank of the parent; and targets whose host the parent does not have.
   std::vector<Link> links_;
   IdSet absent_;

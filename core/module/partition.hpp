@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/module/acquisition.hpp"
+#include "core/module/event.hpp"
 #include "core/request/constraint.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -23,5 +24,11 @@ struct PartitionRule {
 /// that both would have.
 [[nodiscard]] std::vector<Partition> divide_inventory(const std::vector<PartitionRule>& rules,
                                                       const ResourceSet& inventory);
+
+/// The partitions of a start, where properties that were recorded may divide the inventory as well as those
+/// that are configured. Throws Error EINVAL as divide_inventory() does; where the configuration alone would
+/// not overlap, it names the properties that were changed at run time and tells how to undo that.
+[[nodiscard]] std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules,
+                                                     const DefineEvent& start);
 
 }  // namespace resourced

@@ -1,5 +1,5 @@
-// How a start takes up what was recorded before it: ranks may be renumbered and hosts gone, so the host
-// decides (RFC 44, drain and undrain carry the nodelist for this).
+// How a start takes up what was recorded before it: ranks may be renumbered and hosts gone, so the name of a
+// target decides (RFC 44, drain and undrain carry the nodelist for this).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -9,51 +9,55 @@
 namespace resourced {
 namespace {
 
-std::optional<IdSet::Id> present_rank(const ResourceSet& inventory, IdSet::Id rank, const std::string& host) {
-  if (inventory.ranks().contains(rank) && inventory.host(rank) == host) return rank;
-  return inventory.rank_of(host);
-}
-
-void take_up_properties(ResourceSet& inventory, const std::vector<RecordedProperty>& recorded) {
+// Returns those that are there.
+ResourceSet::Properties take_up_properties(ResourceSet& inventory, const ResourceSet& configured,
+                                           const std::vector<RecordedProperty>& recorded) {
   std::map<std::pair<std::string, bool>, IdSet> changes;
   for (const RecordedProperty& property : recorded) {
-    if (const auto rank = inventory.rank_of(property.host)) {
-      changes[{property.name, property.present}].insert(*rank);
-    }
+    const auto rank = rank_of(property.target, configured);
+    if (!rank || !inventory.ranks().contains(*rank)) continue;
+    changes[{property.name, property.present}].insert(*rank);
   }
+  ResourceSet::Properties kept;
   for (const auto& [change, ranks] : changes) {
     const auto& [name, present] = change;
     if (present) {
       inventory.add_property(name, ranks);
+      kept.emplace(name, ranks);
     } else {
       inventory.remove_property(name, ranks);
     }
   }
+  return kept;
 }
 
 // Everything that was changed at run time, put on top of the configuration.
-ResourceSet effective_inventory(const StartCommand& command) {
+struct Effective {
+  ResourceSet inventory;
+  ResourceSet::Properties kept_properties;
+};
+
+Effective effective_inventory(const StartCommand& command) {
   ResourceSet inventory = *command.inventory;
   IdSet shrunk;
-  for (const std::string& host : command.recorded.shrunk) {
-    if (const auto rank = inventory.rank_of(host)) shrunk.insert(*rank);
+  for (const TargetName& target : command.recorded.shrunk) {
+    if (const auto rank = rank_of(target, *command.inventory)) shrunk.insert(*rank);
   }
   if (!shrunk.empty()) inventory.remove_ranks(shrunk);
-  take_up_properties(inventory, command.recorded.properties);
+  auto kept = take_up_properties(inventory, *command.inventory, command.recorded.properties);
   const auto& expiration = command.recorded.expiration;
   if (expiration && expiration->configured == inventory.expiration()) {
     inventory.set_expiration(expiration->value);
   }
-  return inventory;
+  return {std::move(inventory), std::move(kept)};
 }
 
-std::map<DrainTable::Key, IdSet> present_drains(const ResourceSet& inventory,
+std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const ResourceSet& configured,
                                                 const std::vector<RecordedDrain>& recorded) {
   std::map<DrainTable::Key, IdSet> drains;
   for (const RecordedDrain& drain : recorded) {
-    if (const auto rank = present_rank(inventory, drain.rank, drain.host)) {
-      drains[{drain.timestamp, drain.reason}].insert(*rank);
-    }
+    const auto rank = rank_of(drain.target, configured);
+    if (rank && ranks.contains(*rank)) drains[{drain.timestamp, drain.reason}].insert(*rank);
   }
   return drains;
 }
@@ -61,17 +65,19 @@ std::map<DrainTable::Key, IdSet> present_drains(const ResourceSet& inventory,
 }  // namespace
 
 std::vector<Module::StartEvent> Module::start(const StartCommand& command, double now) {
-  auto inventory = std::make_shared<const ResourceSet>(effective_inventory(command));
+  Effective effective = effective_inventory(command);
+  auto inventory = std::make_shared<const ResourceSet>(std::move(effective.inventory));
   const IdSet exclude = command.exclude & inventory->ranks();
 
   std::vector<StartEvent> events;
   const IdSet online = command.online & inventory->ranks();
   events.push_back({{now, RestartEvent{inventory->ranks(), online, inventory->nodelist()}}, false});
-  events.push_back({{now, DefineEvent{command.method, inventory, exclude, command.inventory->properties(),
-                                      command.inventory->expiration()}},
+  events.push_back({{now, DefineEvent{command.method, inventory, exclude, command.inventory,
+                                      std::move(effective.kept_properties)}},
                     false});
   IdSet undrain;
-  for (const auto& [key, ranks] : present_drains(*inventory, command.recorded.drains)) {
+  for (const auto& [key, ranks] :
+       present_drains(inventory->ranks(), *command.inventory, command.recorded.drains)) {
     undrain |= ranks & exclude;
     DrainEvent drain{ranks, inventory->hosts(ranks), key.reason, Overwrite::nothing};
     events.push_back({{key.timestamp, std::move(drain)}, true});

@@ -101,7 +101,11 @@ std::string ResourceSet::host(IdSet::Id rank) const {
   return nodelist().at(*position);
 }
 
-std::optional<IdSet::Id> ResourceSet::rank_of(std::string_view host) const { return table().rank_of(host); }
+std::optional<IdSet::Id> ResourceSet::rank_of(std::string_view host, std::uint32_t ordinal) const {
+  return table().rank_of(host, ordinal);
+}
+
+std::uint32_t ResourceSet::ordinal_of(IdSet::Id rank) const { return table().ordinal_of(rank); }
 
 HostSearch ResourceSet::ranks_of(const Hostlist& hosts, std::size_t most_unknown) const {
   return table().ranks_of(hosts, most_unknown);

@@ -97,9 +97,11 @@ class ResourceSet {
   [[nodiscard]] Hostlist hosts(const IdSet& ranks) const;
   /// Throws Error EINVAL for a rank that is not here.
   [[nodiscard]] std::string host(IdSet::Id rank) const;
-  /// The rank of a host (the lowest, where several ranks share it). Constant time; the first call builds an
-  /// index, which the copies of this set share.
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
+  /// The rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the lowest.
+  /// Constant time; the first call builds an index, which the copies of this set share.
+  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal = 0) const;
+  /// The ordinal of a rank among those of its host: 0 where no host repeats.
+  [[nodiscard]] std::uint32_t ordinal_of(IdSet::Id rank) const;
   /// Every rank of these hosts. The search ends at one unknown host more than `most_unknown`; its cost
   /// follows the ranges of the list and the size of this set, never the hosts that the list stands for.
   [[nodiscard]] HostSearch ranks_of(const Hostlist& hosts, std::size_t most_unknown) const;

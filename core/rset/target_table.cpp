@@ -49,7 +49,16 @@ void TargetTable::build_index() const {
   std::call_once(index_built_, [this] {
     index_ = HostIndex(hosts_);
     hosts_repeat_ = has_repeats(hosts_);
-    if (hosts_repeat_) build_sharing();
+    if (!hosts_repeat_) return;
+    build_sharing();
+    ordinals_.reserve(hosts_.size());
+    auto rank = ranks_.at_or_after(0);
+    hosts_.for_each([&](std::string_view host) {
+      std::vector<IdSet::Id>& ranks = ranks_of_host_[std::string(host)];
+      ordinals_.push_back(static_cast<std::uint32_t>(ranks.size()));
+      ranks.push_back(*rank);
+      rank = ranks_.at_or_after(*rank + 1);
+    });
   });
 }
 
@@ -73,8 +82,19 @@ bool TargetTable::hosts_repeat() const {
   return hosts_repeat_;
 }
 
-std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host) const {
+std::uint32_t TargetTable::ordinal_of(IdSet::Id rank) const {
+  if (!hosts_repeat()) return 0;
+  const auto at = position(rank);
+  return at ? ordinals_[*at] : 0;
+}
+
+std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32_t ordinal) const {
   build_index();
+  if (ordinal > 0) {
+    const auto ranks = ranks_of_host_.find(std::string(host));
+    if (ranks == ranks_of_host_.end() || ordinal >= ranks->second.size()) return std::nullopt;
+    return ranks->second[ordinal];
+  }
   const std::optional<std::size_t> position = index_.find(host);
   if (!position) return std::nullopt;
   const auto after =

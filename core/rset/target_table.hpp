@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/rset/resource_set.hpp"
@@ -27,7 +29,8 @@ class TargetTable {
   [[nodiscard]] std::optional<std::size_t> position(IdSet::Id rank) const;
   /// Ranks that are not here are passed over.
   [[nodiscard]] IdSet positions(const IdSet& ranks) const;
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host) const;
+  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal) const;
+  [[nodiscard]] std::uint32_t ordinal_of(IdSet::Id rank) const;
   [[nodiscard]] bool hosts_repeat() const;
   /// All ranks of the hosts of a list, and the hosts that are not here: at most one more than asked for,
   /// after which the search ends. Costs what HostIndex::find() does, and the ranks where hosts repeat.
@@ -58,6 +61,9 @@ class TargetTable {
   mutable std::vector<std::uint32_t> first_of_;
   mutable std::vector<std::uint32_t> shared_at_;
   mutable std::vector<std::uint32_t> shared_;
+  /// Only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each position.
+  mutable std::unordered_map<std::string, std::vector<IdSet::Id>> ranks_of_host_;
+  mutable std::vector<std::uint32_t> ordinals_;
 };
 
 }  // namespace resourced

@@ -354,6 +354,131 @@ TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[2,10,1]"])"));
 }
 
+TEST_CASE("changes of run time outlive every discovery, and are no part of what is discovered") {
+  const std::string anew = discovery("size = 2\nrediscover = true");
+  const std::string again = discovery("size = 2");
+  Watched cluster(again);
+  const Agents agents = cluster.agents({"n1", "n2"});
+  const auto restart = [&](const std::string& config) {
+    cluster.daemon.kill();
+    cluster.daemon.configure(config);
+    cluster.daemon.start();
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    scheduler.until_up({0, 1});
+    return scheduler.resources()["execution"];
+  };
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  cluster.ctl.done({"property", "add", "P", "n1"});
+  cluster.ctl.done({"expiration", "4000000000"});
+  for (const std::string& config : {anew, again, anew, again}) {
+    const json found = restart(config);
+    CHECK(found["properties"] == json{{"P", "0"}});
+    CHECK(found["expiration"] == 4000000000.0);
+  }
+  restart(anew);
+  cluster.ctl.done({"property", "remove", "P", "n1"});
+  cluster.ctl.done({"expiration", "0"});
+  for (const std::string& config : {again, anew}) {
+    const json found = restart(config);
+    CHECK_FALSE(found.contains("properties"));
+    CHECK(found["expiration"] == 0.0);
+  }
+}
+
+TEST_CASE("an excluded node that does not report holds no discovery up") {
+  Watched cluster(discovery("size = 3\nexclude = \"n3\""));
+  const Agents agents = cluster.agents({"n1", "n2"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0, 1});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2]"])"));
+}
+
+TEST_CASE("a host that left for good is no part of a later discovery, whoever still names it") {
+  const std::string parts = "[[acquire.partition]]\nname = \"old\"\ntargets = \"n3\"\n";
+  Watched cluster(discovery("size = 3\nexclude = \"n3\"", parts));
+  Agents agents = cluster.agents({"n1", "n2", "n3"});
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  cluster.ctl.done({"shrink", "n3"});
+  cluster.daemon.kill();
+  agents.clear();
+  // Its agent is refused and does not count.
+  cluster.daemon.configure(discovery("size = 3\nrediscover = true", parts));
+  cluster.daemon.start();
+  RawClient gone(cluster.daemon.uri());
+  const RawResponse refused = gone.receive(gone.send("resource.agent", hello("n3"), wire::flag_streaming));
+  CHECK(refused.errnum == wire_errno::inval);
+  CHECK(refused.text() == "host n3 has left the instance for good");
+  agents = cluster.agents({"n1", "n2"});
+  for (const auto& agent : agents) agent->expect_log("the rank is not known yet");
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  CHECK_FALSE(scheduler.has_heard());
+  agents.push_back(cluster.agent("n4"));
+  scheduler.until_up({0, 1, 2});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,4]"])"));
+  // The configuration may exclude it, by name or by the rank that it had, for as long as it likes.
+  for (const char* exclude : {"n3", "3", "n2"}) {
+    for (const char* rediscover : {"true", "false"}) {
+      CAPTURE(exclude);
+      CAPTURE(rediscover);
+      cluster.daemon.kill();
+      cluster.daemon.configure(
+          discovery(fmt::format("size = 3\nrediscover = {}\nexclude = \"{}\"", rediscover, exclude), parts));
+      cluster.daemon.start();
+      WatchingScheduler later(cluster.daemon.uri());
+      later.until_up(exclude == std::string("n2") ? std::set<unsigned>{0, 2} : std::set<unsigned>{0, 1, 2});
+    }
+  }
+}
+
+TEST_CASE("what is discovered and does not fit the configuration stops the daemon in order") {
+  const std::string overlap =
+      "[[acquire.partition]]\nname = \"a\"\ntargets = \"0\"\n[[acquire.partition]]\nname = \"b\"\ntargets = "
+      "\"n1\"\n";
+  const std::vector<std::pair<std::string, std::string>> rows{
+      {discovery("size = 1\nexclude = \"7\""), "resource.exclude: idset is out of range"},
+      {discovery("size = 1", overlap), "partitions a and b overlap: rank 0 (n1) would be in both"},
+      {discovery("size = 1", "[[acquire.partition]]\nname = \"a\"\ntargets = \"n9\"\n"), "unknown host: n9"},
+  };
+  for (const auto& [config, why] : rows) {
+    CAPTURE(config);
+    Watched cluster(config);
+    WatchingScheduler waiting(cluster.daemon.uri());
+    RawClient agent(cluster.daemon.uri());
+    agent.send("resource.agent", hello("n1"), wire::flag_streaming);
+    CHECK(cluster.daemon.process().wait() == 1);
+    CHECK(cluster.daemon.log().find("the inventory that was discovered is refused, stopping: ") !=
+          std::string::npos);
+    CHECK(cluster.daemon.log().find(why) != std::string::npos);
+  }
+}
+
+TEST_CASE("a node that is excluded no more is verified before it comes up") {
+  const auto config = [](const char* exclude) {
+    return fmt::format("[resource]\nexclude = \"{}\"\n{}", exclude, three_nodes());
+  };
+  Watched cluster(config("n1"));
+  RawClient few(cluster.daemon.uri());
+  for (const char* host : {"n0", "n1", "n2"}) {
+    const char* cores = host == std::string("n2") ? "0-3" : "0-1";
+    few.receive(few.send("resource.agent", hello(host, cores), wire::flag_streaming));
+  }
+  WatchingScheduler before(cluster.daemon.uri());
+  before.until_up({2});
+  // n1 failed while it was excluded, n0 is undrained by its exclusion: neither is up for a moment.
+  cluster.daemon.configure(config("n0"));
+  cluster.daemon.hang_up();
+  CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1});
+  cluster.daemon.configure(config(""));
+  cluster.daemon.hang_up();
+  CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{0, 1});
+  CHECK(before.settle().up() == std::set<unsigned>{2});
+  CHECK(
+      cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"}).find("missing resources: core[2-3]") !=
+      std::string::npos);
+  const auto drains = events_named(cluster.operator_client, "drain");
+  CHECK(drains.size() == 3);
+}
+
 TEST_CASE("with shrink-lost a node that does not return leaves for good") {
   Watched cluster(discovery("size = 2\nshrink-lost = true", "grace = \"0.1s\"\nlost-after = \"0.1s\""));
   Agents agents = cluster.agents({"n0", "n1"});

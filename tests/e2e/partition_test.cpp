@@ -132,17 +132,61 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   debug->send("resource.acquire-cancel", {{"matchtag", debug_stream}}, wire::flag_noresponse);
   CHECK(debug->receive(debug_stream).errnum == wire_errno::canceled);
   const std::uint32_t debug_again = ask(*debug, "debug");
-  CHECK(debug->receive(debug_again).json()["up"] == "4-5");
+  const json first = debug->receive(debug_again).json();
+  CHECK(first["up"] == "4-5");
+  CHECK(first["resources"]["execution"]["nodelist"] == json::parse(R"(["test[4-6]"])"));
   CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}, {"leaving", ""}});
 
-  // The other lets go too, and 3 is its own now.
+  // The other lets go too: 6 goes to the holder that was told of it, and 3 is its own now.
   rest->send("resource.acquire-cancel", {{"matchtag", rest_stream}}, wire::flag_noresponse);
   CHECK(rest->receive(rest_stream).errnum == wire_errno::canceled);
+  CHECK(debug->receive(debug_again).json() == json{{"up", "6"}});
   CHECK(partition()["waiting"] == "");
   CHECK(rest->receive(rest->acquire()).json()["up"] == "3,7");
   debug->send("resource.acquire-cancel", {{"matchtag", debug_again}}, wire::flag_noresponse);
   CHECK(debug->receive(debug_again).errnum == wire_errno::canceled);
   CHECK(debug->receive(ask(*debug, "debug")).json()["up"] == "4-6");
+}
+
+TEST_CASE("a property of run time that makes partitions overlap is named by --check and by the start alike") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  cluster.ctl.done({"property", "add", "fast", "1,7"});
+  cluster.ctl.done({"property", "add", "other", "1"});
+  CHECK(cluster.daemon.terminate() == 0);
+  std::string overlapping(three_parts);
+  overlapping.replace(overlapping.find("constraint = \"debug\""),
+                      std::string("constraint = \"debug\"").size(), "constraint = \"fast\"");
+  cluster.daemon.configure(overlapping);
+  const std::string why =
+      "partitions batch and debug overlap: rank 1 (test1) would be in both, because of properties that were "
+      "changed "
+      "at run time: change the partitions, or start with those of before and undo it: resourcectl property "
+      "remove "
+      "fast test1";
+  const auto command = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"--config", cluster.daemon.config_file(), "--state",
+                                   cluster.dir / "state"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Process(resourced_command(words)).finish();
+  };
+  const Outcome checked = command({"--check"});
+  CHECK(checked.status == 1);
+  CHECK(checked.err.find(why) != std::string::npos);
+  const Outcome started = command({"--listen", "ipc://" + (cluster.dir / "other.sock").string()});
+  CHECK(started.status == 1);
+  CHECK(started.err.find(why) != std::string::npos);
+
+  // The way out.
+  cluster.daemon.configure(three_parts);
+  cluster.daemon.start();
+  CHECK(command({"--check"})
+            .err.find("in use by a running resourced: what was changed at run time is not checked") !=
+        std::string::npos);
+  cluster.ctl.done({"property", "remove", "fast", "test1"});
+  CHECK(cluster.daemon.terminate() == 0);
+  cluster.daemon.configure(overlapping);
+  CHECK(command({"--check"}).status == 0);
+  cluster.daemon.start();
 }
 
 TEST_CASE("status tells which targets wait to move, and whose holder has to let go") {

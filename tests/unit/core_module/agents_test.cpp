@@ -90,7 +90,7 @@ TEST_CASE("a node is held against the inventory") {
 
 TEST_CASE("discovery is over when enough agents have come, or in time") {
   SUBCASE("enough") {
-    Discovery discovery({2, std::numeric_limits<double>::infinity()}, 100);
+    Discovery discovery({2, std::numeric_limits<double>::infinity()}, {}, 100);
     discovery.report(report("a"));
     CHECK_FALSE(discovery.complete(1e9));
     CHECK_FALSE(discovery.next_deadline());
@@ -102,18 +102,64 @@ TEST_CASE("discovery is over when enough agents have come, or in time") {
     CHECK_FALSE(discovery.complete(101));
   }
   SUBCASE("in time, whoever is there") {
-    Discovery discovery({5, 60}, 100);
+    Discovery discovery({5, 60}, {}, 100);
     discovery.report(report("a"));
     CHECK(discovery.next_deadline() == 160);
     CHECK_FALSE(discovery.complete(159));
     CHECK(discovery.complete(160));
   }
   SUBCASE("the first one after the time") {
-    Discovery discovery({std::nullopt, 60}, 100);
+    Discovery discovery({std::nullopt, 60}, {}, 100);
     CHECK_FALSE(discovery.complete(500));
     CHECK_FALSE(discovery.next_deadline());
     discovery.report(report("late"));
     CHECK(discovery.complete(500));
+  }
+}
+
+TEST_CASE("a host that left for good does not count, and is told so") {
+  Discovery discovery({2, 60}, {IdSet::parse("0-2"), Hostlist::parse("a,b,c"), {"b"}}, 100);
+  discovery.report(report("a"));
+  CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
+  CHECK_FALSE(discovery.complete(101));
+  discovery.report(report("c"));
+  CHECK(discovery.complete(101));
+  CHECK(discovery.inventory().nodelist() == Hostlist::parse("a,c"));
+}
+
+TEST_CASE("a host that is excluded counts once, whether it reports or not") {
+  Discovery discovery({3, std::numeric_limits<double>::infinity()}, {}, 100);
+  discovery.exclude(Hostlist::parse("c"));
+  CHECK_FALSE(discovery.complete(101));
+  discovery.report(report("a"));
+  CHECK_FALSE(discovery.complete(101));
+  SUBCASE("it does not report") {
+    discovery.report(report("b"));
+    CHECK(discovery.complete(101));
+    discovery.withdraw("b");
+    CHECK_FALSE(discovery.complete(101));
+  }
+  SUBCASE("it reports") {
+    discovery.report(report("c"));
+    discovery.report(report("c"));
+    CHECK_FALSE(discovery.complete(101));
+    discovery.withdraw("c");
+    CHECK_FALSE(discovery.complete(101));
+    discovery.report(report("c"));
+    discovery.report(report("b"));
+    CHECK(discovery.complete(101));
+  }
+  SUBCASE("it is excluded no more") {
+    discovery.report(report("b"));
+    discovery.exclude({});
+    CHECK_FALSE(discovery.complete(101));
+    discovery.exclude(Hostlist::parse("b,c"));
+    CHECK(discovery.complete(101));
+  }
+  SUBCASE("nobody has reported, and all are excluded") {
+    discovery.withdraw("a");
+    discovery.exclude(Hostlist::parse("a,b,c"));
+    CHECK_FALSE(discovery.complete(101));
   }
 }
 
@@ -123,7 +169,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string> order = hosts;
     std::ranges::shuffle(order, random);
-    Discovery discovery({}, 0);
+    Discovery discovery({}, {}, 0);
     for (const std::string& host : order) discovery.report(report(host, host == "n2" ? "0-7" : "0-3"));
     const ResourceSet inventory = discovery.inventory();
     CHECK(inventory.ranks().encode() == "0-7");
@@ -135,7 +181,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
 }
 
 TEST_CASE("a later report takes the place of an earlier one, properties too") {
-  Discovery discovery({}, 0);
+  Discovery discovery({}, {}, 0);
   NodeReport first = report("a", "0-3");
   first.properties = {"old"};
   discovery.report(first);
@@ -149,9 +195,9 @@ TEST_CASE("a later report takes the place of an earlier one, properties too") {
 }
 
 TEST_CASE("hosts keep the ranks that they had, newcomers get what is free") {
-  Discovery discovery({}, 0);
+  Discovery discovery({}, {IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b"), {}}, 0);
   for (const char* host : {"a", "b", "c", "d", "x1", "x2"}) discovery.report(report(host));
-  const ResourceSet inventory = discovery.inventory({IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b")});
+  const ResourceSet inventory = discovery.inventory();
   CHECK(inventory.ranks().encode() == "0-5");
   CHECK(inventory.nodelist() == Hostlist::parse("c,d,a,x1,x2,b"));
 }

@@ -1,6 +1,7 @@
 // Random histories of commands, states, reloads, disconnects and restarts against a naive model that
 // recomputes everything, held to the rules of RFC 28 after each step. Each history is made by its number
 // alone.
+#include <algorithm>
 #include <array>
 #include <random>
 #include <set>
@@ -17,8 +18,10 @@ namespace {
 constexpr unsigned target_count = 12;
 const std::vector<std::string> property_names{"big", "fast", "+local"};
 
-// A target as a person would keep it on paper.
+// A target as a person would keep it on paper. Its name outlives a renumbering.
 struct Target {
+  std::string host;
+  unsigned ordinal = 0;
   bool excluded = false;
   bool online = true;
   bool torpid = false;
@@ -28,6 +31,8 @@ struct Target {
   std::optional<std::string> reason;
   std::set<std::string> configured;
   std::set<std::string> properties;
+  // Added at run time where they were not configured.
+  std::set<std::string> kept;
 
   [[nodiscard]] bool up() const { return !gone && !excluded && online && !torpid && !drained; }
 };
@@ -43,7 +48,13 @@ class History {
  public:
   explicit History(unsigned number)
       : random_(number), world_([this](const std::string& /*name*/, const Delta& delta) { hear(delta); }) {
-    for (Target& target : targets_) {
+    // All hosts different, or few of them that stand for several ranks each.
+    const unsigned hosts = one_in(2) ? target_count : 1 + random_() % 4;
+    std::map<std::string, unsigned> seen;
+    for (unsigned i = 0; i < target_count; ++i) {
+      Target& target = targets_[i];
+      target.host = fmt::format("n{}", i % hosts);
+      target.ordinal = seen[target.host]++;
       target.excluded = one_in(6);
       if (one_in(3)) target.configured.insert("big");
       target.properties = target.configured;
@@ -88,12 +99,32 @@ class History {
     return where([](const Target& t) { return !t.gone; });
   }
 
+  std::string nodelist() const {
+    std::string hosts;
+    for (const Target& target : targets_) hosts += (hosts.empty() ? "" : ",") + target.host;
+    return hosts;
+  }
+
+  // Hosts change places, so that ranks are others; of one host the targets keep their order.
+  void renumber() {
+    std::vector<std::string> hosts;
+    for (const Target& target : targets_) hosts.push_back(target.host);
+    std::ranges::shuffle(hosts, random_);
+    const std::array<Target, target_count> before = targets_;
+    std::map<std::string, unsigned> seen;
+    for (unsigned i = 0; i < target_count; ++i) {
+      const unsigned ordinal = seen[hosts[i]]++;
+      targets_[i] = *std::ranges::find_if(
+          before, [&](const Target& target) { return target.host == hosts[i] && target.ordinal == ordinal; });
+    }
+  }
+
   std::shared_ptr<const ResourceSet> configured_inventory() const {
     ResourceSet::Properties properties;
     for (unsigned i = 0; i < target_count; ++i) {
       for (const std::string& name : targets_[i].configured) properties[name].insert(i);
     }
-    return make_inventory(fmt::format("n[0-{}]", target_count - 1), properties);
+    return make_inventory(nodelist(), properties);
   }
 
   std::map<std::string, IdSet> properties_of(const IdSet& ranks) const {
@@ -114,8 +145,8 @@ class History {
     CHECK_FALSE(view_->up.intersects(delta.up));
     CHECK(view_->up.includes(delta.down - delta.shrink));
     // A target that is excluded now may only have gone down with that.
-    CHECK_FALSE(excluded_before_.intersects(delta.down | delta.shrink));
-    CHECK_FALSE(world_.module().excluded().intersects(delta.up | delta.shrink));
+    CHECK_FALSE(excluded_before_.intersects(delta.down - delta.shrink));
+    CHECK_FALSE(world_.module().excluded().intersects(delta.up));
     view_->up |= delta.up;
     view_->up -= delta.down;
     view_->resources -= delta.shrink;
@@ -208,10 +239,13 @@ class History {
     const auto op = add ? PropertyCommand::Op::add : PropertyCommand::Op::remove;
     if (!attempt(PropertyCommand{op, name, targets.encode()}, allowed)) return;
     targets.for_each([&](IdSet::Id rank) {
+      Target& target = targets_[rank];
       if (add) {
-        targets_[rank].properties.insert(name);
+        if (target.properties.insert(name).second && !target.configured.contains(name))
+          target.kept.insert(name);
       } else {
-        targets_[rank].properties.erase(name);
+        target.properties.erase(name);
+        target.kept.erase(name);
       }
     });
   }
@@ -223,6 +257,7 @@ class History {
     gone.gone = true;
     gone.drained = false;
     gone.properties.clear();
+    gone.kept.clear();
   }
 
   void expire() {
@@ -276,7 +311,7 @@ class History {
       if (!one_in(6)) continue;
       if (target.configured.erase("big") != 0) {
         command.property_remove["big"].insert(i);
-        target.properties.erase("big");
+        if (!target.kept.contains("big")) target.properties.erase("big");
       } else {
         command.property_add["big"].insert(i);
         target.configured.insert("big");
@@ -284,6 +319,18 @@ class History {
       }
     }
     attempt(command, true);
+  }
+
+  // While the daemon is down the configuration gains or loses a property. What was taken away at run time
+  // stays away only as long as it is configured.
+  void configure_anew(Target& target) {
+    const bool taken_away = target.configured.contains("big") && !target.properties.contains("big");
+    if (target.configured.erase("big") == 0) {
+      target.configured.insert("big");
+      target.properties.insert("big");
+    } else if (!taken_away && !target.kept.contains("big")) {
+      target.properties.erase("big");
+    }
   }
 
   void acquire() {
@@ -314,8 +361,10 @@ class History {
       target.torpid = false;
       if (one_in(10)) target.excluded = !target.excluded;
       if (target.excluded) target.drained = false;
+      if (!target.gone && one_in(6)) configure_anew(target);
     }
     view_.reset();
+    if (one_in(2)) renumber();
     world_.restart(configured_inventory(), excluded());
   }
 
@@ -331,6 +380,7 @@ class History {
     for (unsigned i = 0; i < target_count; ++i) {
       const DrainTable::Key* drain = module.drains().find(i);
       REQUIRE((drain != nullptr) == targets_[i].drained);
+      if (!targets_[i].gone) CHECK(module.inventory().host(i) == targets_[i].host);
       if (drain == nullptr) continue;
       CHECK(drain->timestamp == targets_[i].since);
       CHECK(drain->reason == targets_[i].reason);
@@ -338,8 +388,9 @@ class History {
     check_replay();
     if (!view_) return;
     CHECK(view_->up == (up() & view_->resources));
-    // Nobody is told when a target leaves that was excluded.
-    const IdSet visible = (view_->resources & present()) - excluded();
+    // Whatever left for good was told, excluded or not.
+    CHECK(present().includes(view_->resources));
+    const IdSet visible = view_->resources - excluded();
     const auto seen = properties_of(visible);
     for (const std::string& name : property_names) {
       const auto expected = seen.find(name);
@@ -373,6 +424,120 @@ TEST_CASE("any history keeps the rules of RFC 28") {
   for (unsigned number = 1; number <= 2000; ++number) {
     CAPTURE(number);
     History(number).run(40);
+  }
+}
+
+// Several schedulers, partitions that are divided anew again and again, and targets that come and go: what
+// each believes after replaying what it was told.
+class Parts {
+ public:
+  explicit Parts(unsigned number)
+      : random_(number), world_([this](const std::string& name, const Delta& delta) { hear(name, delta); }) {
+    world_.start(make_inventory(fmt::format("n[0-{}]", target_count - 1)), {});
+    divide();
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      world_.now += 1;
+      step();
+      check();
+    }
+  }
+
+ private:
+  bool one_in(unsigned n) { return random_() % n == 0; }
+
+  IdSet some() {
+    IdSet some;
+    for (unsigned i = 0; i < target_count; ++i) {
+      if (one_in(3)) some.insert(i);
+    }
+    return some & world_.module().inventory().ranks();
+  }
+
+  void divide() {
+    for (unsigned i = 0; i < target_count; ++i) {
+      if (part_of_[i].empty() || one_in(4)) part_of_[i] = parts[random_() % parts.size()];
+    }
+    world_.divide({{"left", part("left")}, {"right", part("right")}});
+  }
+
+  [[nodiscard]] IdSet part(const std::string& name) const {
+    IdSet targets;
+    for (unsigned i = 0; i < target_count; ++i) {
+      if (part_of_[i] == name) targets.insert(i);
+    }
+    return targets;
+  }
+
+  void hear(const std::string& name, const Delta& delta) {
+    View& view = views_.at(name);
+    CHECK_FALSE(delta.empty());
+    CHECK_FALSE(delta.up.intersects(delta.down));
+    CHECK(view.resources.includes(delta.up | delta.down));
+    CHECK_FALSE(view.up.intersects(delta.up));
+    CHECK(view.up.includes(delta.down - delta.shrink));
+    view.up |= delta.up;
+    view.up -= delta.down;
+    view.resources -= delta.shrink;
+  }
+
+  void step() {
+    const std::string& name = parts[random_() % parts.size()];
+    switch (random_() % 6) {
+      case 0:
+        return divide();
+      case 1:
+        if (views_.erase(name) > 0) world_.release(name);
+        return;
+      case 2:
+      case 3: {
+        if (views_.contains(name)) return;
+        const auto [resources, up] =
+            world_.acquire(name, name == "rest" ? std::nullopt : std::optional(name));
+        CHECK(resources == (part(name) & world_.module().acquirable()));
+        views_[name] = View{resources, up, {}};
+        return;
+      }
+      case 4: {
+        const MonitorCommand seen{some(), some(), {}, {}};
+        return world_.execute(seen);
+      }
+      default:
+        if (one_in(2)) return world_.execute(ReloadCommand{some(), {}, {}, {}});
+        if (one_in(6) && world_.module().inventory().ranks().count() > 3) {
+          world_.execute(ShrinkCommand{IdSet{world_.module().inventory().ranks().first()}.encode()});
+        }
+    }
+  }
+
+  void check() {
+    IdSet up;
+    for (const auto& [name, view] : views_) {
+      CHECK_FALSE(up.intersects(view.up));
+      CHECK(world_.module().available().includes(view.up));
+      CHECK(world_.module().inventory().ranks().includes(view.resources));
+      up |= view.up;
+    }
+    // A target that is available and was promised to the holder of its partition is up for somebody: for the
+    // former holder until that lets go.
+    for (const auto& [name, view] : views_) {
+      CHECK(up.includes(view.resources & part(name) & world_.module().available()));
+    }
+  }
+
+  const std::vector<std::string> parts{"left", "right", "rest"};
+  std::mt19937 random_;
+  std::array<std::string, target_count> part_of_;
+  World world_;
+  std::map<std::string, View> views_;
+};
+
+TEST_CASE("however partitions are divided anew, a target is up for one scheduler, and for one that has it") {
+  for (unsigned number = 1; number <= 1000; ++number) {
+    CAPTURE(number);
+    Parts(number).run(60);
   }
 }
 

@@ -200,14 +200,45 @@ TEST_CASE("a parent that restarts has time to find its nodes again") {
   CHECK(text_of(mirror.take(300)) == "down=3");
 }
 
+TEST_CASE(
+    "targets of a host that stands for several ranks are followed each by itself, whatever ranks they get") {
+  const ResourceSet handed = nodes("2-3", "h,h");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  const auto follow = [&](const std::vector<Event>& history) {
+    mirror.begin();
+    for (const Event& event : history) mirror.apply(event);
+    mirror.synced(0);
+    return text_of(mirror.take(0));
+  };
+  std::vector<Event> history{restart("0-3", "h,h,h,h", "0-3")};
+  CHECK(follow(history).empty());
+  history.push_back(drain("3", "h"));
+  CHECK(follow(history) == "down=1");
+  history.push_back(undrain("3", "h"));
+  CHECK(follow(history) == "up=1");
+
+  // Another target of the host leaves for good, and the parent starts again: ordinals stay.
+  history.push_back(shrink("1", "h"));
+  history.push_back(restart("0,2-3", "h,h,h", "0,2-3", 3));
+  CHECK(follow(history).empty());
+  // Another host comes first.
+  history.push_back(restart("0-1,3-4", "k,h,h,h", "0-1,3-4", 4));
+  CHECK(follow(history).empty());
+  history.push_back(drain("3", "h"));
+  CHECK(follow(history) == "down=0");
+  history.push_back(offline("4"));
+  CHECK(follow(history) == "down=1");
+  history.push_back(shrink("3", "h"));
+  CHECK(follow(history) == "shrink=0");
+}
+
 TEST_CASE("a truncated history is made good by the parent's status") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   ParentMirror mirror(handed, enclosed_inventory(handed));
   mirror.apply({1, DefineEvent{DefineMethod::configuration,
                                std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
                                {},
-                               {},
-                               0}});
+                               {}}});
   mirror.apply(offline("1"));
   mirror.assume(IdSet{2, 7}, IdSet{4}, IdSet{});
   mirror.synced(0);

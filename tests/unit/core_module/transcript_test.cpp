@@ -123,11 +123,11 @@ class Script {
         const auto equal = word.find('=');
         partitions.push_back({word.substr(0, equal), IdSet::parse(word.substr(equal + 1))});
       }
-      world_.acquisition().divide(std::move(partitions));
+      world_.divide(std::move(partitions));
     } else if (verb == "partitions") {
       for (const Partition& partition : world_.acquisition().partitions()) {
         say(fmt::format("{}: targets={} waiting={} leaving={}", partition.name, partition.targets.encode(),
-                        world_.acquisition().awaited(partition).encode(),
+                        world_.acquisition().awaited(partition, world_.module().acquirable()).encode(),
                         world_.acquisition().leaving(partition).encode()));
       }
     } else if (verb == "mute") {

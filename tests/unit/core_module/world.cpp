@@ -3,20 +3,22 @@
 #include <algorithm>
 
 #include "core/module/monitor_commands.hpp"
-#include "core/rset/builder.hpp"
 
 namespace resourced::test {
 
 std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
                                                   const ResourceSet::Properties& properties) {
-  InventoryBuilder builder;
-  builder.add(Hostlist::parse(hosts), IdSet::range(0, 1), IdSet{0}, {});
-  auto inventory = std::make_shared<ResourceSet>(builder.finish());
+  Hostlist nodelist = Hostlist::parse(hosts);
+  const IdSet all = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
+  auto inventory = std::make_shared<ResourceSet>(
+      std::vector<ResourceGroup>{{all, IdSet::range(0, 1), IdSet{0}}}, std::move(nodelist));
   for (const auto& [name, ranks] : properties) inventory->add_property(name, ranks);
   return inventory;
 }
 
 void World::start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude) {
+  shrunk_.clear();
+  expiration_.reset();
   StartCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
@@ -60,7 +62,7 @@ void World::tick() {
 
 void World::begin(const StartCommand& command) {
   module_ = std::make_unique<Module>();
-  for (const auto& [name, holder] : holders_) acquisition_.release(holder);
+  for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();
   for (const auto& [event, recorded] : Module::start(command, now)) apply_event(event);
@@ -76,46 +78,57 @@ void World::apply_event(const Event& event) {
   const Outcome outcome = module_->apply(event);
   log_.push_back(event);
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
-    update->shrink_nodelist.for_each([&](std::string_view host) { shrunk_.emplace_back(host); });
-    if (update->expiration) expiration_ = {*update->expiration, module_->configured_expiration()};
+    module_->names(update->shrink).for_each([&](std::string_view host, std::uint32_t ordinal) {
+      shrunk_.push_back({std::string(host), ordinal});
+    });
+    if (update->expiration) expiration_ = {*update->expiration, module_->configured().expiration()};
   }
-  acquisition_.announce(outcome.delta, outcome.removed, module_->excluded(),
-                        [&](Acquisition::HolderId id, const Delta& delta) {
-                          for (const auto& [name, holder] : holders_) {
-                            if (holder == id) hear_(name, delta);
-                          }
-                        });
+  acquisition_.announce(outcome.delta, module_->excluded(), teller());
+}
+
+Acquisition::Tell World::teller() {
+  return [this](Acquisition::HolderId id, const Delta& delta) {
+    for (const auto& [name, holder] : holders_) {
+      if (holder == id) hear_(name, delta);
+    }
+  };
+}
+
+void World::divide(std::vector<Partition> partitions) {
+  acquisition_.divide(std::move(partitions), module_->available(), teller());
 }
 
 std::pair<IdSet, IdSet> World::acquire(const std::string& scheduler,
                                        const std::optional<std::string>& partition) {
-  const IdSet& targets = acquisition_.acquire(last_ + 1, partition, module_->acquirable());
+  const auto [resources, kept] = acquisition_.acquire(last_ + 1, partition, module_->acquirable());
   holders_[scheduler] = ++last_;
-  return {targets, targets & module_->available()};
+  return {resources, kept & module_->available()};
 }
 
 void World::release(const std::string& scheduler) {
-  acquisition_.release(holders_.at(scheduler));
+  const Acquisition::HolderId holder = holders_.at(scheduler);
   holders_.erase(scheduler);
+  acquisition_.release(holder, module_->available(), teller());
 }
 
 RecordedState World::recorded() const {
   RecordedState state;
   const ResourceSet& inventory = module_->inventory();
   for (const auto& [key, ranks] : module_->drains().groups()) {
-    ranks.for_each([&, &drain = key](IdSet::Id rank) {
-      state.drains.push_back({rank, inventory.host(rank), drain.timestamp, drain.reason});
+    module_->names(ranks).for_each([&, &drain = key](std::string_view host, std::uint32_t ordinal) {
+      state.drains.push_back({{std::string(host), ordinal}, drain.timestamp, drain.reason});
     });
   }
   std::map<std::string, bool> names;
   for (const auto& [name, ranks] : inventory.properties()) names[name] = true;
-  for (const auto& [name, ranks] : module_->configured_properties()) names[name] = true;
+  for (const auto& [name, ranks] : module_->configured().properties()) names[name] = true;
   for (const auto& [name, unused] : names) {
     for (const PropertyState& property : module_->property_states(name, inventory.ranks())) {
       if (property.difference == PropertyState::Difference::same) continue;
-      property.ranks.for_each([&](IdSet::Id rank) {
-        state.properties.push_back(
-            {property.name, inventory.host(rank), property.difference == PropertyState::Difference::added});
+      module_->names(property.ranks).for_each([&](std::string_view host, std::uint32_t ordinal) {
+        state.properties.push_back({property.name,
+                                    {std::string(host), ordinal},
+                                    property.difference == PropertyState::Difference::added});
       });
     }
   }

@@ -15,7 +15,7 @@
 
 namespace resourced::test {
 
-/// A set of `hosts` with two cores and a gpu each.
+/// A set of `hosts`, which may repeat, with two cores and a gpu a target.
 std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
                                                   const ResourceSet::Properties& properties = {});
 
@@ -46,6 +46,7 @@ class World {
   std::pair<IdSet, IdSet> acquire(const std::string& scheduler,
                                   const std::optional<std::string>& partition = {});
   void release(const std::string& scheduler);
+  void divide(std::vector<Partition> partitions);
 
   [[nodiscard]] const Module& module() const noexcept { return *module_; }
   [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
@@ -59,6 +60,7 @@ class World {
   void begin(const StartCommand& command);
   void tick();
   void apply_event(const Event& event);
+  Acquisition::Tell teller();
 
   Hear hear_;
   std::unique_ptr<Module> module_ = std::make_unique<Module>();
@@ -67,7 +69,7 @@ class World {
   std::map<std::string, Acquisition::HolderId> holders_;
   Acquisition::HolderId last_ = 0;
   std::vector<Event> log_;
-  std::vector<std::string> shrunk_;
+  std::vector<TargetName> shrunk_;
   std::optional<RecordedState::Expiration> expiration_;
 };
 

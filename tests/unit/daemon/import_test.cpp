@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/request/query.hpp"
 #include "daemon/store.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
@@ -42,7 +43,7 @@ TEST_CASE("an event log of Flux becomes a store") {
     StoreWriter writer(store_path(dir.path()));
     std::map<std::string, std::pair<double, std::string>> drains;
     for (const RecordedDrain& drain : writer.load().drains) {
-      drains[drain.host] = {drain.timestamp, drain.reason.value_or("-")};
+      drains[drain.target.host] = {drain.timestamp, drain.reason.value_or("-")};
     }
     CHECK(drains ==
           std::map<std::string, std::pair<double, std::string>>{{"n2", {3, "newer"}}, {"n3", {4, "-"}}});
@@ -90,6 +91,8 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
        "log:2: context.nodelist: must be a string"},
       {R"({"timestamp":1,"name":"offline","context":{"idset":"0","nodelist":"n[1"}})",
        "log:2: context.nodelist: "},
+      {R"({"timestamp":1,"name":"drain","context":{"idset":"1-2","nodelist":"h,h"}})",
+       "log:2: context.nodelist: no restart event tells which of the targets of \"h\" is rank 1"},
   };
   for (const auto& [line, expected] : bad) {
     CAPTURE(line);
@@ -111,6 +114,11 @@ std::string update(const std::string& context) {
   return fmt::format("{{\"timestamp\":2,\"name\":\"resource-update\",\"context\":{}}}\n", context);
 }
 
+// `host`, or `host/2` for the third target of it.
+std::string text_of(const TargetName& target) {
+  return target.ordinal == 0 ? target.host : fmt::format("{}/{}", target.host, target.ordinal);
+}
+
 /// A store made of a log, and what a start would find in it.
 struct Present {
   explicit Present(const std::string& log, const ImportOptions& options = {}) {
@@ -123,16 +131,21 @@ struct Present {
   [[nodiscard]] std::set<std::string> properties() const {
     std::set<std::string> result;
     for (const RecordedProperty& property : state.properties) {
-      result.insert(fmt::format("{}{}@{}", property.present ? "+" : "-", property.name, property.host));
+      result.insert(
+          fmt::format("{}{}@{}", property.present ? "+" : "-", property.name, text_of(property.target)));
     }
     return result;
   }
   [[nodiscard]] std::set<std::string> drained() const {
     std::set<std::string> result;
-    for (const RecordedDrain& drain : state.drains) result.insert(drain.host);
+    for (const RecordedDrain& drain : state.drains) result.insert(text_of(drain.target));
     return result;
   }
-  [[nodiscard]] std::set<std::string> shrunk() const { return {state.shrunk.begin(), state.shrunk.end()}; }
+  [[nodiscard]] std::set<std::string> shrunk() const {
+    std::set<std::string> result;
+    for (const TargetName& target : state.shrunk) result.insert(text_of(target));
+    return result;
+  }
 
   /// The sequences of the events of a host.
   [[nodiscard]] std::vector<Sequence> events_of(const std::string& host) const {
@@ -202,6 +215,61 @@ TEST_CASE("hosts that left for good stay away after an import, and their drains 
     CHECK(store.drained() == Names{"n3"});
     CHECK(store.imported.drained == 1);
   }
+}
+
+TEST_CASE("targets of a host that stands for several ranks are imported each by itself") {
+  const auto start = [](const char* ranks, const char* hosts) {
+    return fmt::format(
+        R"({{"timestamp":1,"name":"restart","context":{{"ranks":"{}","online":"","nodelist":"{}"}}}})"
+        "\n",
+        ranks, hosts);
+  };
+  const auto drain = [](const char* rank) {
+    return fmt::format(
+        R"({{"timestamp":2,"name":"drain","context":{{"idset":"{}","nodelist":"h","overwrite":0}}}})"
+        "\n",
+        rank);
+  };
+  const std::string changes =
+      drain("1") + update(R"({"shrink":"2","nodelist":"h"})") + update(R"({"property-add":{"p":"3"}})");
+  const Present store(start("0-3", "h,h,h,h") + changes);
+  CHECK(store.drained() == Names{"h/1"});
+  CHECK(store.shrunk() == Names{"h/2"});
+  CHECK(store.properties() == Names{"+p@h/3"});
+  // After a restart ranks are others; the target that left keeps its place among those of the host.
+  const Present later(start("0-3", "h,h,h,h") + changes + start("1-2,4", "h,h,h") + drain("4") + drain("1"));
+  CHECK(later.drained() == Names{"h", "h/1", "h/3"});
+  CHECK(later.properties() == Names{"+p@h/3"});
+  CHECK_THROWS_WITH_AS(Present(start("0-3", "k,h,h,h") + drain("0")),
+                       doctest::Contains("no restart event tells which of the targets of \"h\" is rank 0"),
+                       Error);
+}
+
+TEST_CASE("a log that the configured inventory could not take up is refused") {
+  ResourceSet inventory({{IdSet::parse("0-2"), IdSet{0}, {}}}, Hostlist::parse("n[0-2]"));
+  inventory.set_starttime(1000);
+  ImportOptions options;
+  options.inventory = std::make_shared<const ResourceSet>(inventory);
+  options.partitions = {{"a", IdSet{0}, {}}, {"b", std::nullopt, parse_query("p")}};
+  const std::string drain =
+      R"({"timestamp":2,"name":"drain","context":{"idset":"3","nodelist":"n3","overwrite":0}})"
+      "\n";
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {drain, "log: the log has a drain of n3, which the configured inventory does not have"},
+      {update(R"({"property-add":{"q":"3"}})"),
+       "log: the log changes the property q of n3, which the configured inventory does not have"},
+      {update(R"({"expiration":900})"), "log: expiration 900 is not after starttime 1000"},
+      {update(R"({"property-add":{"p":"0"}})"),
+       "log: partitions a and b overlap: rank 0 (n0) would be in both, because of properties that were "
+       "changed at "
+       "run time"},
+  };
+  for (const auto& [log, why] : bad) {
+    CAPTURE(log);
+    CHECK_THROWS_WITH_AS(Present(restart + log, options), doctest::Contains(why.c_str()), Error);
+  }
+  CHECK(Present(restart + drain + update(R"({"shrink":"3","nodelist":"n3"})"), options).shrunk() ==
+        Names{"n3"});
 }
 
 TEST_CASE("an expiration is imported against the configured one") {

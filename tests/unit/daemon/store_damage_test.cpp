@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "daemon/store.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
 #include "temp_dir.hpp"
@@ -45,11 +46,11 @@ Record make_event(Sequence sequence, std::mt19937& random) {
       break;
     case 2:
       record.name = "property-update";
-      record.properties.push_back({{"fast", IdSet{rank}, PropertyState::Difference::added}, record.hosts});
+      record.properties.push_back({"fast", {record.hosts, {}}, PropertyState::Difference::added});
       break;
     case 3:
       record.name = "undrain";
-      record.undrained = IdSet{rank};
+      record.undrained = {record.hosts, {}};
       break;
     case 4:
       record.name = "resource-update";
@@ -57,12 +58,11 @@ Record make_event(Sequence sequence, std::mt19937& random) {
       break;
     case 5:
       record.name = "shrink";
-      record.shrunk = record.hosts;
+      record.shrunk = {record.hosts, {}};
       break;
     default:
       record.name = "drain";
-      record.drained.push_back(
-          {{IdSet{rank}, record.timestamp, fmt::format("reason {}", random())}, record.hosts});
+      record.drained.push_back({{record.hosts, {}}, record.timestamp, fmt::format("reason {}", random())});
   }
   record.text = fmt::format(R"({{"timestamp":{:.1f},"name":"{}","context":{{"idset":"{}"}}}})",
                             record.timestamp, record.name, rank);
@@ -73,13 +73,13 @@ std::string state_of(StoreWriter& writer) {
   const RecordedState state = writer.load();
   std::string text;
   for (const RecordedDrain& drain : state.drains) {
-    text += fmt::format("drain {} {} {} {};", drain.rank, drain.host, drain.timestamp,
+    text += fmt::format("drain {} {} {} {};", drain.target.host, drain.target.ordinal, drain.timestamp,
                         drain.reason.value_or("-"));
   }
   for (const RecordedProperty& property : state.properties) {
-    text += fmt::format("property {} {} {};", property.name, property.host, property.present);
+    text += fmt::format("property {} {} {};", property.name, property.target.host, property.present);
   }
-  for (const std::string& host : state.shrunk) text += "shrunk " + host + ';';
+  for (const TargetName& target : state.shrunk) text += "shrunk " + target.host + ';';
   if (state.expiration)
     text += fmt::format("expiration {} {};", state.expiration->value, state.expiration->configured);
   return text + fmt::format("last {}", writer.last_sequence());

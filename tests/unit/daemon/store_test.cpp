@@ -29,7 +29,7 @@ Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, 
   record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
                             record.timestamp, rank, host);
   record.hosts = Hostlist::parse(host);
-  record.drained.push_back({{IdSet{rank}, record.timestamp, reason}, record.hosts});
+  record.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
   return record;
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("records that were committed are found again, and those that failed ar
   CHECK(writer.last_sequence() == 2);
   const RecordedState state = writer.load();
   REQUIRE(state.drains.size() == 2);
-  CHECK(state.drains[1].host == "b");
+  CHECK(state.drains[1].target.host == "b");
   CHECK(state.drains[1].reason == "y");
   CHECK(state.drains[1].timestamp == 102);
 }
@@ -138,12 +138,12 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     StoreWriter writer(path);
     const RecordedState state = writer.load();
     REQUIRE(state.drains.size() == 3);
-    CHECK(state.drains[0].host == "test2");
+    CHECK(state.drains[0].target.host == "test2");
     CHECK(state.drains[0].reason == "bad dimm");
-    CHECK(state.drains[2].rank == 5);
+    CHECK(state.drains[2].target == TargetName{"test5", 0});
     CHECK_FALSE(state.drains[2].reason);
     REQUIRE(state.properties.size() == 1);
-    CHECK(state.properties[0].host == "test1");
+    CHECK(state.properties[0].target.host == "test1");
     REQUIRE(state.expiration);
     CHECK(state.expiration->value == 2000000000);
     CHECK(state.inventory.resources == nullptr);
@@ -160,9 +160,9 @@ TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, an
     StoreWriter writer(path);
     const RecordedState state = writer.load();
     REQUIRE(state.drains.size() == 2);
-    CHECK(state.drains[0].host == "test2");
+    CHECK(state.drains[0].target.host == "test2");
     CHECK(state.drains[0].reason == "bad dimm");
-    CHECK(state.drains[1].host == "test5");
+    CHECK(state.drains[1].target.host == "test5");
     CHECK(state.properties.size() == 1);
     CHECK(state.shrunk.size() == 1);
     StoreReader reader(writer.database(), writer.hosts());
@@ -200,6 +200,49 @@ TEST_CASE("an event of an older store that cannot be read is an error for its re
   CHECK_THROWS_WITH_AS((void)reader.page({}, 5, 10, 100), doctest::Contains("event 5 of the log is damaged"),
                        Error);
   CHECK(reader.page({}, 6, 10, 100).events.size() == 5);
+}
+
+std::string text_of(const TargetName& target) { return fmt::format("{}/{}", target.host, target.ordinal); }
+
+TEST_CASE("an upgrade from version 2 finds the targets of hosts that stand for several ranks") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 2 on n0,h,h,h,h,n1: `shrink 3`, `property add fast 4`, `property add big
+  // 5`, `drain 2 bad dimm`, `drain n0 fan`, `shrink 5`. Its tables had h for ranks 2, 3 and 4 alike.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_2_repeated_hosts.sqlite", path);
+  for (int opened = 0; opened < 2; ++opened) {
+    const RecordedState state = StoreWriter(path).load();
+    REQUIRE(state.drains.size() == 2);
+    CHECK(text_of(state.drains[0].target) == "h/1");
+    CHECK(state.drains[0].reason == "bad dimm");
+    CHECK(text_of(state.drains[1].target) == "n0/0");
+    REQUIRE(state.properties.size() == 1);
+    CHECK(text_of(state.properties[0].target) == "h/3");
+    CHECK(state.properties[0].name == "fast");
+    REQUIRE(state.shrunk.size() == 2);
+    CHECK(text_of(state.shrunk[0]) == "h/2");
+    CHECK(text_of(state.shrunk[1]) == "n1/0");
+  }
+}
+
+TEST_CASE("an upgrade from version 2 takes run-time changes out of the stored inventory") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_2_repeated_hosts.sqlite", path);
+  const auto stored = [](const char* properties, double expiration) {
+    return fmt::format(R"({{"version":1,"execution":{{"R_lite":[{{"rank":"0-1","children":{{"core":"0"}}}}],)"
+                       R"("nodelist":["a,b"],"properties":{},"starttime":0,"expiration":{}}}}})",
+                       properties, expiration);
+  };
+  Database(path).execute(fmt::format("INSERT INTO inventory(id, text) VALUES (1, '{}');"
+                                     "DELETE FROM property; DELETE FROM event;"
+                                     "INSERT INTO property VALUES ('added', 'b', 1), ('gone', 'a', 0);"
+                                     "INSERT INTO expiration VALUES (1, 5000, 700)",
+                                     stored(R"({"added":"0-1"})", 5000))
+                             .c_str());
+  const RecordedState state = StoreWriter(path).load();
+  REQUIRE(state.inventory.resources);
+  CHECK(*state.inventory.resources == ResourceSet::parse(stored(R"({"added":"0","gone":"0"})", 700)));
 }
 
 TEST_CASE("an inventory that no configuration names is there at the next start") {

@@ -1,0 +1,30 @@
+// Targets by name where a configuration outlives them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::config {
+
+/// Targets that a configuration may name although the inventory does not have them: nodes that left for good
+/// or did not report, where the inventory is what node agents told.
+struct Absent {
+  bool any_host = false;
+  std::unordered_set<std::string> hosts;
+  bool any_rank = false;
+  IdSet ranks;
+};
+
+/// Every rank of these hosts, less those that are absent. Throws as ranks_of_hosts() does.
+[[nodiscard]] IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent);
+
+/// Targets of an inventory as parse_targets() reads them, less those that are absent.
+[[nodiscard]] IdSet parse_present_targets(std::string_view text, const ResourceSet& resources,
+                                          const Absent& absent);
+
+}  // namespace resourced::config

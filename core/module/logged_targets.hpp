@@ -1,0 +1,43 @@
+// The targets of an instance as its event log names them (RFC 44): each restart may number them anew, and
+// tells ranks and hosts of those that are left. A target keeps its name (target_names.hpp) through all of
+// that, as its ordinal counts those of its host that left for good, too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/module/target_names.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class LoggedTargets {
+ public:
+  /// The ranks and hosts from now on; none are known where their counts differ or there are none.
+  void restart(const IdSet& ranks, const Hostlist& hosts);
+  /// A target leaves for good. Ranks stay what they are until the next restart.
+  void shrink(const TargetName& name) { left_.push_back(name); }
+
+  /// Ranks and hosts of the last restart. What cores they have is made up.
+  [[nodiscard]] const ResourceSet& present() const noexcept { return present_; }
+  /// Nothing for a rank that the last restart did not have.
+  [[nodiscard]] std::optional<TargetName> name_of(IdSet::Id rank) const;
+  /// Nothing for a target that the last restart did not have.
+  [[nodiscard]] std::optional<IdSet::Id> rank_of(const TargetName& name) const;
+  /// The ordinal of the n-th target of a host, from 0, of those that had not left at the last restart.
+  [[nodiscard]] std::uint32_t ordinal_of(const std::string& host, std::uint32_t nth) const;
+
+ private:
+  ResourceSet present_;
+  // Those that left before the last restart, by host; and since.
+  std::map<std::string, std::set<std::uint32_t>, std::less<>> gone_;
+  std::vector<TargetName> left_;
+};
+
+}  // namespace resourced

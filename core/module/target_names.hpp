@@ -1,0 +1,55 @@
+// How state outlives a renumbering: an execution target is known by its host and, where several ranks share
+// the host, by its ordinal among them in the inventory as it was configured, discovered or loaded. Targets
+// that left for good keep their ordinals there, so that those of the others stay what they are.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+struct TargetName {
+  std::string host;
+  /// As ResourceSet::rank_of() takes it.
+  std::uint32_t ordinal = 0;
+  friend auto operator<=>(const TargetName&, const TargetName&) = default;
+};
+
+/// Several targets by name, in rank order.
+struct TargetNames {
+  Hostlist hosts;
+  /// One for each host; empty where all are 0.
+  std::vector<std::uint32_t> ordinals;
+
+  [[nodiscard]] bool empty() const noexcept { return hosts.empty(); }
+  void append(const TargetName& name);
+
+  /// Calls f(host, ordinal) for each.
+  template <class F>
+  void for_each(F&& f) const {
+    std::size_t position = 0;
+    hosts.for_each([&](std::string_view host) {
+      f(host, ordinals.empty() ? std::uint32_t{0} : ordinals[position]);
+      ++position;
+    });
+  }
+};
+
+/// The names of these ranks of an inventory as it was configured; ranks that are not there are passed over.
+[[nodiscard]] TargetNames names_of(const IdSet& ranks, const ResourceSet& configured);
+
+/// The present rank of a target; nothing if its host, or this one of its targets, is not there any more.
+[[nodiscard]] inline std::optional<IdSet::Id> rank_of(const TargetName& name, const ResourceSet& configured) {
+  return configured.rank_of(name.host, name.ordinal);
+}
+
+}  // namespace resourced

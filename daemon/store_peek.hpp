@@ -1,0 +1,16 @@
+// What a store has recorded, for those that only look: `resourced --check`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/module/command.hpp"
+
+namespace resourced::daemon {
+
+/// Reads a copy of the store, so that nothing in the state directory changes, whatever version or state it is
+/// in. Nothing if there is none. Throws Error that names the file: EBUSY while a daemon has it, and as Store
+/// does.
+[[nodiscard]] std::optional<RecordedState> peek_store(const std::string& directory);
+
+}  // namespace resourced::daemon
