@@ -161,6 +161,7 @@ std::vector<proto::RequestKey> Agents::begin_again(double now) {
   agents_.clear();
   requests_.clear();
   roster_ = {};
+  doubtful_.clear();
   monitor_ = Monitor(settings_.monitor);
   engine_.module().online().for_each([&](IdSet::Id rank) {
     monitor_.hello(rank, now);
