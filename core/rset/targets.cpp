@@ -83,6 +83,11 @@ HostSearch parse_known_targets(std::string_view text, const ResourceSet& set) {
   return search;
 }
 
+std::optional<Hostlist> hosts_of_targets(std::string_view text) {
+  if (as_idset(text)) return std::nullopt;
+  return parse_hosts(text);
+}
+
 IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
   HostSearch search = set.ranks_of(hosts, 0);
   if (!search.unknown.empty())
