@@ -1,23 +1,8 @@
 #include "config/absent.hpp"
 
-#include "core/error.hpp"
 #include "core/rset/targets.hpp"
 
 namespace resourced::config {
-
-std::optional<Hostlist> hosts_of_targets(std::string_view text) {
-  try {
-    (void)IdSet::parse(text);
-    return std::nullopt;
-  } catch (const Error&) {
-    // Hosts, then.
-  }
-  try {
-    return Hostlist::parse(text);
-  } catch (const Error& error) {
-    throw Error(EINVAL, error.what());
-  }
-}
 
 IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent) {
   if (absent.any_host) return known_ranks_of_hosts(hosts, resources);

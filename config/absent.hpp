@@ -1,7 +1,6 @@
 // Targets by name where a configuration outlives them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -20,10 +19,6 @@ struct Absent {
   bool any_rank = false;
   IdSet ranks;
 };
-
-/// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL as
-/// Hostlist does.
-[[nodiscard]] std::optional<Hostlist> hosts_of_targets(std::string_view text);
 
 /// Every rank of these hosts, less those that are absent. Throws as ranks_of_hosts() does.
 [[nodiscard]] IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent);
