@@ -54,7 +54,7 @@ void register_daemon(CLI::App& app, Context& context) {
 
   auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
   auto clear = std::make_shared<bool>(false);
-  stats->add_flag("--clear", *clear, "Count from 0 again, and print nothing");
+  stats->add_flag("--clear", *clear, "Reset the counters to 0, and print nothing");
   stats->callback([clear, &context] {
     if (*clear) {
       context.call("resource.stats-clear");

@@ -36,7 +36,7 @@ void Connection::Impl::connect() {
   if (!link_) start_link();
   while (!connected_) {
     if (failed_attempts_ != failed_before) throw attempt_error();
-    // Made and lost again before anybody looked.
+    // The connection was made, and lost before wait() returned.
     if (!link_ && !closed_) throw lost_error();
     wait(Milliseconds(-1));
   }

@@ -1,8 +1,8 @@
 // One attempt to reach the daemon and the connection that comes of it: for local: addresses a Unix socket
 // (local_link.hpp), for others a DEALER socket that is never used for a second one, so that no message of one
 // connection can be taken for one of the next, and the monitor that says what becomes of it. ZMQ_IMMEDIATE is
-// not set: with it, a connection that ends takes along what it brought and nobody has read yet, such as the
-// daemon's last words. Who sends waits for Event::connected instead.
+// not set: with it, a connection that ends drops the messages that it received and that were not read yet,
+// such as the daemon's last responses. The caller waits for Event::connected before it sends instead.
 #pragma once
 
 #include <memory>

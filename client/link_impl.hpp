@@ -1,4 +1,4 @@
-// What a transport is to a link. The functions are those of Link.
+// The interface that each transport of a Link implements. link.hpp describes the functions.
 #pragma once
 
 #include <optional>

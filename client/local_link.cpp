@@ -161,7 +161,7 @@ class LocalLink final : public Link::Impl {
       if (size >= 0) {
         left.remove_prefix(static_cast<std::size_t>(size));
       } else if (errno != EINTR) {
-        // What ended the connection is read after what the daemon has said before.
+        // The end of the connection is found by read(), after all that the daemon sent before it.
         break;
       }
     }

@@ -1,6 +1,6 @@
 // A link over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp): the
-// transport for everybody but the daemon's own user. The kernel says who this client is, and frames are
-// bounded at the other end.
+// transport for users whom the ZeroMQ socket does not admit. The kernel tells the daemon who this client is,
+// and the daemon bounds frames.
 #pragma once
 
 #include <memory>

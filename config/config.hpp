@@ -75,8 +75,9 @@ struct Bus {
   std::chrono::milliseconds heartbeat_timeout{15000};    ///< never below heartbeat_interval
   std::size_t max_message_size = std::size_t{64} << 20;  ///< bytes
   std::string curve_key_file;                            ///< "" when not set
-  std::uint32_t socket_mode =
-      0666;  ///< of local sockets: who may knock at all; of ipc ones: for owner and socket_group
+  /// Mode of local sockets. Ipc sockets have its bits for the owner and, where socket_group is set, the
+  /// group.
+  std::uint32_t socket_mode = 0666;
   std::optional<std::uint32_t> socket_group;  ///< gid; when not set, ipc sockets are their owner's alone
   bool insecure = false;  ///< tcp endpoints without CURVE are wanted, on whatever interface
   friend bool operator==(const Bus&, const Bus&) = default;
@@ -135,7 +136,7 @@ struct Config {
   std::vector<Queue> queues;  ///< those with `hosts`
 
   /// A log line for each table or key that is for other parts of Flux and means nothing here: a site's whole
-  /// Flux configuration is a configuration of this daemon. Whoever loads the configuration logs them.
+  /// Flux configuration is a configuration of this daemon. The caller of load() logs them.
   std::vector<std::string> passed_over;
 
   /// What was read, with the place of each value. Never null after load().

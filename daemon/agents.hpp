@@ -41,7 +41,7 @@ class Agents {
   /// What agents show is not all that counts. `presence` must outlive the agents.
   void share(Presence& presence) noexcept { presence_ = &presence; }
 
-  /// Whether a report has been made as the settings want it, or does not say.
+  /// Whether the agent counted cores as the settings want it; true if the report does not tell.
   [[nodiscard]] bool wants(const NodeReport& report) const noexcept {
     return report.norestrict.value_or(settings_.norestrict) == settings_.norestrict;
   }
@@ -83,8 +83,8 @@ class Agents {
   /// A request is no more. One that is no agent's is passed over.
   void end(proto::RequestKey request, End end, double now);
 
-  /// Why targets that are excluded no more are to be drained: their agents found something else than the
-  /// inventory says. An excluded target is not drained, so that this was not done or was undone.
+  /// Reasons to drain targets that are no longer excluded: their agents found something else than the
+  /// inventory says. As long as a target is excluded no mismatch drains it, so this comes after.
   [[nodiscard]] std::vector<std::pair<IdSet::Id, std::string>> verify_included(const IdSet& ranks) const;
 
   /// These targets are no more. Returns the requests of the agents that spoke for them.

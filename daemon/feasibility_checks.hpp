@@ -1,6 +1,6 @@
 // feasibility.check off the loop: a thread of its own reads and judges the requests, each within a budget of
-// steps. What waits is bounded, and those who ask have their turn one after the other, so that one who asks
-// for much delays only itself.
+// steps. The queue is bounded, and principals are served in turn, so that a principal with many checks delays
+// only itself.
 #pragma once
 
 #include <condition_variable>
@@ -59,10 +59,10 @@ class FeasibilityChecks {
   FeasibilityChecks(FeasibilityChecks&&) = delete;
   FeasibilityChecks& operator=(FeasibilityChecks&&) = delete;
 
-  /// `principal` is who has its turn. Throws Error EBUSY when too much waits.
+  /// Queues a check of `principal`. Throws Error EBUSY when too many checks or bytes wait.
   void add(proto::RequestKey key, const std::string& principal, proto::Message request,
            std::shared_ptr<FeasibilityInventory> inventory);
-  /// Nobody wants this answer any more. A request that is not known is passed over.
+  /// Drops a check whose client has gone or cancelled it. A request that is not known is passed over.
   void drop(proto::RequestKey key);
 
  private:
@@ -71,7 +71,7 @@ class FeasibilityChecks {
     std::string principal;
     proto::Message request;
     std::shared_ptr<FeasibilityInventory> inventory;
-    /// Known to the loop only.
+    /// Used by the thread of the loop only.
     bool dropped = false;
     [[nodiscard]] std::size_t bytes() const noexcept { return request.payload ? request.payload->size() : 0; }
   };
@@ -89,13 +89,13 @@ class FeasibilityChecks {
 
   Post post_;
   Answer answer_;
-  /// The loop's: what is not answered yet.
+  /// Checks without an answer yet. Used by the thread of the loop only.
   std::map<proto::RequestKey, std::shared_ptr<Check>> checks_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, Line> lines_;
-  /// Whose turn it was last.
+  /// The principal that was served last.
   std::string served_;
   std::size_t waiting_ = 0;
   std::size_t bytes_ = 0;

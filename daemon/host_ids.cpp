@@ -11,7 +11,7 @@ void HostIds::add(std::string_view host) {
 
 HostIds::Numbered HostIds::number(const Hostlist& hosts) {
   Numbered numbered;
-  // In order they are put together fast, whatever order the hosts have.
+  // Sorted below: an IdSet is built fast from ids in ascending order.
   std::vector<Id> ids;
   ids.reserve(hosts.size());
   const std::lock_guard lock(mutex_);

@@ -64,7 +64,7 @@ nlohmann::json read_entry(std::string_view line) {
   throw Error(EINVAL, "not JSON");
 }
 
-// The journal of a host reads the nodelist of stored events, whatever their name: a bad one stays out.
+// Refuses a bad nodelist in any event: a journal with `targets` parses the nodelists of stored events.
 void check_nodelist(const nlohmann::json& entry) {
   const auto context = entry.find("context");
   if (context == entry.end() || !context->is_object()) return;

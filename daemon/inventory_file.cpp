@@ -14,7 +14,7 @@ namespace resourced::daemon {
 
 struct InventoryFile::Link {
   std::mutex mutex;
-  /// Empty once nobody waits.
+  /// Empty once the InventoryFile is destroyed: the result is dropped then.
   Post post;
 };
 

@@ -18,7 +18,7 @@ constexpr std::size_t full_at = std::size_t{1} << 20;
 
 constexpr char welcome = '\0';
 
-// What a connection keeps for the next message once it has nothing to say: most connections are idle.
+// The buffer capacity that an idle connection keeps: most connections are idle.
 constexpr std::size_t most_kept = 4096;
 
 void give_back(std::string& buffer) {
@@ -79,7 +79,7 @@ void LocalConnection::read() {
   });
 }
 
-// The buffer is everybody's: a connection that waits holds none.
+// All connections share one buffer, so that an idle one holds none.
 void LocalConnection::read_now() {
   static thread_local std::array<char, 65536> received;
   boost::system::error_code error;

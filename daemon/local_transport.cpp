@@ -103,7 +103,7 @@ class LocalTransport final : public Transport {
   }
 
   void accept_later(const std::string& why) {
-    listener_.on_refused(fmt::format("cannot take one in on {}: {}", endpoint(), why));
+    listener_.on_refused(fmt::format("cannot accept a connection on {}: {}", endpoint(), why));
     constexpr std::chrono::milliseconds pause{100};
     retry_.expires_after(pause);
     retry_.async_wait([this](const boost::system::error_code& error) {

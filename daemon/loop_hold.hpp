@@ -1,5 +1,5 @@
-// How long single pieces of work keep the loop, on which everybody waits: the longest since the start, and
-// what it was. The daemon's bounds are stated and tested in these figures.
+// Measures how long single pieces of work keep the loop, while all clients wait: the longest since the start,
+// and its name. The bounds in docs/architecture.md are tested with these figures.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class LoopHolds {
   friend class LoopHold;
 
   Longest longest_;
-  /// Of the work that is under way, which may consist of named parts: it is named by the longest of them.
+  /// State of the work that is under way. It has the name of its longest part, if it has named parts.
   unsigned depth_ = 0;
   Clock::time_point begun_;
   Clock::duration part_{0};

@@ -99,7 +99,8 @@ void PresentSum::verify() {
   const std::int64_t sequence = written.integer(0);
   const auto sum = std::bit_cast<std::uint64_t>(written.integer(1));
   written.reset();
-  if (compute() != sum) throw damaged_store(database_.path(), "the tables of the present are not as written");
+  if (compute() != sum)
+    throw damaged_store(database_.path(), "the tables of the present do not match their checksum");
   Statement last(database_, "SELECT coalesce(max(sequence), 0) FROM event");
   last.step();
   if (last.integer(0) != sequence) {

@@ -112,7 +112,8 @@ config::Inventory bare_inventory(config::Config config) {
   return configured_inventory(config);
 }
 
-// What a loaded R stands for, as the store keeps it: nothing where no inventory is configured.
+// The configured R that a loaded one replaces, as the store keeps it; nothing where no inventory is
+// configured.
 std::optional<std::string> configured_text(const config::Config& config, const config::Inventory& inventory) {
   if (!config.resource.has_inventory()) return std::nullopt;
   return inventory.resources.without_local_properties().encode();
@@ -155,7 +156,7 @@ config::Absent absent_targets(const config::Config& config, const RecordedState&
   return absent;
 }
 
-// What a configuration says of an inventory that it does not name.
+// Applies the queues and exclusions of a configuration to an inventory that it does not name.
 config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
                                        config::Absent absent) {
   // Agents report no properties: those of queues are the configuration's, which may have changed since.
@@ -322,8 +323,8 @@ class Server {
           try {
             define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
           } catch (const Error& error) {
-            // Partitions or exclusions that do not fit what was found: nothing that a later
-            // agent could mend.
+            // Partitions or exclusions that do not fit what was found: a later agent does not
+            // change that.
             spdlog::critical("the inventory that was discovered is refused, stopping: {}", error.what());
             exit_status_ = 1;
             // The agents that are being looked at right now are not taken away meanwhile.
@@ -649,7 +650,7 @@ std::optional<RecordedState> peek(const std::string& directory) {
   }
 }
 
-// What a start would refuse now, with what was changed at run time.
+// Throws what a start would throw now, with the recorded state.
 void check_start(const config::Config& config, config::Inventory inventory, RecordedState recorded) {
   const config::Absent absent = absent_targets(config, recorded);
   const bool may_be_loaded =

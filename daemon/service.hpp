@@ -209,7 +209,7 @@ class Service final : public Listener {
   std::function<double()> uptime_;
   std::function<void()> reload_;
   std::function<void(ResourceSet, const std::string&, bool)> load_;
-  /// Who waits for a file that is being read.
+  /// The request that waits for a file that is being read.
   std::optional<proto::RequestKey> loading_;
   Store& store_;
   Stats stats_;

@@ -54,7 +54,7 @@ void Service::serve_journal() {
   });
 }
 
-// The reader is told too, but need not be anybody who can mend it.
+// Logs the damage for the operator: the reader, who gets the error too, may be an ordinary user.
 void Service::on_damaged_log(const Error& error) {
   if (const auto before = damages_.admit()) {
     spdlog::error("a journal ended: {} ({} more since the last such line)", error.what(), *before);

@@ -45,12 +45,12 @@ void Service::check_loadable() const {
 void Service::on_inventory_file(const std::string& path, bool force,
                                 std::variant<ResourceSet, Error> result) {
   const LoopHold hold(&holds_, "resource.reload");
-  // Nobody asks for it any more.
+  // Empty if the client has gone meanwhile.
   const auto key = std::exchange(loading_, std::nullopt);
   if (!key) return;
   try {
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
-    // Somebody may have come in between.
+    // A scheduler may have acquired while the file was read.
     check_loadable();
     load_(std::get<ResourceSet>(std::move(result)), path, force);
     if (agents_) {

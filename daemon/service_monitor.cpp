@@ -1,4 +1,5 @@
-// What tests and tools of operators ask of the liveness of targets: to wait for it, and to take it away.
+// resource.monitor-waitup and resource.monitor-force-down: wait for targets to be online, and take them
+// offline.
 #include <algorithm>
 #include <cerrno>
 #include <utility>

@@ -15,7 +15,7 @@
 namespace resourced::daemon {
 
 SocketFile look_at_socket(const std::string& path) {
-  // connect(2) says the same of a regular file and of a socket that nobody listens on.
+  // lstat(2) first: connect(2) fails alike for a regular file and for a socket without a listener.
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return SocketFile::none;
   if (!S_ISSOCK(status.st_mode)) return SocketFile::foreign;

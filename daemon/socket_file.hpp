@@ -10,8 +10,8 @@ namespace resourced::daemon {
 
 enum class SocketFile { none, stale, in_use, foreign };
 
-/// What is at this path: `stale` is a socket that nobody listens on, `foreign` anything but a socket, a link
-/// too.
+/// The kind of file at this path: `stale` is a socket without a listener, `foreign` anything but a socket,
+/// symbolic links included.
 [[nodiscard]] SocketFile look_at_socket(const std::string& path);
 
 /// Makes room for a socket: removes a stale one. Throws Error that names the endpoint: EADDRINUSE where
@@ -28,9 +28,9 @@ struct SocketMode {
 /// Gives a socket its group and mode. Throws Error that names it.
 void set_socket_mode(const std::string& path, const SocketMode& mode);
 
-/// The mode of a ZeroMQ socket: that of the others for the owner, and for the group only if one is named.
-/// libzmq bounds the parts of a message and not their number, so that whoever may connect can fill the
-/// memory.
+/// The mode of a ZeroMQ socket: the bits of `mode` for the owner, and for the group only if one is named.
+/// libzmq bounds the size of a part of a message and not the number of parts, so every user that may connect
+/// can fill the memory.
 [[nodiscard]] SocketMode bus_socket_mode(const SocketMode& mode) noexcept;
 
 /// While one of these lives, the socket files that the process makes are its own user's: nobody else connects

@@ -55,7 +55,7 @@ StateLock::StateLock(const std::string& store_path)
 
 StateLock::~StateLock() { ::close(descriptor_); }
 
-// A file that was replaced between the two calls is locked for nobody.
+// Fails if the file was replaced between open(2) and flock(2): a lock on the old file keeps no daemon out.
 bool StateLock::try_lock() {
   const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (descriptor < 0) throw Error(errno, fmt::format("{}: {}", path_, std::strerror(errno)));

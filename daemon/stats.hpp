@@ -42,7 +42,7 @@ class Stats {
     std::uint64_t succeeded = 0;
     std::uint64_t failed = 0;
   };
-  /// What others had counted when the counters were cleared.
+  /// The counters of other parts of the daemon when clear() was called.
   Gauges cleared_;
   std::map<std::string, Outcomes, std::less<>> outcomes_;
   std::uint64_t dropped_frames_ = 0;

@@ -1,4 +1,4 @@
-// What a store has recorded, for those that only look: `resourced --check`.
+// Reads the recorded state without a daemon, for `resourced --check`.
 #pragma once
 
 #include <optional>

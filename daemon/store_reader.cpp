@@ -118,7 +118,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, dou
   } else if (!filter.hosts && last >= most) {
     start.first = std::max(kept, last - most + 1);
   }
-  // What is left out and was not asked for is no gap.
+  // Events before `since` were not asked for, so their absence is no gap.
   if (start.first == 1 || (filter.since && start.first > kept)) return start;
   const double before = start.first == oldest ? dropped.timestamp : timestamp_of(start.first - 1);
   if (!filter.since || before >= *filter.since) start.truncated = before;
@@ -134,7 +134,7 @@ HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence
   try {
     read(page, filter, from, to, limit);
   } catch (const Error&) {
-    // What comes before a damaged event is right. The next page begins with the damage.
+    // The events before the damaged one are intact: return them. The next page begins with the damage.
     if (page.events.empty()) throw;
   }
   return page;
@@ -186,7 +186,7 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
       EventRow row{static_cast<Sequence>(events_.integer(0)), events_.real(1), name, text, ids, {}};
       if (!events_.is_null(5)) row.resources = events_.integer(5);
       if (row.sequence != page.next) fail(page.next, "missing");
-      if (row.sum() != events_.integer(6)) fail(page.next, "not as it was written");
+      if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");
       if (!budget.spend(text.size() + ids.size())) return;
       const bool concerns = !hosts || IdSet::parse(ids).intersects(*hosts);
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {

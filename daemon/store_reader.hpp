@@ -18,7 +18,7 @@ namespace resourced::daemon {
 
 class StoreReader {
  public:
-  /// What one page looks at, at the most: rows of events or blocks, and their bytes.
+  /// Bounds of one page: rows of events or blocks that it looks at, and their bytes.
   static constexpr std::size_t most_looked_at = 4096;
   static constexpr std::size_t most_bytes_looked_at = std::size_t{4} << 20;
 
@@ -43,7 +43,7 @@ class StoreReader {
   };
   // A transaction: all that one question sees is of one time.
   class Snapshot;
-  // What is left of what one page may look at.
+  // The rows and bytes that one page may still look at.
   struct Budget {
     std::size_t rows = most_looked_at;
     std::size_t bytes = most_bytes_looked_at;

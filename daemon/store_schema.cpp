@@ -158,8 +158,8 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 2) database.execute(version_3_after_copy);
 }
 
-// What the schema of a database says, in one text without blanks, which differ between versions. Statistics
-// and indexes that SQLite made are its own affair.
+// The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
+// indexes that SQLite made itself are left out.
 std::string describe(Database& database, bool with_statements) {
   std::string text;
   Statement entries(database,
@@ -178,7 +178,7 @@ void check_tables(Database& database, std::int64_t version) {
   make_tables(made, version);
   const bool exact = version == schema_version;
   if (describe(database, exact) != describe(made, exact))
-    throw damaged_store(database.path(), "its tables are not those that were made");
+    throw damaged_store(database.path(), "its tables are not those of its schema version");
 }
 
 }  // namespace

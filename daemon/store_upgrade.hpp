@@ -1,4 +1,4 @@
-// What an upgrade cannot say in SQL. Runs in its transaction.
+// The steps of an upgrade that SQL cannot express. They run in its transaction.
 #pragma once
 
 #include "daemon/sqlite.hpp"

@@ -31,7 +31,8 @@ std::string index_path(const std::string& path) { return path + "-shm"; }
 void check_files(const std::string& path, const StateLock& lock) {
   if (size_of(path) > 0) return;
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
-  if (lock.head() && std::filesystem::exists(path)) throw damaged_store(path, "it is empty, and was not");
+  if (lock.head() && std::filesystem::exists(path))
+    throw damaged_store(path, "it is empty, and had events before");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class ZmqConnections {
   std::shared_ptr<ConnectionCount> count_;
   std::unordered_map<int, Connection> open_;
   std::vector<int> refused_;
-  // What is still to be looked at in this round.
+  // Connections that end_overlong() has still to look at in this round.
   std::vector<int> unmeasured_;
 };
 

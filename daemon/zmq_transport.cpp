@@ -69,7 +69,7 @@ class ZmqTransport final : public Transport {
     // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
     if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
-    // ZeroMQ takes the place of any file, whether anybody serves on it or not.
+    // libzmq removes any file at the path before it binds, a socket in use too.
     if (is_ipc_) clear_socket(uri.substr(std::string_view("ipc://").size()), uri);
     try {
       router_.bind(uri);

@@ -31,8 +31,8 @@ namespace resourced::proto {
 /// Targets that are to be offline, `{"ranks": IDSET}`.
 [[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
 
-/// What resource.reload is to do: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}`
-/// for an R. A path that is null is none.
+/// What resource.reload is to do: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml":
+/// BOOL?}` for an R. A path that is null is none.
 struct ReloadRequest {
   std::optional<std::string> path;
   bool force = false;
@@ -52,7 +52,8 @@ struct JournalRequest {
 [[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);
 /// What the daemon answers: `{"rank": N, "interval": SECONDS}`, without a rank until it is known.
 [[nodiscard]] std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval);
-/// What it answers to a report that it wants in the other way: `{"norestrict": BOOL}`.
+/// The answer to a report whose `norestrict` is not the configured one: `{"norestrict": BOOL}`, as
+/// configured.
 [[nodiscard]] std::string encode_agent_wanted(bool norestrict);
 /// Which of its agents a connection means by a beat: `{"matchtag": N}`.
 [[nodiscard]] std::uint32_t parse_agent_beat(const nlohmann::json& payload);

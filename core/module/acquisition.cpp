@@ -20,7 +20,7 @@ IdSet Acquisition::kept_by_anyone() const {
   return kept;
 }
 
-// Gives each holder what is in its resources, belongs to its partition and is kept by nobody.
+// Gives each holder those of its resources that belong to its partition and that no holder keeps.
 void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
   if (partitions_.empty()) return;
   const IdSet kept = kept_by_anyone();
@@ -101,7 +101,7 @@ void Acquisition::mute() {
 void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell& tell) {
   for (auto& [id, holder] : holders_) {
     Delta part = delta.restricted(holder.resources);
-    // What another holder keeps is down here, and stays so.
+    // A target that another holder keeps is down for this one, and stays down.
     part.up &= holder.kept;
     part.down &= holder.kept;
     part.down |= part.shrink;

@@ -39,7 +39,7 @@ class Acquisition {
   [[nodiscard]] const std::vector<Partition>& partitions() const noexcept { return partitions_; }
 
   struct Acquired {
-    /// What the holder may know of, and the part of it that nobody else keeps.
+    /// The targets in its response, and those of them that no other holder keeps.
     const IdSet& resources;
     const IdSet& kept;
   };
@@ -55,8 +55,9 @@ class Acquisition {
   /// Stops the changes for everyone who holds now.
   void mute();
 
-  /// Tells each holder its part of a change; empty parts are left out. `excluded` is so after the change.
-  /// Property changes of an excluded target are kept back until it is excluded no more.
+  /// Tells each holder its part of a change; empty parts are left out. `excluded` are the targets that are
+  /// excluded after the change. Property changes of an excluded target are kept back until it is included
+  /// again.
   void announce(const Delta& delta, const IdSet& excluded, const Tell& tell);
 
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }

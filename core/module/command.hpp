@@ -101,7 +101,7 @@ struct ReloadCommand {
 struct LoadCommand {
   std::shared_ptr<const ResourceSet> inventory;
   IdSet exclude;
-  /// Targets that are online, whatever is known of them.
+  /// Targets that count as online, in addition to those that already are.
   IdSet online;
   /// As RecordedState::Inventory has it.
   std::optional<std::string> replaced;

@@ -25,7 +25,7 @@ struct DiscoverySettings {
   double timeout = std::numeric_limits<double>::infinity();
 };
 
-/// What is known of hosts from before.
+/// Hosts of the last inventory, and hosts that left for good.
 struct RecordedHosts {
   /// Ranks that hosts had: the hosts in the order of the sorted ranks.
   IdSet ranks;
@@ -64,7 +64,7 @@ class Discovery {
   RecordedHosts recorded_;
   double deadline_;
   std::map<std::string, NodeReport> nodes_;
-  // Without repeats; and how many of them have reported.
+  // Each host once. excluded_here_ counts those that have reported.
   Hostlist excluded_;
   std::size_t excluded_here_ = 0;
 };

@@ -24,7 +24,7 @@ class LoggedTargets {
   /// A target leaves for good. Ranks stay what they are until the next restart.
   void shrink(const TargetName& name) { left_.push_back(name); }
 
-  /// Ranks and hosts of the last restart. What cores they have is made up.
+  /// Ranks and hosts of the last restart. Their cores are placeholders.
   [[nodiscard]] const ResourceSet& present() const noexcept { return present_; }
   /// Nothing for a rank that the last restart did not have.
   [[nodiscard]] std::optional<TargetName> name_of(IdSet::Id rank) const;
@@ -35,7 +35,7 @@ class LoggedTargets {
 
  private:
   ResourceSet present_;
-  // Those that left before the last restart, by host; and since.
+  // Ordinals of the targets that left before the last restart, by host; left_ has those that left since.
   std::map<std::string, std::set<std::uint32_t>, std::less<>> gone_;
   std::vector<TargetName> left_;
 };

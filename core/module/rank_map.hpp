@@ -19,7 +19,7 @@ class RankMap {
   [[nodiscard]] IdSet operator()(const IdSet& ranks) const;
 
  private:
-  /// What stays, and where the others are.
+  /// Ranks that are the same in both; moved_ has the new ranks of the others.
   IdSet same_;
   std::unordered_map<IdSet::Id, IdSet::Id> moved_;
 };

@@ -1,5 +1,6 @@
-// How much work the judgement of a request may take, counted in steps: a step is some nanoseconds, whatever
-// the machine and whoever else uses it. What a request costs is known before it is spent.
+// Bounds the work of judging a request. Work is counted in steps of some nanoseconds each and not in time, so
+// that the result does not depend on the load of the machine. Steps are spent before the work that they stand
+// for.
 #pragma once
 
 #include <cstdint>

@@ -26,10 +26,10 @@ IdSet ranks_with(const ResourceSet& inventory, std::string_view property) {
   return found == inventory.properties().end() ? IdSet{} : found->second;
 }
 
-// What one set operation on the ranks of an inventory costs.
+// Steps of one set operation on the ranks of an inventory.
 std::uint64_t set_operation(const ResourceSet& inventory) { return 16 + inventory.ranks().count() / 64; }
 
-/// What a host costs that is looked up, where it may have to be found among all that are named first.
+/// Steps to look up one host, the index over the named hosts included.
 constexpr std::uint64_t steps_per_host = 64;
 
 /// Sets are united two by two, as adding one after the other to the first would cost its size each time.

@@ -41,7 +41,7 @@ struct ResourceGroup {
   std::shared_ptr<const nlohmann::json> extra = nullptr;
 };
 
-/// What a list of hosts names of a set.
+/// Result of a look-up of a list of hosts in a set.
 struct HostSearch {
   IdSet ranks;
   /// The hosts that are not there, in the order of the list, repeats included.

@@ -25,7 +25,7 @@ class HostIndex {
   /// The first position of a host.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view host) const;
 
-  /// What a list names of the indexed one.
+  /// Result of a look-up of a list in the indexed one.
   struct Found {
     /// First positions of the hosts that are there, in any order, repeats and overlaps included.
     std::vector<IdSet::Range> positions;
