@@ -15,7 +15,7 @@
 // daemon refuses this client's key. When an established connection is lost, every request that was sent fails
 // with ECONNRESET; the next one makes a new connection.
 //
-// Not thread-safe. What handlers, timers' functions included, may rely on and may do:
+// Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response, and not at all after forget() of its request or
 //   after close(), whether an answer or a failure of the request was waiting to be told or not.
 // - It may call everything here except connect(), call(), process(), wait(), run() and run_for(), which throw

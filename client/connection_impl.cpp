@@ -141,7 +141,8 @@ void Connection::Impl::process() {
   for (int i = 0; i < options_.most_steps; ++i) {
     if (!step()) return;
   }
-  // Messages come first, but those that never end do not keep a time-out from its time.
+  // Messages are handled before timers. After most_steps of them a timer has its turn, so that a flood of
+  // messages delays no time-out for ever.
   (void)run_timer();
 }
 

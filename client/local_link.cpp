@@ -93,8 +93,8 @@ class LocalLink final : public Link::Impl {
   void set_linger(Milliseconds time) override { linger_ = time; }
 
  private:
-  // A Unix socket is connected at once, but where the daemon has not come to accept those before; then a
-  // moment is waited, as there is no descriptor that would tell.
+  // connect(2) succeeds at once, unless the backlog of the daemon's socket is full. It waits for up to 250 ms
+  // then, as no descriptor tells when there is room again.
   void connect_to(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -1,4 +1,4 @@
-// Targets by name where a configuration outlives them.
+// Look-ups of targets that a configuration may name although the inventory does not have them.
 #pragma once
 
 #include <string>

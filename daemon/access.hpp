@@ -22,7 +22,7 @@ enum class Right : std::uint8_t {
   operate,
   schedule,
   report,
-  /// To be the daemon's own user, or root.
+  /// For the owner only: the daemon's own user, and root.
   own,
 };
 

@@ -76,7 +76,7 @@ class Agents {
   /// A sign of life of one of them. One that is not here is passed over.
   void beat(proto::RequestKey request, double now);
 
-  /// These targets are offline until their agents say hello again. The engine is for the caller to tell.
+  /// These targets are offline until their agents say hello again. The caller tells the engine.
   void force_down(const IdSet& ranks, double now);
 
   enum class End { farewell, lost };
@@ -127,7 +127,7 @@ class Agents {
   /// Who waits for the inventory, by host.
   std::unordered_map<std::string, AgentId> waiting_;
   AgentId last_id_ = 0;
-  /// What agents said of targets that are excluded, or do not fit the inventory.
+  /// The last reports that do not fit the inventory, and those of targets that are excluded.
   std::unordered_map<IdSet::Id, NodeReport> doubtful_;
 };
 

@@ -21,7 +21,7 @@ class Answers {
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
   [[nodiscard]] proto::Payload inventory();
-  /// For another thread, which judges by it.
+  /// The inventory for feasibility checks, which another thread makes.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
   [[nodiscard]] proto::Payload acquired(const IdSet& targets, const IdSet& kept);

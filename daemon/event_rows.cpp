@@ -56,7 +56,8 @@ void EventRows::resume(Sequence last) {
       *block_hosts_ |= IdSet::parse(ids);
     }
   } catch (const Error&) {
-    // Such a row is the reader's to tell of; without its block, all of it is looked at.
+    // A damaged row. The block gets no row of its own then, so readers look at each of its events and report
+    // it.
     read_hosts_.reset();
     block_hosts_.reset();
   }

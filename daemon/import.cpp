@@ -125,7 +125,7 @@ void refuse_absent(const TargetName& target, const ResourceSet& inventory, const
                                   what, name));
 }
 
-// As the first start would take it up.
+// Refuses a state that the first start after the import could not take up.
 void check_start(const RecordedState& recorded, const ImportOptions& options) {
   const ResourceSet& inventory = *options.inventory;
   for (const RecordedDrain& drain : recorded.drains)

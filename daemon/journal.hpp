@@ -112,7 +112,7 @@ class Journal {
   struct Encoded {
     Sequence first = 0;
     Sequence next = 0;
-    /// It ends where it was full, not where its reader wanted.
+    /// It ends where a response was full, before the end that its reader asked for.
     bool is_full = false;
     proto::Payload payload;
   };

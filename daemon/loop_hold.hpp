@@ -19,7 +19,7 @@ class LoopHolds {
     std::string name;
   };
   [[nodiscard]] const Longest& longest() const noexcept { return longest_; }
-  /// Work that is under way now counts as beginning anew.
+  /// Forgets the longest. The work that is under way is measured from now on.
   void clear();
 
  private:

@@ -88,7 +88,7 @@ std::uint64_t PresentSum::compute() {
 
 void PresentSum::verify() {
   for (const Table& table : tables(database_)) {
-    // Finds rows in an order in which statements would miss them.
+    // Finds rows that are out of order, which the statements here would miss.
     Statement check(database_, fmt::format("PRAGMA main.integrity_check({})", table.name).c_str());
     while (check.step()) {
       if (check.text(0) != "ok") throw damaged_store(database_.path(), table.name + ": " + check.text(0));

@@ -327,7 +327,7 @@ class Server {
             // change that.
             spdlog::critical("the inventory that was discovered is refused, stopping: {}", error.what());
             exit_status_ = 1;
-            // The agents that are being looked at right now are not taken away meanwhile.
+            // Posted: the caller is still using the agents, which stop() ends.
             asio::post(loop_, [this] { stop(); });
           }
         });

@@ -33,10 +33,11 @@ class StateLock {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// What was there when it was locked; nothing in a new or unreadable file.
+  /// The content of the file when it was locked; nothing for a new or unreadable file.
   [[nodiscard]] const std::optional<Head>& head() const noexcept { return head_; }
 
-  /// Writes how far the store is. A failure is passed over: what is there then is older, and does no harm.
+  /// Writes how far the store is. A failure is ignored: the file then names an earlier commit, which proves
+  /// less.
   void write(const Head& head) const noexcept;
 
  private:

@@ -185,7 +185,8 @@ void Store::read() {
       if (reading_stops_) return;
       question = std::move(questions_.front());
       questions_.pop_front();
-      // Before a pause can be asked for: the writing thread asks under the mutex that is held here.
+      // Locked before questions_mutex_ is released: the writing thread asks for a pause under it, so it
+      // cannot come between.
       reading.lock();
     }
     question();

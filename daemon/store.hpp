@@ -71,8 +71,9 @@ class Store {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer);
 
-  /// A reader that begins from now on sees no events of before this time. Those of before the time of the
-  /// previous call too are dropped, by and by: that leaves a reader the time between two calls. 0 keeps all.
+  /// Hides events from before this time from readers that begin from now on, and drops, in steps, those from
+  /// before the time of the previous call: a reader that has begun has the time between two calls. 0 keeps
+  /// all.
   void trim(double before);
 
   /// Commits what is queued and ends the threads. Questions that wait have no answer.
@@ -115,7 +116,7 @@ class Store {
   std::deque<Question> questions_;
   double horizon_ = 0;
   bool reading_stops_ = false;
-  /// The writing thread waits for the end of the present question, and the next one waits for it.
+  /// The writing thread wants reading_: no further question begins until it has had it.
   bool reading_pauses_ = false;
   /// Held during a question, which is bounded.
   std::mutex reading_;

@@ -96,7 +96,7 @@ std::optional<RecordedState> peek_store(const std::string& directory) {
     if (fs::exists(path + suffix, error)) fs::copy_file(path + suffix, copied + suffix, error);
     if (error) throw Error(error.value(), fmt::format("{}{}: {}", path, suffix, error.message()));
   }
-  // It tells whether commits are missing.
+  // The lock file tells whether commits are missing.
   if (fs::exists(lock_path, error)) fs::copy_file(lock_path, fs::path(copy.path()) / lock_file, error);
   try {
     return StoreWriter(copied).load();

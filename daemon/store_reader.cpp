@@ -148,7 +148,7 @@ Sequence StoreReader::skip_blocks(const IdSet& hosts, Sequence from, Sequence to
     const bool is_whole = block_sum(block, ids) == block_.integer(1);
     block_.reset();
     if (!budget.spend(ids.size())) break;
-    // A damaged one spares nothing, and costs nothing else.
+    // The events of a damaged block are looked at one by one.
     if (!is_whole || IdSet::parse(ids).intersects(hosts)) break;
     from = static_cast<Sequence>(block + 1) * block_size;
   }

@@ -19,7 +19,7 @@ class Waitups {
   void add(proto::RequestKey request, std::size_t online);
   /// A request that does not wait is passed over.
   void remove(proto::RequestKey request);
-  /// The requests that wait for just so many. They wait no longer.
+  /// Removes and returns the requests that wait for exactly this number.
   [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
   [[nodiscard]] bool empty() const noexcept { return counts_.empty(); }
 

@@ -1,6 +1,6 @@
 // Another inventory in the place of the present one (resource.reload with a path). It is taken as it is:
 // properties and expiration are what it says, targets that left before are back if it names them. Drains stay
-// with their targets, and so does what is known of who is online.
+// with their targets, and so do the states online and offline.
 #include <utility>
 
 #include "core/module/module.hpp"

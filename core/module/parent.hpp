@@ -90,8 +90,8 @@ class ParentMirror {
 
   /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks.
   void renumber(const IdSet& ranks, const Hostlist& hosts);
-  /// Finds the targets among the ranks of the parent: `as_handed` if these are those of the R that was handed
-  /// down. A restart `tells_names`.
+  /// Finds the targets among the ranks of the parent. `as_handed`: these are still the ranks of the R that
+  /// was handed down. `tells_names`: they come from a restart event, so the targets take their names from it.
   void link(bool as_handed, bool tells_names);
   [[nodiscard]] bool is_parent_host(IdSet::Id rank, const std::string& host) const;
   /// The targets behind ranks of the parent, in time proportional to those.

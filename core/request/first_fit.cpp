@@ -34,7 +34,7 @@ std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
 
 /// Splits the nodes that get pieces off the kinds that they were of.
 bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece, Budget& budget) {
-  // Sorted by what takes two divisions.
+  // Pays for the sort: each comparison takes two divisions.
   budget.spend(16 * (1 + kinds.size()));
   std::ranges::sort(kinds, [&](const NodeKind& a, const NodeKind& b) {
     const auto left = [&](const NodeKind& kind) {

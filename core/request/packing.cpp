@@ -103,7 +103,7 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand) {
 }
 
 Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget) {
-  // Each part of the demand is looked at with each kind some times, and tables are as large.
+  // Each part of the demand is compared with each kind a few times, and the tables have a cell for each pair.
   budget.spend(times(4 * kinds.size(), demand.nodes.size() + demand.pieces.size()));
   Totals supply;
   for (const NodeKind& kind : kinds) {

@@ -87,8 +87,8 @@ class HostIndex {
   // In ascending order without overlaps.
   std::unordered_map<Key, Group, KeyHash, KeyEqual> groups_;
   std::vector<Shape> shapes_;
-  // Every name stands under its last number, so that a name that is looked up under its own is found or not
-  // there.
+  // Whether the key of every name is made with its last number: then one look-up with the last number of a
+  // name is enough.
   bool by_last_number_ = true;
 };
 
