@@ -67,7 +67,7 @@ void register_r_decode(CLI::App& r, Context& context) {
   command->add_flag("-s,--short", options->short_form, "Print the short form: rank[0-1]/core[0-3]");
   command->add_flag("-n,--nodelist", options->nodelist, "Print the hosts");
   command->add_flag("-r,--ranks", options->ranks, "Print the ranks");
-  command->add_option("-c,--count", options->count, "Print how many of them there are: node, core, gpu")
+  command->add_option("-c,--count", options->count, "Print the number of these: node, core or gpu")
       ->check(CLI::IsMember({"node", "core", "gpu"}))
       ->expected(1);
   command->add_option("-i,--include", options->include, "Only these ranks or hosts");
