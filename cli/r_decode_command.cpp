@@ -69,7 +69,8 @@ void register_r_decode(CLI::App& r, Context& context) {
   command->add_flag("-r,--ranks", options->ranks, "Print the ranks");
   command->add_option("-c,--count", options->count, "Print the number of these: node, core or gpu")
       ->check(CLI::IsMember({"node", "core", "gpu"}))
-      ->expected(1);
+      ->expected(1)
+      ->take_all();
   command->add_option("-i,--include", options->include, "Only these ranks or hosts");
   command->add_option("-x,--exclude", options->exclude, "All but these ranks or hosts");
   command->add_option("-p,--properties", options->properties,

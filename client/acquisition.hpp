@@ -16,9 +16,10 @@ namespace resourced::client {
 
 /// What a scheduler wants to hear; override what you need. One response of the daemon makes these calls in
 /// the order in which they stand here, and resources() and up() of the acquisition are up to date before the
-/// first of them. An observer may close() or destroy the acquisition and the connection under it: no calls
-/// follow. It may throw: the calls that the response has not made yet are left out, and the next response is
-/// told as if nothing had happened.
+/// first of them. An observer may close() or destroy the acquisition, and the connection under it after that:
+/// no calls follow. Where it closes the connection alone, the calls of the present response go on. It may
+/// throw: the calls that the response has not made yet are left out, and the next response is told as if
+/// nothing had happened.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;

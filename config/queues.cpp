@@ -15,8 +15,6 @@ namespace resourced::config {
 
 namespace {
 
-constexpr std::string_view every_host = "all";
-
 /// Nothing for a queue without `hosts`: it covers what its other keys say, and no property comes of it.
 std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
   if (!table.has("hosts")) return std::nullopt;

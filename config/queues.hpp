@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/absent.hpp"
@@ -12,6 +13,9 @@
 namespace resourced::config {
 
 struct Config;
+
+/// As `hosts` of a queue: every host of the inventory (RFC 33).
+inline constexpr std::string_view every_host = "all";
 
 /// One queues.NAME that has `hosts`.
 struct Queue {

@@ -156,14 +156,26 @@ config::Absent absent_targets(const config::Config& config, const RecordedState&
   return absent;
 }
 
+// Names some hosts of queues that no node agent has reported.
+void log_unreported(const config::Config& config, const ResourceSet& found) {
+  constexpr std::size_t most_named = 16;
+  for (const config::Queue& queue : config.queues) {
+    if (queue.hosts == config::every_host) continue;
+    const HostSearch search = found.ranks_of(Hostlist::parse(queue.hosts), most_named);
+    if (search.unknown.empty()) continue;
+    spdlog::warn("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
+                 fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
+  }
+}
+
 // Applies the queues and exclusions of a configuration to an inventory that it does not name.
 config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
                                        config::Absent absent) {
   // Agents report no properties: those of queues are the configuration's, which may have changed since.
   ResourceSet effective = resources.without_local_properties();
-  config::add_queue_properties(config, effective, absent);
-  // An excluded node need not report.
+  // A node that a queue or exclude names need not report.
   absent.any_host = !config.resource.has_inventory();
+  config::add_queue_properties(config, effective, absent);
   IdSet exclude = config::load_exclude(config, effective, absent);
   return {std::move(effective), "dynamic-discovery", std::move(exclude)};
 }
@@ -321,6 +333,7 @@ class Server {
         {config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
         [this](const ResourceSet& found) {
           try {
+            log_unreported(config_, found);
             define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
           } catch (const Error& error) {
             // Partitions or exclusions that do not fit what was found: a later agent does not

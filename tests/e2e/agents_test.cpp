@@ -340,6 +340,17 @@ TEST_CASE("hosts of queues are found in what was discovered") {
   CHECK(members() == json::object());
 }
 
+TEST_CASE("a queue may name hosts that did not report, and the log names them") {
+  Watched cluster(discovery("size = 2\ndiscovery-timeout = \"0.1s\"", "[queues.batch]\nhosts = \"n[1-2]\""));
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  NodeAgent only(cluster.daemon.uri(), "n1");
+  scheduler.until_up({0});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n1"])"));
+  CHECK(scheduler.resources()["execution"]["properties"] == json{{"+batch", "0"}});
+  CHECK(cluster.daemon.log().find("queues.batch.hosts: hosts that did not report are left out: n2") !=
+        std::string::npos);
+}
+
 TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
   Watched cluster(discovery("size = 2"));
   Agents agents = cluster.agents({"n2", "n10"});

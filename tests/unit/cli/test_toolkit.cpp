@@ -63,6 +63,7 @@ TEST_SUITE("tool kit") {
     CHECK(decode({"-r"}) == "0-3\n");
     CHECK(decode({"-c", "node"}) == "4\n");
     CHECK(decode({"-ccore"}) == "8\n");
+    CHECK(decode({"-c", "node", "-c", "core"}) == "4\n8\n");
     CHECK(decode({"-c", "gpu"}) == "4\n");
     CHECK(decode({"-i", "1-2", "-s"}) == "rank[1-2]/core[0-1],gpu0\n");
     CHECK(decode({"-x", "1-2", "-s"}) == "rank[0,3]/core[0-1],gpu0\n");
