@@ -32,6 +32,8 @@ void Discovery::exclude(const Hostlist& hosts) {
   excluded_.unique();
   excluded_here_ = 0;
   for (const auto& [hostname, report] : nodes_) excluded_here_ += excluded_.find(hostname) ? 1 : 0;
+  excluded_gone_ = 0;
+  for (const std::string& hostname : recorded_.gone) excluded_gone_ += excluded_.find(hostname) ? 1 : 0;
 }
 
 void Discovery::report(NodeReport report) {
@@ -53,8 +55,8 @@ void Discovery::withdraw(const std::string& hostname) {
 
 bool Discovery::complete(double now) const {
   if (nodes_.empty()) return false;
-  return now >= deadline_ ||
-         (settings_.size && nodes_.size() + (excluded_.size() - excluded_here_) >= *settings_.size);
+  const std::size_t excluded_elsewhere = excluded_.size() - excluded_here_ - excluded_gone_;
+  return now >= deadline_ || (settings_.size && nodes_.size() + excluded_elsewhere >= *settings_.size);
 }
 
 std::optional<double> Discovery::next_deadline() const {

@@ -67,6 +67,8 @@ class Discovery {
   // Each host once. excluded_here_ counts those that have reported.
   Hostlist excluded_;
   std::size_t excluded_here_ = 0;
+  // Excluded hosts that left for good: they do not count towards the size.
+  std::size_t excluded_gone_ = 0;
 };
 
 }  // namespace resourced

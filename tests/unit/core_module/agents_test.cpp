@@ -122,6 +122,9 @@ TEST_CASE("a host that left for good does not count, and is told so") {
   discovery.report(report("a"));
   CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
   CHECK_FALSE(discovery.complete(101));
+  // Nor does it if it is excluded as well.
+  discovery.exclude(Hostlist::parse("b"));
+  CHECK_FALSE(discovery.complete(101));
   discovery.report(report("c"));
   CHECK(discovery.complete(101));
   CHECK(discovery.inventory().nodelist() == Hostlist::parse("a,c"));
