@@ -19,10 +19,12 @@ namespace resourced {
 
 class LoggedTargets {
  public:
-  /// The ranks and hosts from now on; none are known where their counts differ or there are none.
-  void restart(const IdSet& ranks, const Hostlist& hosts);
+  /// The ranks and hosts from now on; none are known where their counts differ or there are none. Returns, in
+  /// order, the hosts with more targets than were left of them: another R with those that had left was loaded
+  /// since, so none of the host's targets is gone any more, and their ordinals count anew.
+  std::vector<std::string> restart(const IdSet& ranks, const Hostlist& hosts);
   /// A target leaves for good. Ranks stay what they are until the next restart.
-  void shrink(const TargetName& name) { left_.push_back(name); }
+  void shrink(const TargetName& name) { left_.insert(name); }
 
   /// Ranks and hosts of the last restart. Their cores are placeholders.
   [[nodiscard]] const ResourceSet& present() const noexcept { return present_; }
@@ -34,10 +36,18 @@ class LoggedTargets {
   [[nodiscard]] std::uint32_t ordinal_of(const std::string& host, std::uint32_t nth) const;
 
  private:
+  struct Gone {
+    std::set<std::uint32_t> ordinals;
+    // How many targets of the host were left, if a restart has told.
+    std::optional<std::uint32_t> remaining;
+  };
+
+  [[nodiscard]] std::uint32_t count_of(const std::string& host) const;
+
   ResourceSet present_;
-  // Ordinals of the targets that left before the last restart, by host; left_ has those that left since.
-  std::map<std::string, std::set<std::uint32_t>, std::less<>> gone_;
-  std::vector<TargetName> left_;
+  // The targets that left before the last restart, by host; left_ has those that left since.
+  std::map<std::string, Gone, std::less<>> gone_;
+  std::set<TargetName> left_;
 };
 
 }  // namespace resourced

@@ -98,29 +98,37 @@ std::optional<ParentChange> ParentMirror::take(double now) {
   if (!synced_) return std::nullopt;
   IdSet unreachable = offline_ | torpid_ | absent_;
   if (now < settled_at_) unreachable -= held_;
-  const IdSet down = (drained_ | unreachable) - shrunk_;
-  told_down_ -= shrunk_;
 
   ParentChange change;
+  change.shrink = shrunk_ - told_shrunk_;
+  told_shrunk_ |= shrunk_;
+  told_down_ -= told_shrunk_;
+  const IdSet down = (drained_ | unreachable) - told_shrunk_;
   change.down = down - told_down_;
   change.up = told_down_ - down;
-  change.shrink = shrunk_ - told_shrunk_;
   if (expiration_ != told_expiration_) change.expiration = expiration_;
   told_down_ = down;
-  told_shrunk_ |= shrunk_;
   told_expiration_ = expiration_;
   if (change.empty()) return std::nullopt;
   return change;
 }
 
 std::optional<double> ParentMirror::next_deadline() const {
-  const IdSet held = (held_ & (offline_ | torpid_ | absent_)) - drained_ - shrunk_ - told_down_;
+  const IdSet held =
+      (held_ & (offline_ | torpid_ | absent_)) - drained_ - shrunk_ - told_shrunk_ - told_down_;
   if (!synced_ || held.empty()) return std::nullopt;
   return settled_at_;
 }
 
 void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
-  if (ranks.count() == hosts.size()) parent_.restart(ranks, hosts);
+  if (ranks.count() != hosts.size()) return;
+  const std::vector<std::string> back = parent_.restart(ranks, hosts);
+  if (back.empty() || shrunk_.empty()) return;
+  std::size_t position = 0;
+  inventory_.ranks().for_each([&](IdSet::Id rank) {
+    const std::optional<TargetName>& name = parent_names_[position++];
+    if (name && std::ranges::binary_search(back, name->host) && parent_.rank_of(*name)) shrunk_.erase(rank);
+  });
 }
 
 // The handed ranks are those of the parent as it was when it handed them down: until then they tell which
@@ -191,7 +199,8 @@ void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
 
 void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
   if (event.expiration && timestamp > expirations_after_) expiration_ = event.expiration;
-  shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
+  // A target that left earlier and was handed down all the same had been loaded again.
+  if (timestamp > handed_down_.starttime()) shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
   event.shrink.for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
   });

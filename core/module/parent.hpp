@@ -88,7 +88,8 @@ class ParentMirror {
   void apply_to(const TorpidEvent& event, double timestamp);
   void apply_to(const LivelyEvent& event, double timestamp);
 
-  /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks.
+  /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks. Targets
+  /// that left and are there again have been loaded anew: they are not shrunk any more.
   void renumber(const IdSet& ranks, const Hostlist& hosts);
   /// Finds the targets among the ranks of the parent. `as_handed`: these are still the ranks of the R that
   /// was handed down. `tells_names`: they come from a restart event, so the targets take their names from it.

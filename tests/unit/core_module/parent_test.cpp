@@ -41,11 +41,16 @@ Event offline(const char* ranks) { return {2, OfflineEvent{IdSet::parse(ranks)}}
 Event online(const char* ranks) { return {2, OnlineEvent{IdSet::parse(ranks)}}; }
 Event torpid(const char* ranks) { return {2, TorpidEvent{IdSet::parse(ranks)}}; }
 Event lively(const char* ranks) { return {2, LivelyEvent{IdSet::parse(ranks)}}; }
-Event shrink(const char* ranks, const char* hosts) {
+Event shrink(const char* ranks, const char* hosts, double time = 2) {
   UpdateEvent update;
   update.shrink = IdSet::parse(ranks);
   update.shrink_nodelist = Hostlist::parse(hosts);
-  return {2, std::move(update)};
+  return {time, std::move(update)};
+}
+Event define(const char* ranks, const char* hosts) {
+  return {0,
+          DefineEvent{
+              DefineMethod::configuration, std::make_shared<const ResourceSet>(nodes(ranks, hosts)), {}, {}}};
 }
 Event expiration(double time, double at) {
   UpdateEvent update;
@@ -255,6 +260,66 @@ TEST_CASE("only an expiration that is newer than the hand-down counts") {
   CHECK_FALSE(mirror.take(0));
   mirror.apply(expiration(6000, 101));
   CHECK(text_of(mirror.take(0)) == "expiration=6000");
+}
+
+TEST_CASE("a target that was handed down after it left the parent is not gone") {
+  ResourceSet handed = nodes("1-2", "n[1-2]");
+  handed.set_starttime(100);
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(restart("0-2", "n[0-2]", "0-2"));
+  mirror.apply(shrink("1", "n1", 99));
+  mirror.synced(0);
+  CHECK_FALSE(mirror.take(0));
+  mirror.apply(offline("1"));
+  CHECK(text_of(mirror.take(0)) == "down=0");
+  mirror.apply(shrink("1-2", "n[1-2]", 101));
+  CHECK(text_of(mirror.take(0)) == "shrink=0-1");
+
+  // Ordinals of a shared host count a target that left before the hand-down, too.
+  ResourceSet shared = nodes("2-3", "h,h");
+  shared.set_starttime(100);
+  ParentMirror of_shared(shared, enclosed_inventory(shared));
+  of_shared.apply(restart("0-3", "h,h,h,h", "0-3"));
+  of_shared.apply(shrink("0", "h", 99));
+  of_shared.apply(restart("1-3", "h,h,h", "1-3", 101));
+  of_shared.apply(drain("3", "h"));
+  of_shared.synced(0);
+  CHECK(text_of(of_shared.take(0)) == "down=1");
+}
+
+TEST_CASE("a target that the parent lists again after it left is back, unless that was told") {
+  const ResourceSet handed = nodes("1-2", "n[1-2]");
+  const std::vector<Event> back{restart("0-2", "n[0-2]", "0-2", 3), define("0-2", "n[0-2]")};
+  for (const Event& again : back) {
+    ParentMirror mirror(handed, enclosed_inventory(handed));
+    mirror.apply(restart("0-2", "n[0-2]", "0-2"));
+    mirror.apply(shrink("1-2", "n[1-2]"));
+    mirror.apply(again);
+    mirror.apply(shrink("2", "n2"));
+    mirror.synced(0);
+    CHECK(text_of(mirror.take(0)) == "shrink=1");
+    mirror.apply(drain("1", "n1"));
+    CHECK(text_of(mirror.take(0)) == "down=0");
+
+    // What left here stays away, whatever becomes of it there.
+    mirror.apply(shrink("1", "n1"));
+    CHECK(text_of(mirror.take(0)) == "shrink=0");
+    mirror.apply(again);
+    mirror.apply(undrain("1", "n1"));
+    mirror.apply(offline("1-2"));
+    CHECK_FALSE(mirror.take(0));
+    CHECK_FALSE(mirror.next_deadline());
+  }
+
+  // One target of a shared host is back only if the host has more of them than were left.
+  const ResourceSet shared = nodes("1", "h");
+  ParentMirror mirror(shared, enclosed_inventory(shared));
+  mirror.apply(restart("0-2", "h,h,h", "0-2"));
+  mirror.apply(shrink("1", "h"));
+  mirror.apply(restart("0-2", "", "0-2", 3));
+  mirror.apply(restart("0-1", "h,h", "0-1", 3));
+  mirror.synced(0);
+  CHECK(text_of(mirror.take(0)) == "shrink=0");
 }
 
 TEST_CASE("ranks that share a host are told apart as long as their ranks are the same") {
