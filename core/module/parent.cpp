@@ -201,7 +201,7 @@ void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
   if (event.expiration && timestamp > expirations_after_) expiration_ = event.expiration;
   // A target that left earlier and was handed down all the same had been loaded again.
   if (timestamp > handed_down_.starttime()) shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
-  event.shrink.for_each([&](IdSet::Id rank) {
+  (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
   });
 }

@@ -322,6 +322,15 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
   CHECK(text_of(mirror.take(0)) == "shrink=0");
 }
 
+TEST_CASE("a shrink costs what the parent has, not what it names") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(shrink("0-4294967294", ""));
+  mirror.synced(0);
+  CHECK(text_of(mirror.take(0)) == "shrink=0-3");
+}
+
 TEST_CASE("ranks that share a host are told apart as long as their ranks are the same") {
   const ResourceSet handed = nodes("1,3-4", "n,n,m");
   const ResourceSet own = enclosed_inventory(handed, Hostlist::parse("m,n,n"));
