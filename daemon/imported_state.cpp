@@ -1,5 +1,6 @@
 #include "daemon/imported_state.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -19,7 +20,7 @@ Hostlist ImportedState::apply(const Event& event) {
 }
 
 Hostlist ImportedState::apply_to(const RestartEvent& event) {
-  targets_.restart(event.ranks, event.nodelist);
+  take_back(targets_.restart(event.ranks, event.nodelist));
   if (!targets_.present().empty()) keep_present();
   return event.nodelist;
 }
@@ -98,6 +99,15 @@ ImportedState::Numbers ImportedState::change_properties(const char* key,
     here |= changed - back;
   }
   return concerned;
+}
+
+void ImportedState::take_back(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return;
+  Numbers back;
+  shrunk_.for_each([&](IdSet::Id number) {
+    if (std::ranges::binary_search(hosts, names_[number].host)) back.insert(number);
+  });
+  shrunk_ -= back;
 }
 
 // As at a start of the daemon: what was recorded of targets that are not there is forgotten, but for those

@@ -59,6 +59,8 @@ class ImportedState {
   // `named` has the hosts of the ranks as the event tells them, if it does.
   Numbers change_properties(const char* key, const ResourceSet::Properties& properties,
                             const ResourceSet& named, bool present);
+  // Another R with the targets of these hosts that had left, in order, was loaded.
+  void take_back(const std::vector<std::string>& hosts);
   void keep_present();
   void forget(const Numbers& numbers);
 

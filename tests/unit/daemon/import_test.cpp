@@ -245,6 +245,43 @@ TEST_CASE("targets of a host that stands for several ranks are imported each by 
                        Error);
 }
 
+TEST_CASE("a host that left and was loaded again is imported as one that is there") {
+  const auto start = [](const char* ranks, const char* hosts) {
+    return fmt::format(
+        R"({{"timestamp":1,"name":"restart","context":{{"ranks":"{}","online":"","nodelist":"{}"}}}})"
+        "\n",
+        ranks, hosts);
+  };
+  const auto drain = [](const char* rank, const char* host) {
+    return fmt::format(
+        R"({{"timestamp":3,"name":"drain","context":{{"idset":"{}","nodelist":"{}","overwrite":0}}}})"
+        "\n",
+        rank, host);
+  };
+  const std::string load = R"({"timestamp":2,"name":"resource-define","context":{"method":"reload"}})"
+                           "\n";
+  ImportOptions options;
+  options.inventory = std::make_shared<const ResourceSet>(
+      ResourceSet({{IdSet::parse("0-1"), IdSet{0}, {}}}, Hostlist::parse("n[0-1]")));
+  const std::string shrunk = start("0-1", "n[0-1]") + update(R"({"shrink":"1","nodelist":"n1"})");
+  const Present store(shrunk + load + start("0-1", "n[0-1]") + drain("1", "n1"), options);
+  CHECK(store.shrunk() == Names{});
+  CHECK(store.drained() == Names{"n1"});
+  // Also after starts without it, and it may leave again.
+  const std::string back = shrunk + start("0", "n0") + load + start("0-1", "n[1,0]");
+  CHECK(Present(back + drain("0", "n1"), options).drained() == Names{"n1"});
+  const Present again(back + drain("0", "n1") + update(R"({"shrink":"0","nodelist":"n1"})"), options);
+  CHECK(again.shrunk() == Names{"n1"});
+  CHECK(again.drained() == Names{});
+
+  // Of a host with several targets, only more than were left of it say so.
+  const std::string several = start("0-2", "h,h,h") + update(R"({"shrink":"1","nodelist":"h"})");
+  CHECK(Present(several + start("0-1", "h,h")).shrunk() == Names{"h/1"});
+  const Present all(several + start("0-1", "h,h") + load + start("0-2", "h,h,h") + drain("1", "h"));
+  CHECK(all.shrunk() == Names{});
+  CHECK(all.drained() == Names{"h/1"});
+}
+
 TEST_CASE("a log that the configured inventory could not take up is refused") {
   ResourceSet inventory({{IdSet::parse("0-2"), IdSet{0}, {}}}, Hostlist::parse("n[0-2]"));
   inventory.set_starttime(1000);
