@@ -277,7 +277,7 @@ class Server {
                   },
                   [this](Sequence last) {
                     service_.on_committed(last);
-                    if (!std::exchange(announced_, true)) announce();
+                    if (last >= start_ && !std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("history is not trimmed: {}", error.what()); }});
@@ -292,6 +292,7 @@ class Server {
     } else {
       discover();
     }
+    start_ = service_.engine().applied();
   }
 
   void define(DefineMethod method, config::Inventory inventory) {
@@ -634,6 +635,8 @@ class Server {
   asio::steady_timer agent_timer_;
   asio::steady_timer drain_timer_;
   Watchdog watchdog_;
+  /// The last event of the start: clients are told where to connect once it is on disk.
+  Sequence start_ = 0;
   bool announced_ = false;
   bool stopping_ = false;
   /// Set while the loop goes on only for answers that are on their way.
