@@ -109,8 +109,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (exit_status) return *exit_status;
   try {
     const auto hostname = options.hostname.empty() ? hw::local_hostname() : options.hostname;
-    const auto probe = [&](bool norestrict) {
-      auto what = options.probe;
+    const auto probe = [&hostname, &probed = options.probe](bool norestrict) {
+      auto what = probed;
       what.norestrict = norestrict;
       return hw::node_resources(hostname, hw::probe(what));
     };

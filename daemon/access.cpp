@@ -12,7 +12,8 @@ constexpr std::uint32_t root = 0;
 
 Rights all_rights() {
   Rights rights;
-  for (const Right right : {Right::read, Right::operate, Right::schedule, Right::report, Right::own}) rights.add(right);
+  for (const Right right : {Right::read, Right::operate, Right::schedule, Right::report, Right::own})
+    rights.add(right);
   return rights;
 }
 

@@ -21,8 +21,8 @@ inline constexpr std::size_t max_unknown_hosts = 1000;
 /// The same, for hosts that may have left: at most max_unknown_hosts, or Error EINVAL.
 [[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& set);
 
-/// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL with what
-/// Hostlist says of the text.
+/// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL with
+/// what Hostlist says of the text.
 [[nodiscard]] std::optional<Hostlist> hosts_of_targets(std::string_view text);
 
 /// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:

@@ -75,8 +75,7 @@ TEST_CASE("an R from a file is in force at once, with the drains of its hosts, a
 
   const Scheduler scheduler(cluster.daemon.uri());
   CHECK(scheduler.first["up"] == "0-1,3");
-  CHECK(scheduler.first["resources"]["execution"]["nodelist"] ==
-        json::parse(R"(["new0,test[7,6,0]"])"));
+  CHECK(scheduler.first["resources"]["execution"]["nodelist"] == json::parse(R"(["new0,test[7,6,0]"])"));
 }
 
 TEST_CASE("a loaded R is in force after restarts until the configured inventory itself changes") {

@@ -249,8 +249,7 @@ TEST_SUITE("connection") {
   }
 
   TEST_CASE("addresses that are none are refused") {
-    for (const auto* uri :
-         {"nonsense", "udp://1.2.3.4:5", "ipc://", "tcp://host", "tcp://*:5", "local://"}) {
+    for (const auto* uri : {"nonsense", "udp://1.2.3.4:5", "ipc://", "tcp://host", "tcp://*:5", "local://"}) {
       CAPTURE(uri);
       int errnum = 0;
       last_error([&] { Connection{uri}; }, &errnum);
