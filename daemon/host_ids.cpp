@@ -28,11 +28,6 @@ HostIds::Numbered HostIds::number(const Hostlist& hosts) {
   return numbered;
 }
 
-void HostIds::shorten(std::size_t size) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(ids_, [size](const auto& known) { return known.second >= size; });
-}
-
 std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
   const std::lock_guard lock(mutex_);
   const auto known = ids_.find(host);
@@ -40,18 +35,20 @@ std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
   return known->second;
 }
 
-IdSet HostIds::find(const std::vector<std::string>& hosts) const {
+IdSet HostIds::find(const Hostlist& hosts) const {
   // The thread that writes waits for a few look-ups and not for all of a long list.
   constexpr std::size_t at_once = 256;
   std::vector<Id> ids;
   ids.reserve(hosts.size());
-  for (std::size_t begin = 0; begin < hosts.size(); begin += at_once) {
-    const std::size_t end = std::min(begin + at_once, hosts.size());
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (const auto known = ids_.find(hosts[i]); known != ids_.end()) ids.push_back(known->second);
+  std::unique_lock lock(mutex_);
+  hosts.for_each([&, looked_up = std::size_t{0}](std::string_view host) mutable {
+    if (++looked_up % at_once == 0) {
+      lock.unlock();
+      lock.lock();
     }
-  }
+    if (const auto known = ids_.find(host); known != ids_.end()) ids.push_back(known->second);
+  });
+  lock.unlock();
   std::ranges::sort(ids);
   IdSet found;
   for (const Id id : ids) found.insert(id);

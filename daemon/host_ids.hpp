@@ -31,12 +31,10 @@ class HostIds {
   };
   /// The numbers of hosts; those that are new get one.
   [[nodiscard]] Numbered number(const Hostlist& hosts);
-  /// Takes back the hosts that were added last, when they could not be stored.
-  void shorten(std::size_t size);
 
   [[nodiscard]] std::optional<Id> find(std::string_view host) const;
   /// The numbers of those hosts that have one.
-  [[nodiscard]] IdSet find(const std::vector<std::string>& hosts) const;
+  [[nodiscard]] IdSet find(const Hostlist& hosts) const;
   [[nodiscard]] std::size_t size() const;
 
  private:

@@ -24,7 +24,7 @@ const proto::Payload& sentinel() {
   return payload;
 }
 
-bool wants_all(const EventFilter& filter) { return !filter.hosts && !filter.since; }
+bool wants_all(const EventFilter& filter) { return !filter.targets && !filter.since; }
 
 std::vector<const LoggedEvent*> events_of(const HistoryPage& page) {
   std::vector<const LoggedEvent*> events;
@@ -90,6 +90,15 @@ void Journal::set_most(std::size_t most) {
 
 void Journal::trim() {
   while (entries_.size() > most_) entries_.pop_front();
+}
+
+std::shared_ptr<const EventTargets> Journal::share(EventTargets targets) {
+  std::shared_ptr<const EventTargets> shared = targets_.lock();
+  if (!shared || *shared != targets) {
+    shared = std::make_shared<const EventTargets>(std::move(targets));
+    targets_ = shared;
+  }
+  return shared;
 }
 
 void Journal::add(proto::RequestKey request, EventFilter filter, const std::string& follower) {
@@ -197,7 +206,8 @@ void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
   const bool all = wants_all(filter);
   // At ends that are the same for all, those who are not in step meet again.
   const Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
-  const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || filter.strangers.empty());
+  const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
+  const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
   // A page of the store may end before the round does, where memory began when it was read.
   const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
@@ -208,8 +218,7 @@ void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
   } else if (all) {
     ask_store_for_all(key, consumer, std::min(end, first_in_memory()) - 1);
   } else {
-    ask_store(key, consumer,
-              filter.strangers.empty() ? std::min(first_in_memory() - 1, committed_) : committed_);
+    ask_store(key, consumer, has_strangers ? committed_ : std::min(first_in_memory() - 1, committed_));
   }
 }
 
@@ -295,7 +304,7 @@ proto::Payload Journal::from_memory(const EventFilter& filter, Sequence& first, 
   for (; next < end; ++next) {
     const Entry& entry = entries_[next - offset];
     if (filter.since && entry.event.timestamp < *filter.since) continue;
-    if (filter.hosts && !entry.ranks.intersects(filter.ranks)) continue;
+    if (filter.targets && !entry.ranks.intersects(filter.targets->ranks)) continue;
     if (!room.admit(entry.event.text.size(), entry.event.defines)) break;
     events.push_back(&entry.event);
   }

@@ -54,6 +54,8 @@ class Journal {
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
 
+  /// Targets for a filter: those of the previous filter if they are the same, as a program's often are.
+  [[nodiscard]] std::shared_ptr<const EventTargets> share(EventTargets targets);
   /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already.
   void add(proto::RequestKey request, EventFilter filter, const std::string& follower);
   void remove(proto::RequestKey request);
@@ -146,6 +148,8 @@ class Journal {
   std::deque<Entry> entries_;
   std::map<proto::RequestKey, Consumer> consumers_;
   std::map<std::string, std::size_t, std::less<>> followed_;
+  /// Of the latest filter that has some.
+  std::weak_ptr<const EventTargets> targets_;
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t last_id_ = 0;
   bool blocked_ = false;

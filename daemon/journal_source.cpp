@@ -6,16 +6,11 @@
 
 namespace resourced::daemon {
 
-EventFilter filter_targets(std::string_view text, const ResourceSet& inventory) {
-  EventFilter filter;
+EventTargets event_targets(std::string_view text, const ResourceSet& inventory) {
   HostSearch search = parse_known_targets(text, inventory);
-  filter.ranks = std::move(search.ranks);
-  filter.strangers = std::move(search.unknown);
-  std::vector<std::string>& hosts = filter.hosts.emplace();
-  hosts.reserve(filter.ranks.count() + filter.strangers.size());
-  inventory.hosts(filter.ranks).for_each([&](std::string_view host) { hosts.emplace_back(host); });
-  hosts.insert(hosts.end(), filter.strangers.begin(), filter.strangers.end());
-  return filter;
+  EventTargets targets{inventory.hosts(search.ranks), std::move(search.ranks), {}};
+  for (const std::string& host : search.unknown) targets.strangers.append(host);
+  return targets;
 }
 
 }  // namespace resourced::daemon

@@ -10,25 +10,34 @@
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/record.hpp"
 
 namespace resourced::daemon {
 
-/// Which events a consumer wants. Without anything set: all.
+/// Targets that events are chosen by, by host on disk and by rank in memory. Hosts stay compressed: only the
+/// store's reader goes through them one by one.
+struct EventTargets {
+  Hostlist hosts;
+  IdSet ranks;
+  /// Hosts that are not in the inventory (any more): only the store knows of their events.
+  Hostlist strangers;
+
+  friend bool operator==(const EventTargets&, const EventTargets&) = default;
+};
+
+/// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
 struct EventFilter {
   /// Not older than this, seconds since the Unix epoch.
   std::optional<double> since;
-  /// Those that concern one of these targets, by host on disk and by rank in memory.
-  std::optional<std::vector<std::string>> hosts;
-  IdSet ranks;
-  /// Those of the hosts that are not in the inventory (any more): only the store knows of their events.
-  std::vector<std::string> strangers;
+  /// Those that concern one of these.
+  std::shared_ptr<const EventTargets> targets;
 };
 
-/// A filter for targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
+/// Targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
 /// Throws Error EINVAL as parse_known_targets() does.
-[[nodiscard]] EventFilter filter_targets(std::string_view text, const ResourceSet& inventory);
+[[nodiscard]] EventTargets event_targets(std::string_view text, const ResourceSet& inventory);
 
 /// One event of the log as it is sent.
 struct LoggedEvent {

@@ -253,6 +253,7 @@ class Server {
 
   void start_module() {
     recorded_ = store_.load();
+    if (store_.damage()) spdlog::error("{}", store_.damage()->what());
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
     const bool was_loaded =

@@ -29,8 +29,11 @@ Store::Store(const std::string& directory)
     : writer_(std::make_unique<StoreWriter>(store_path(directory))),
       reading_connection_(std::make_unique<Database>(store_path(directory), Database::Access::read)),
       reader_(std::make_unique<StoreReader>(*reading_connection_, writer_->hosts())),
-      last_sequence_(writer_->last_sequence()),
-      last_timestamp_(reader_->last_timestamp()) {}
+      last_sequence_(writer_->last_sequence()) {
+  StoreReader::LastTimestamp last = reader_->last_timestamp();
+  last_timestamp_ = last.timestamp;
+  damage_ = std::move(last.damage);
+}
 
 Store::~Store() { stop(); }
 

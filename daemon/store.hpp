@@ -58,8 +58,10 @@ class Store {
   [[nodiscard]] RecordedState load();
   /// The last event on disk, 0 in a new store.
   [[nodiscard]] Sequence last_sequence() const noexcept { return last_sequence_; }
-  /// When that was, 0 in a new store.
+  /// When that was, or the last event that is whole; 0 in a new store.
   [[nodiscard]] double last_timestamp() const noexcept { return last_timestamp_; }
+  /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
+  [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
 
   void start(Callbacks callbacks);
 
@@ -102,6 +104,7 @@ class Store {
   std::unique_ptr<StoreReader> reader_;
   Sequence last_sequence_ = 0;
   double last_timestamp_ = 0;
+  std::optional<Error> damage_;
   Callbacks callbacks_;
 
   mutable std::mutex mutex_;

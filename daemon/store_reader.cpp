@@ -67,10 +67,30 @@ double StoreReader::timestamp_of(Sequence sequence) {
   return page.events.front().timestamp;
 }
 
-double StoreReader::last_timestamp() {
+StoreReader::LastTimestamp StoreReader::last_timestamp() {
   const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  LastTimestamp found{dropped.timestamp, std::nullopt};
   const Sequence last = newest();
-  return last == 0 ? 0 : timestamp_of(last);
+  for (Sequence back = 0; back < most_looked_at && last - back > dropped.sequence; ++back) {
+    try {
+      found.timestamp = timestamp_of(last - back);
+      break;
+    } catch (const Error& error) {
+      if (error.errnum() != EBADMSG) throw;
+      if (!found.damage) found.damage = error;
+    }
+  }
+  return found;
+}
+
+double StoreReader::timestamp_before(Sequence first) {
+  try {
+    return timestamp_of(first - 1);
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    return timestamp_of(first);
+  }
 }
 
 // Timestamps never decrease within a store. A damaged event is passed over: what is newer can still be asked
@@ -103,9 +123,13 @@ std::optional<double> StoreReader::timestamp_at_or_after(Sequence& sequence, Seq
 }
 
 HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, double horizon) {
-  const auto unknown = std::ranges::find_if_not(
-      filter.strangers, [this](const std::string& host) { return hosts_.find(host).has_value(); });
-  if (unknown != filter.strangers.end()) return {0, std::nullopt, *unknown};
+  if (filter.targets) {
+    std::optional<std::string> unknown;
+    filter.targets->strangers.for_each([&](std::string_view host) {
+      if (!unknown && !hosts_.find(host)) unknown = host;
+    });
+    if (unknown) return {0, std::nullopt, unknown};
+  }
   const Snapshot snapshot(database_);
   const Trimmed dropped = trimmed();
   const Sequence last = newest();
@@ -115,12 +139,12 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, dou
   HistoryStart start{kept, std::nullopt, std::nullopt};
   if (filter.since) {
     start.first = first_since(*filter.since, kept, last);
-  } else if (!filter.hosts && last >= most) {
+  } else if (!filter.targets && last >= most) {
     start.first = std::max(kept, last - most + 1);
   }
   // Events before `since` were not asked for, so their absence is no gap.
   if (start.first == 1 || (filter.since && start.first > kept)) return start;
-  const double before = start.first == oldest ? dropped.timestamp : timestamp_of(start.first - 1);
+  const double before = start.first == oldest ? dropped.timestamp : timestamp_before(start.first);
   if (!filter.since || before >= *filter.since) start.truncated = before;
   return start;
 }
@@ -166,7 +190,7 @@ std::shared_ptr<const std::string> StoreReader::resources(Sequence sequence, std
 void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to,
                        std::size_t limit) {
   std::optional<IdSet> hosts;
-  if (filter.hosts) hosts = hosts_.find(*filter.hosts);
+  if (filter.targets) hosts = hosts_.find(filter.targets->hosts) | hosts_.find(filter.targets->strangers);
   Budget budget;
   page.next = hosts ? skip_blocks(*hosts, from, to, budget) : from;
   PageLimit room(limit);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.hpp"
 #include "daemon/event_rows.hpp"
 #include "daemon/host_ids.hpp"
 #include "daemon/journal_source.hpp"
@@ -32,8 +33,13 @@ class StoreReader {
   /// names the event for a damaged one.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
-  /// The timestamp of the last event, 0 in a new store.
-  [[nodiscard]] double last_timestamp();
+  struct LastTimestamp {
+    double timestamp = 0;
+    /// Why it is not that of the last event.
+    std::optional<Error> damage;
+  };
+  /// The timestamp of the last event that is whole, 0 in a new store.
+  [[nodiscard]] LastTimestamp last_timestamp();
 
  private:
   // The last event that was dropped.
@@ -59,6 +65,8 @@ class StoreReader {
   [[nodiscard]] Trimmed trimmed();
   [[nodiscard]] Sequence newest();
   [[nodiscard]] double timestamp_of(Sequence sequence);
+  /// Of the last event before `first`, or of `first` itself if that one is damaged.
+  [[nodiscard]] double timestamp_before(Sequence first);
   /// Of the first event that can be read, which `sequence` is set to; nothing if there is none close by.
   [[nodiscard]] std::optional<double> timestamp_at_or_after(Sequence& sequence, Sequence end);
   [[nodiscard]] Sequence first_since(double since, Sequence oldest, Sequence newest);

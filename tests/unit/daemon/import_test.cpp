@@ -16,6 +16,7 @@
 #include "daemon/store.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
+#include "targets_of.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon {
@@ -152,7 +153,7 @@ struct Present {
     StoreWriter writer(store_path(dir.path()));
     StoreReader reader(writer.database(), writer.hosts());
     EventFilter filter;
-    filter.hosts = {{host}};
+    filter.targets = targets_of(host);
     std::vector<Sequence> result;
     for (const LoggedEvent& event : reader.page(filter, 1, imported.events, 1000).events) {
       result.push_back(event.sequence);

@@ -14,6 +14,7 @@
 #include "daemon/store.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
+#include "targets_of.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon {
@@ -112,12 +113,11 @@ std::string journal_of(StoreWriter& writer, const EventFilter& filter) {
 
 std::vector<EventFilter> filters() {
   std::vector<EventFilter> filters(5);
-  filters[1].hosts = {{"host7"}};
-  filters[2].hosts = {{"host8", "host9", "host10"}};
-  filters[2].strangers = {"host10"};
+  filters[1].targets = targets_of("host7");
+  filters[2].targets = targets_of("host8,host9", "host10");
   filters[3].since = 700;
   filters[4].since = 1;
-  filters[4].hosts = {{"host99"}};
+  filters[4].targets = targets_of("host99");
   return filters;
 }
 

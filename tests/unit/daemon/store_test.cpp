@@ -16,6 +16,7 @@
 
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"
+#include "targets_of.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon {
@@ -169,7 +170,7 @@ TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, an
     CHECK(reader.page({}, 1, 10, 100).events.size() == 10);
     const auto sequences_of = [&](const std::string& host) {
       EventFilter filter;
-      filter.hosts = {{host}};
+      filter.targets = targets_of(host);
       std::vector<Sequence> sequences;
       for (const LoggedEvent& event : reader.page(filter, 1, 10, 100).events)
         sequences.push_back(event.sequence);
@@ -184,6 +185,73 @@ TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, an
     CHECK(define[0].defines);
     CHECK_FALSE(define[0].resources);
   }
+}
+
+// As a byte that changes on disk: the checksum stays as it was.
+void damage_event(const std::string& path, Sequence sequence) {
+  Database(path).execute(
+      fmt::format("UPDATE event SET text = replace(text, 'drain', 'brain') WHERE sequence = {}", sequence)
+          .c_str());
+}
+
+TEST_CASE("a store whose last events are damaged opens, with the time of the last whole one") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  constexpr Sequence events = 5;
+  {
+    StoreWriter writer(path);
+    for (Sequence i = 1; i <= events; ++i) writer.commit({drain_record(i, 0, "a", "x")});
+  }
+  {
+    const Store store(dir.path());
+    CHECK(store.last_timestamp() == 105);
+    CHECK_FALSE(store.damage());
+  }
+  for (Sequence damaged = events; damaged > 0; --damaged) {
+    CAPTURE(damaged);
+    damage_event(path, damaged);
+    const Store store(dir.path());
+    CHECK(store.last_sequence() == events);
+    CHECK(store.last_timestamp() == (damaged == 1 ? 0 : 99 + static_cast<double>(damaged)));
+    REQUIRE(store.damage());
+    CHECK(std::string(store.damage()->what()).find("event 5 of the log is damaged") != std::string::npos);
+  }
+}
+
+TEST_CASE("a journal whose events are whole is shown, whatever the event before them is") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  {
+    StoreWriter writer(path);
+    for (Sequence i = 1; i <= 24; ++i) writer.commit({drain_record(i, 0, "a", "x")});
+  }
+  damage_event(path, 21);
+  StoreWriter writer(path);
+  StoreReader reader(writer.database(), writer.hosts());
+  const auto check = [&](const HistoryStart& start) {
+    CHECK(start.first == 22);
+    CHECK(start.truncated == 122);
+    CHECK(reader.page({}, start.first, 24, 100).events.size() == 3);
+  };
+  check(reader.start({}, 3));
+  check(reader.start({}, 100, 122));
+  CHECK_THROWS_WITH_AS((void)reader.page({}, 21, 24, 100), doctest::Contains("event 21"), Error);
+}
+
+TEST_CASE("a filter of all hosts costs next to nothing, and what its copies and equals share") {
+  constexpr IdSet::Id hosts = 16384;
+  const ResourceSet inventory({{IdSet::range(0, hosts - 1), {0}, {}}},
+                              Hostlist::parse(fmt::format("n[0-{}]", hosts - 1)));
+  for (const std::string text : {"0-16383", "n[0-16383]", "n[0-16383],gone[0-999]"}) {
+    CAPTURE(text);
+    const EventTargets targets = event_targets(text, inventory);
+    CHECK(targets.hosts.encode() == "n[0-16383]");
+    CHECK(targets.ranks == IdSet::range(0, hosts - 1));
+    CHECK(targets.strangers.size() == (text.ends_with("gone[0-999]") ? 1000 : 0));
+  }
+  const EventFilter filter{std::nullopt, targets_of("n[0-16383]")};
+  const EventFilter copy = filter;  // NOLINT(performance-unnecessary-copy-initialization)
+  CHECK(copy.targets.get() == filter.targets.get());
 }
 
 TEST_CASE("an event of an older store that cannot be read is an error for its readers, and for no others") {
@@ -319,7 +387,7 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());
   EventFilter filter;
-  filter.hosts = {{"host7"}};
+  filter.targets = targets_of("host7");
   Sequence from = 1;
   std::vector<Sequence> found;
   while (from <= 3001) {
@@ -350,7 +418,7 @@ TEST_CASE("a page of a host's events looks at so many others and no more") {
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());
   EventFilter filter;
-  filter.hosts = {{"host0", "host1"}};
+  filter.targets = targets_of("host0,host1");
   std::vector<Sequence> found;
   for (Sequence from = 1; from <= events;) {
     const HistoryPage page = reader.page(filter, from, events, 1000);
@@ -377,7 +445,7 @@ TEST_CASE("a page of a rare host's events passes over blocks that have none") {
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());
   EventFilter filter;
-  filter.hosts = {{"rare"}};
+  filter.targets = targets_of("rare");
   // One page is enough, though all events together are more than it may look at.
   const HistoryPage page = reader.page(filter, 1, events, 1000);
   CHECK(page.next == events + 1);
@@ -428,7 +496,7 @@ TEST_CASE("a reader that begins while history is trimmed begins where nothing is
   for (std::size_t dropped = 1; dropped > 0;) {
     for (const bool of_host : {false, true}) {
       EventFilter filter;
-      if (of_host) filter.hosts = {{"a"}};
+      if (of_host) filter.targets = targets_of("a");
       const HistoryStart start = reader.start(filter, 100000, horizon);
       CHECK(start.first == kept);
       CHECK(start.truncated == horizon - 1);
