@@ -228,13 +228,10 @@ TEST_CASE("a journal whose events are whole is shown, whatever the event before 
   damage_event(path, 21);
   StoreWriter writer(path);
   StoreReader reader(writer.database(), writer.hosts());
-  const auto check = [&](const HistoryStart& start) {
-    CHECK(start.first == 22);
-    CHECK(start.truncated == 122);
-    CHECK(reader.page({}, start.first, 24, 100).events.size() == 3);
-  };
-  check(reader.start({}, 3));
-  check(reader.start({}, 100, 122));
+  const HistoryStart start = reader.start({}, 3);
+  CHECK(start.first == 22);
+  CHECK(start.truncated == 122);
+  CHECK(reader.page({}, start.first, 24, 100).events.size() == 3);
   CHECK_THROWS_WITH_AS((void)reader.page({}, 21, 24, 100), doctest::Contains("event 21"), Error);
 }
 
