@@ -68,7 +68,7 @@ void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal,
   wake_.notify_one();
 }
 
-void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, Queue::iterator check) {
+void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check) {
   const std::size_t size = (*check)->bytes();
   line->second.bytes -= size;
   bytes_ -= size;

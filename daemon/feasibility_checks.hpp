@@ -85,7 +85,7 @@ class FeasibilityChecks {
   /// The next check, or null at the end.
   std::shared_ptr<Check> next();
   /// Requires the mutex.
-  void remove(std::map<std::string, Line>::iterator line, Queue::iterator check);
+  void remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check);
 
   Post post_;
   Answer answer_;
