@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/request/feasibility.hpp"
@@ -58,14 +60,23 @@ void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal,
   if (own_full || waiting_ >= max_waiting_of_all || bytes_ + size > max_bytes_of_all) {
     throw Error(EBUSY, "too many feasibility checks wait already");
   }
+  start_thread();
   Line& own = lines_[principal];
   own.queue.push_back(check);
   own.bytes += size;
   ++waiting_;
   bytes_ += size;
   checks_.emplace(key, std::move(check));
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   wake_.notify_one();
+}
+
+void FeasibilityChecks::start_thread() {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    throw Error(EAGAIN, fmt::format("no thread for feasibility checks: {}", error.what()));
+  }
 }
 
 void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check) {

@@ -59,7 +59,8 @@ class FeasibilityChecks {
   FeasibilityChecks(FeasibilityChecks&&) = delete;
   FeasibilityChecks& operator=(FeasibilityChecks&&) = delete;
 
-  /// Queues a check of `principal`. Throws Error EBUSY when too many checks or bytes wait.
+  /// Queues a check of `principal`. Throws Error EBUSY when too many checks or bytes wait, EAGAIN
+  /// when the system has no thread for them now.
   void add(proto::RequestKey key, const std::string& principal, proto::Message request,
            std::shared_ptr<FeasibilityInventory> inventory);
   /// Drops a check whose client has gone or cancelled it. A request that is not known is passed over.
@@ -81,6 +82,8 @@ class FeasibilityChecks {
     std::size_t bytes = 0;
   };
 
+  /// Requires the mutex.
+  void start_thread();
   void work();
   /// The next check, or null at the end.
   std::shared_ptr<Check> next();

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <mutex>
-#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,11 +16,10 @@ struct InventoryFile::Link {
   std::mutex mutex;
   /// Empty once the InventoryFile is destroyed: the result is dropped then.
   Post post;
+  std::size_t threads = 0;
 };
 
-namespace {
-
-std::variant<ResourceSet, Error> load(const std::string& path) {
+InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
   std::string text;
   try {
     text = config::read_file(path, ResourceSet::max_text);
@@ -36,9 +35,9 @@ std::variant<ResourceSet, Error> load(const std::string& path) {
   }
 }
 
-}  // namespace
-
-InventoryFile::InventoryFile(Post post) : link_(std::make_shared<Link>()) { link_->post = std::move(post); }
+InventoryFile::InventoryFile(Post post, Read read) : link_(std::make_shared<Link>()), read_(std::move(read)) {
+  link_->post = std::move(post);
+}
 
 InventoryFile::~InventoryFile() {
   const std::lock_guard lock(link_->mutex);
@@ -46,17 +45,29 @@ InventoryFile::~InventoryFile() {
 }
 
 void InventoryFile::read(const std::string& path, Done done) {
+  const std::lock_guard lock(link_->mutex);
+  if (link_->threads >= max_threads) {
+    throw Error(EBUSY, fmt::format("{} files that were to be loaded are still being read", link_->threads));
+  }
+  const std::uint64_t number = last_ + 1;
+  try {
+    // Not joined, as it may never end.
+    std::thread([this, link = link_, read = read_, path, number, done = std::move(done)]() mutable {
+      auto result = std::make_shared<Result>(read(path));
+      const std::lock_guard ended(link->mutex);
+      --link->threads;
+      if (!link->post) return;
+      link->post([this, number, done = std::move(done), result] {
+        if (number != last_ || !std::exchange(busy_, false)) return;
+        done(std::move(*result));
+      });
+    }).detach();
+  } catch (const std::system_error& error) {
+    throw Error(EAGAIN, fmt::format("{}: no thread to read it: {}", path, error.what()));
+  }
+  ++link_->threads;
+  last_ = number;
   busy_ = true;
-  // Not joined, as it may never end.
-  std::thread([this, link = link_, path, done = std::move(done)]() mutable {
-    auto result = std::make_shared<std::variant<ResourceSet, Error>>(load(path));
-    const std::lock_guard lock(link->mutex);
-    if (!link->post) return;
-    link->post([this, done = std::move(done), result] {
-      busy_ = false;
-      done(std::move(*result));
-    });
-  }).detach();
 }
 
 }  // namespace resourced::daemon

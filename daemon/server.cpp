@@ -112,11 +112,38 @@ config::Inventory bare_inventory(config::Config config) {
   return configured_inventory(config);
 }
 
+// The configured inventory, bare with `fault` if what the configuration says of targets does not fit it: a
+// store may hold an R that was loaded, which that is meant for. Throws where there is no store.
+config::Inventory starting_inventory(const config::Config& config, const std::string& state,
+                                     std::optional<Error>& fault) {
+  try {
+    return configured_inventory(config);
+  } catch (const Error& error) {
+    const bool is_bare = config.resource.exclude.empty() && config.queues.empty();
+    if (is_bare || !std::filesystem::exists(state)) throw;
+    fault = error;
+    return bare_inventory(config);
+  }
+}
+
 // The configured R that a loaded one replaces, as the store keeps it; nothing where no inventory is
 // configured.
 std::optional<std::string> configured_text(const config::Config& config, const config::Inventory& inventory) {
   if (!config.resource.has_inventory()) return std::nullopt;
   return inventory.resources.without_local_properties().encode();
+}
+
+bool was_loaded(const RecordedState& recorded) {
+  return recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload;
+}
+
+// Whether the R that was loaded in the place of this inventory still is in force.
+bool is_loaded(const config::Config& config, const config::Inventory& inventory,
+               const RecordedState& recorded) {
+  const bool may_be_loaded =
+      !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
+  return was_loaded(recorded) && may_be_loaded &&
+         recorded.inventory.replaced == configured_text(config, inventory);
 }
 
 // Nothing where no parent is to be followed.
@@ -185,7 +212,7 @@ class Server {
   Server(const Options& options, config::Config config)
       : options_(options),
         config_(std::move(config)),
-        inventory_(starting_inventory()),
+        inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         connections_(connection_budget(config_.limits)),
@@ -238,34 +265,17 @@ class Server {
   }
 
  private:
-  // Refuses before there is a store. Where there is one it may hold an R that was loaded, which what is
-  // refused here may be meant for.
-  config::Inventory starting_inventory() {
-    try {
-      return configured_inventory(config_);
-    } catch (const Error& error) {
-      const bool is_bare = config_.resource.exclude.empty() && config_.queues.empty();
-      if (is_bare || !std::filesystem::exists(state_directory(options_, config_))) throw;
-      fault_ = error;
-      return bare_inventory(config_);
-    }
-  }
-
   void start_module() {
     recorded_ = store_.load();
     if (store_.damage()) spdlog::error("{}", store_.damage()->what());
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
-    const bool was_loaded =
-        recorded_.inventory.resources && recorded_.inventory.method == DefineMethod::reload;
-    const bool may_be_loaded =
-        !inventory_.handed_down && (config_.resource.has_inventory() || !config_.resource.rediscover);
-    loaded_ = was_loaded && may_be_loaded && recorded_.inventory.replaced == replaced_;
+    loaded_ = is_loaded(config_, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
     if (loaded_) {
       spdlog::info("in force is the R that resource.reload loaded, as the configured inventory is the same");
-    } else if (was_loaded) {
-      spdlog::info("in force is the configured inventory, which has changed since an R was loaded");
+    } else if (was_loaded(recorded_)) {
+      log_unloaded();
       recorded_.inventory = {};
     }
     absent_ = absent_targets(config_, recorded_);
@@ -294,6 +304,16 @@ class Server {
       discover();
     }
     start_ = service_.engine().applied();
+  }
+
+  void log_unloaded() {
+    if (inventory_.handed_down) {
+      spdlog::info("in force is the R of the enclosing instance, in the place of one that was loaded");
+    } else if (config_.resource.has_inventory()) {
+      spdlog::info("in force is the configured inventory, which has changed since an R was loaded");
+    } else {
+      spdlog::info("no inventory is configured: node agents tell it, in the place of the R that was loaded");
+    }
   }
 
   void define(DefineMethod method, config::Inventory inventory) {
@@ -546,7 +566,10 @@ class Server {
   void give_back_memory() {
     constexpr std::chrono::seconds between{5};
     constexpr std::size_t crowd = 512;
-    if (connections_->has_emptied(crowd)) malloc_trim(0);
+    if (connections_->has_emptied(crowd)) {
+      const LoopHold hold(&service_.holds(), "giving back memory");
+      malloc_trim(0);
+    }
     memory_timer_.expires_after(between);
     memory_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) give_back_memory();
@@ -667,13 +690,14 @@ std::optional<RecordedState> peek(const std::string& directory) {
   }
 }
 
-// Throws what a start would throw now, with the recorded state.
-void check_start(const config::Config& config, config::Inventory inventory, RecordedState recorded) {
+// Throws what a start would throw now, with the recorded state. `fault` as of starting_inventory().
+void check_start(const config::Config& config, config::Inventory inventory, RecordedState recorded,
+                 const std::optional<Error>& fault) {
+  const bool loaded = is_loaded(config, inventory, recorded);
+  if (!loaded && fault) throw Error(*fault);
+  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
   const config::Absent absent = absent_targets(config, recorded);
-  const bool may_be_loaded =
-      !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
-  if (recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload && may_be_loaded &&
-      recorded.inventory.replaced == configured_text(config, inventory)) {
+  if (loaded) {
     inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
   } else if (!config.resource.has_inventory()) {
     if (!recorded.inventory.resources || config.resource.rediscover) return;
@@ -695,11 +719,12 @@ void check(const Options& options) {
   const config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
-  const config::Inventory inventory = configured_inventory(config);
-  const bool known = config.resource.has_inventory();
   const std::string state = state_directory(options, config);
+  std::optional<Error> fault;
+  const config::Inventory inventory = starting_inventory(config, state, fault);
+  const bool known = config.resource.has_inventory();
   if (const auto recorded = peek(state); recorded || known) {
-    check_start(config, inventory, recorded.value_or(RecordedState{}));
+    check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
   }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) check_parent(config);

@@ -376,7 +376,10 @@ void Service::release(proto::RequestKey request, Agents::End end) {
   early_acquires_.erase(request);
   waitups_.remove(request);
   feasibility_.drop(request);
-  if (loading_ == request) loading_.reset();
+  if (loading_ == request) {
+    loading_.reset();
+    inventory_file_.drop();
+  }
   if (agents_) agents_->end(request, end, uptime_());
   if (const auto holder = subscribers_.remove(request)) {
     engine_.release(*holder);

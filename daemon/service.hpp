@@ -156,9 +156,11 @@ class Service final : public Listener {
 
   /// Throws Error if no other R can be loaded now.
   void check_loadable() const;
-  void on_inventory_file(const std::string& path, bool force, std::variant<ResourceSet, Error> result);
+  void on_inventory_file(proto::RequestKey key, const std::string& path, bool force,
+                         std::variant<ResourceSet, Error> result);
   void answer_feasibility(proto::RequestKey key, const std::optional<Error>& refusal);
-  /// Answers the requests that wait for as many targets as are online now.
+  /// Answers the requests that wait for as many targets as are online now, and refuses those that wait for
+  /// more than there are.
   void answer_waitups();
   [[nodiscard]] Stats::Gauges gauges() const;
   void execute(ClientId client, const proto::Message& request, const Command& command);

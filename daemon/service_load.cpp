@@ -28,10 +28,15 @@ void Service::reload(ClientId client, const Message& request) {
   }
   if (inventory_file_.busy()) throw Error(EBUSY, "another R is being loaded");
   const proto::RequestKey key = requests_.add(client, request);
+  try {
+    inventory_file_.read(*wanted.path, [this, key, path = *wanted.path, force = wanted.force](auto result) {
+      on_inventory_file(key, path, force, std::move(result));
+    });
+  } catch (const Error&) {
+    requests_.take(key);
+    throw;
+  }
   loading_ = key;
-  inventory_file_.read(*wanted.path, [this, path = *wanted.path, force = wanted.force](auto result) {
-    on_inventory_file(path, force, std::move(result));
-  });
 }
 
 void Service::check_loadable() const {
@@ -42,12 +47,10 @@ void Service::check_loadable() const {
   if (engine_.acquisition().holders() > 0) throw Error(EBUSY, "resources are busy (unload scheduler?)");
 }
 
-void Service::on_inventory_file(const std::string& path, bool force,
+void Service::on_inventory_file(proto::RequestKey key, const std::string& path, bool force,
                                 std::variant<ResourceSet, Error> result) {
   const LoopHold hold(&holds_, "resource.reload");
-  // Empty if the client has gone meanwhile.
-  const auto key = std::exchange(loading_, std::nullopt);
-  if (!key) return;
+  loading_.reset();
   try {
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
     // A scheduler may have acquired while the file was read.
@@ -58,9 +61,9 @@ void Service::on_inventory_file(const std::string& path, bool force,
         end_stream(request, Error(EAGAIN, "another R was loaded: say hello again"));
       }
     }
-    if (const auto request = requests_.take(*key)) respond(key->client, *request);
+    if (const auto request = requests_.take(key)) respond(key.client, *request);
   } catch (const Error& error) {
-    if (const auto request = requests_.take(*key)) refuse(key->client, *request, error);
+    if (const auto request = requests_.take(key)) refuse(key.client, *request, error);
   }
   flush();
   schedule();

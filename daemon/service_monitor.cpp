@@ -14,12 +14,18 @@ namespace resourced::daemon {
 
 using proto::Message;
 
+namespace {
+
+Error out_of_range() { return {EPROTO, "up value is out of range"}; }
+
+}  // namespace
+
 void Service::monitor_waitup(ClientId client, const Message& request) {
   const auto wanted = proto::parse_waitup(proto::parse_object(request));
   const Module& module = engine_.module();
   if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) {
-    throw Error(EPROTO, "up value is out of range");
+    throw out_of_range();
   }
   const auto online = static_cast<std::size_t>(wanted);
   if (module.online().count() == online) return respond(client, request);
@@ -36,6 +42,10 @@ void Service::answer_waitups() {
   if (waitups_.empty()) return;
   for (const proto::RequestKey key : waitups_.take(engine_.module().online().count())) {
     if (const auto request = requests_.take(key)) respond(key.client, *request);
+  }
+  // Another R, or one that has shrunk, may have fewer targets than are waited for.
+  for (const proto::RequestKey key : waitups_.take_above(engine_.module().inventory().ranks().count())) {
+    if (const auto request = requests_.take(key)) refuse(key.client, *request, out_of_range());
   }
 }
 

@@ -34,4 +34,13 @@ std::vector<proto::RequestKey> Waitups::take(std::size_t online) {
   return reached;
 }
 
+std::vector<proto::RequestKey> Waitups::take_above(std::size_t online) {
+  std::vector<proto::RequestKey> above;
+  for (auto next = requests_.upper_bound(online); next != requests_.end(); next = requests_.erase(next)) {
+    above.insert(above.end(), next->second.begin(), next->second.end());
+  }
+  for (const proto::RequestKey request : above) counts_.erase(request);
+  return above;
+}
+
 }  // namespace resourced::daemon

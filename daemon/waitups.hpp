@@ -21,6 +21,8 @@ class Waitups {
   void remove(proto::RequestKey request);
   /// Removes and returns the requests that wait for exactly this number.
   [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
+  /// Removes and returns the requests that wait for more than this number.
+  [[nodiscard]] std::vector<proto::RequestKey> take_above(std::size_t online);
   [[nodiscard]] bool empty() const noexcept { return counts_.empty(); }
 
  private:

@@ -1,5 +1,6 @@
 // resource.reload with a path: an R from a file takes the place of the inventory, live and after a restart,
 // as Flux's does, with the drains of its targets.
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,62 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   cluster.restart();
   CHECK(hosts() == as_configured);
   CHECK(cluster.status()["drain"].empty());
+}
+
+TEST_CASE("--check takes what a start takes after an R was loaded, and refuses what it refuses") {
+  Loading cluster;
+  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump()).string();
+  const auto config = [&](const std::string& host) {
+    return fmt::format("[resource]\npath = \"{}\"\nexclude = \"{}\"\n", first, host);
+  };
+  const auto check = [&] {
+    return Process(resourced_command({"--check", "--config", cluster.daemon.config_file(), "--state",
+                                      cluster.dir / "state"}))
+        .finish();
+  };
+  CHECK(cluster.daemon.terminate() == 0);
+  cluster.daemon.configure(fmt::format("[resource]\npath = \"{}\"\n", first));
+  cluster.daemon.start();
+  REQUIRE(cluster.load(resources({"b0", "b1", "b2", "b3"})).status == 0);
+  CHECK(cluster.daemon.terminate() == 0);
+
+  cluster.daemon.configure(config("b0"));
+  const Outcome good = check();
+  CHECK(good.err == "");
+  CHECK(good.status == 0);
+  cluster.daemon.start();
+  CHECK(cluster.status()["exclude"] == "0");
+  CHECK(cluster.daemon.terminate() == 0);
+
+  cluster.daemon.configure(config("a0"));
+  CHECK(check().err.find("resource.exclude: unknown host: a0") != std::string::npos);
+  // With another configured R the one that was loaded is not in force.
+  cluster.dir.write("R4.json", resources({"a0", "a1", "a2"}).dump());
+  CHECK(check().status == 0);
+  cluster.daemon.configure(config("b0"));
+  const Outcome bad = check();
+  CHECK(bad.status == 1);
+  CHECK(bad.err.find("resource.exclude: unknown host: b0") != std::string::npos);
+}
+
+TEST_CASE("where agents tell the inventory anew, the log says what becomes of a loaded R") {
+  const std::string agents = "[monitor]\nmode = \"agents\"\n";
+  Loading cluster("[resource]\nsize = 2\n" + agents);
+  std::vector<std::unique_ptr<NodeAgent>> nodes;
+  for (const char* host : {"n0", "n1"}) {
+    nodes.push_back(std::make_unique<NodeAgent>(cluster.daemon.uri(), host));
+  }
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  REQUIRE(cluster.load(resources({"n1", "x"})).status == 0);
+  cluster.daemon.kill();
+  cluster.daemon.configure("[resource]\nsize = 2\nrediscover = true\n" + agents);
+  cluster.daemon.start();
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  CHECK(cluster.inventory()["method"] == "dynamic-discovery");
+  const std::string log = cluster.daemon.log();
+  CHECK(log.find("no inventory is configured: node agents tell it, in the place of the R that was loaded") !=
+        std::string::npos);
+  CHECK(log.find("in force is the configured inventory") == std::string::npos);
 }
 
 TEST_CASE("while anything is acquired no R is loaded, even if it changes nothing") {

@@ -147,8 +147,24 @@ TEST_CASE("the R may come by the environment, and follow a host order") {
   CHECK(refused("parent-uri = \"ipc:///x\"\n")
             .find("c.toml:2: resource.parent-uri: no path and no "
                   "$RESOURCED_PARENT_R") != std::string::npos);
-  CHECK(refused("path = \"handed-down\"\nparent-uri = \"local:///x\"\n")
+  CHECK(refused("path = \"handed-down\"\nparent-uri = \"mailto:x\"\n")
             .find("c.toml:3: resource.parent-uri: ") != std::string::npos);
+}
+
+TEST_CASE("the parent may be followed over its Unix socket, also when it comes back there") {
+  const TempDir dir;
+  const std::string local = "local://" + (dir / "local").string();
+  Daemon parent(dir, {.listen = {"ipc://" + (dir / "bus").string(), local}});
+  const Ctl ctl(parent.uri());
+  const Child child(local, "4-6", "test[4-6]");
+  Scheduler inner(child.daemon.uri());
+  CHECK(inner.first.at("up") == "0-2");
+  ctl.done({"drain", "test5", "disk"});
+  CHECK(inner.next() == json{{"down", "1"}});
+  parent.kill();
+  parent.start();
+  ctl.done({"undrain", "test5"});
+  CHECK(inner.next() == json{{"up", "1"}});
 }
 
 TEST_CASE("a child that is there first waits for its parent while it serves") {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "no_threads.hpp"
 #include "proto/rpc.hpp"
 #include "service_stand.hpp"
 
@@ -33,6 +34,19 @@ TEST_CASE("a check beyond its budget is answered 110 and says so") {
   CHECK(refused.text() == "the request takes more than 20000000 steps to judge");
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
   CHECK(stand.call(client, "feasibility.check", nodes(9)).errnum() == EINVAL);
+}
+
+TEST_CASE("without a thread to be had a check is refused, and the next one finds one") {
+  Stand stand;
+  const ClientId client = stand.connect();
+  {
+    const NoThreads none;
+    stand.request(client, "feasibility.check", nodes(1));
+    const proto::Message refused = stand.receive(client);
+    CHECK(refused.errnum() == EAGAIN);
+    CHECK(refused.text().starts_with("no thread for feasibility checks: "));
+  }
+  CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
 }
 
 TEST_CASE("a check does not keep the loop, and others are answered before it") {

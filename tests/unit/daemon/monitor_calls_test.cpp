@@ -1,6 +1,8 @@
 // resource.monitor-waitup, resource.monitor-force-down, resource.expiration-update and resource.stats-clear,
 // as Flux has them.
 #include <cerrno>
+#include <fstream>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -120,6 +122,37 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   stand.disconnect(many);
   stand.request(other, "resource.monitor-waitup", {{"up", 6}});
   CHECK(stand.silent(other));
+}
+
+TEST_CASE("waitup: what waits for more targets than there are after a load or a shrink is refused") {
+  AgentStand stand;
+  const ClientId client = stand.connect();
+  const ClientId owner = stand.connect();
+  const auto refused = [&] {
+    const proto::Message answer = stand.receive(client);
+    CHECK(answer.errnum() == EPROTO);
+    CHECK(answer.text() == "up value is out of range");
+  };
+  stand.join("n0");
+  stand.notice();
+  for (const int up : {8, 7, 2, 3}) stand.request(client, "resource.monitor-waitup", {{"up", up}});
+  CHECK(stand.call(owner, "resource.shrink", {{"targets", "n7"}}).errnum() == 0);
+  refused();
+  CHECK(stand.silent(client));
+  InventoryBuilder builder;
+  builder.add(Hostlist::parse("n[0-1]"), IdSet::range(0, 3), IdSet{}, {});
+  const std::string path = stand.dir.file("R");
+  std::ofstream(path) << builder.finish().encode();
+  CHECK(stand.call(owner, "resource.reload", {{"path", path}}).errnum() == 0);
+  stand.settle();
+  refused();
+  refused();
+  CHECK(stand.silent(client));
+  // What still can be is waited for.
+  stand.join("n0");
+  stand.join("n1");
+  stand.notice();
+  CHECK(stand.receive(client).errnum() == 0);
 }
 
 TEST_CASE("waitup: who waits when the daemon ends is told so") {

@@ -25,7 +25,11 @@ Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<Agen
   start();
 }
 
-Stand::~Stand() { store->stop(); }
+Stand::~Stand() {
+  store->stop();
+  // Its threads post until it is gone.
+  service.reset();
+}
 
 void Stand::start() {
   store = std::make_unique<Store>(dir.file("state"));
@@ -37,7 +41,12 @@ void Stand::start() {
                              agents_,
                              [this](double when) { wake = when; },
                              nullptr,
-                             nullptr,
+                             [this](ResourceSet resources, const std::string&, bool) {
+                               LoadCommand command;
+                               command.inventory = std::make_shared<const ResourceSet>(std::move(resources));
+                               if (!agents_) command.online = command.inventory->ranks();
+                               service->engine().load(command, {});
+                             },
                              [this](double seconds, std::function<void()> work) {
                                if (seconds > 0) {
                                  later.emplace_back(uptime + seconds, std::move(work));
@@ -158,7 +167,7 @@ proto::Message Stand::call(ClientId client, const std::string& topic, const nloh
   request(client, topic, payload);
   settle();
   // Another thread than the store's judges these.
-  while (topic == "feasibility.check" && silent(client)) step();
+  while ((topic == "feasibility.check" || topic == "resource.reload") && silent(client)) step();
   return receive(client);
 }
 

@@ -1,0 +1,161 @@
+// resource.reload of a file: read beside the loop, one result at a time, and files that never end keep nobody
+// else from loading.
+#include "daemon/inventory_file.hpp"
+
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "no_threads.hpp"
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+/// Files that end when the test says so, each with an Error of its path, and the loop they are told to.
+class Files {
+ public:
+  InventoryFile::Post post() {
+    return [this](std::function<void()> work) {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(std::move(work));
+      changed_.notify_all();
+    };
+  }
+  InventoryFile::Read read() {
+    return [this](const std::string& path) -> InventoryFile::Result {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return ended_.contains(path) || ended_.contains("all"); });
+      return Error(EINVAL, path);
+    };
+  }
+  void end(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    ended_.insert(path);
+    changed_.notify_all();
+  }
+  /// Carries out the next thing that is posted.
+  void step() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !posted_.empty(); });
+    const auto work = std::move(posted_.front());
+    posted_.pop_front();
+    lock.unlock();
+    work();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> ended_;
+  std::deque<std::function<void()>> posted_;
+};
+
+struct Reading {
+  ~Reading() {
+    files.end("all");
+    for (; unread > 0; --unread) files.step();
+  }
+  void read(const std::string& path) {
+    file.read(path, [this](const InventoryFile::Result& result) {
+      told.emplace_back(std::get<Error>(result).what());
+    });
+    ++unread;
+  }
+  void step() {
+    files.step();
+    --unread;
+  }
+
+  Files files;
+  InventoryFile file{files.post(), files.read()};
+  std::vector<std::string> told;
+  int unread = 0;
+};
+
+TEST_CASE("the result of a file that was dropped is not told, whether it comes before or after another's") {
+  Reading reading;
+  reading.read("old");
+  CHECK(reading.file.busy());
+  reading.file.drop();
+  CHECK_FALSE(reading.file.busy());
+  reading.read("new");
+  reading.files.end("old");
+  reading.step();
+  CHECK(reading.told.empty());
+  CHECK(reading.file.busy());
+  reading.files.end("new");
+  reading.step();
+  CHECK(reading.told == std::vector<std::string>{"new"});
+  CHECK_FALSE(reading.file.busy());
+  reading.read("alone");
+  reading.file.drop();
+  reading.files.end("alone");
+  reading.step();
+  CHECK(reading.told.size() == 1);
+}
+
+TEST_CASE("files that never end are bounded, and one that does makes room") {
+  Reading reading;
+  for (const char* path : {"0", "1", "2", "3"}) {
+    reading.read(path);
+    reading.file.drop();
+  }
+  const auto refusal = [&] {
+    try {
+      reading.file.read("more", nullptr);
+    } catch (const Error& error) {
+      return error.errnum();
+    }
+    return 0;
+  };
+  CHECK(refusal() == EBUSY);
+  CHECK_FALSE(reading.file.busy());
+  reading.files.end("2");
+  reading.step();
+  reading.read("more");
+  reading.files.end("more");
+  reading.step();
+  CHECK(reading.told == std::vector<std::string>{"more"});
+}
+
+TEST_CASE("a client that goes makes way for another load, and hears nothing of its own") {
+  Stand stand;
+  const ClientId first = stand.connect();
+  const ClientId second = stand.connect();
+  const nlohmann::json missing{{"path", stand.dir.file("missing")}};
+  stand.request(first, "resource.reload", missing);
+  stand.request(second, "resource.reload", missing);
+  CHECK(stand.receive(second).errnum() == EBUSY);
+  stand.disconnect(first);
+  CHECK(stand.call(second, "resource.reload", missing).errnum() == ENOENT);
+  CHECK(stand.silent(first));
+  CHECK(stand.silent(second));
+}
+
+TEST_CASE("without a thread to be had a load is refused, and the next one finds one") {
+  Stand stand;
+  const ClientId client = stand.connect();
+  const nlohmann::json missing{{"path", stand.dir.file("missing")}};
+  {
+    const NoThreads none;
+    stand.request(client, "resource.reload", missing);
+    const proto::Message refused = stand.receive(client);
+    CHECK(refused.errnum() == EAGAIN);
+    CHECK(refused.text().find("missing: no thread to read it: ") != std::string::npos);
+  }
+  CHECK(stand.call(client, "resource.reload", missing).errnum() == ENOENT);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test

@@ -1,0 +1,36 @@
+// Lets the system refuse threads, as it does at a limit of them: no address space holds the stack that is
+// asked for.
+#pragma once
+
+#include <cstddef>
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+
+namespace resourced::daemon::test {
+
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_init(&before_);
+    REQUIRE(pthread_getattr_default_np(&before_) == 0);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    REQUIRE(pthread_attr_setstacksize(&huge, std::size_t{1} << 60) == 0);
+    REQUIRE(pthread_setattr_default_np(&huge) == 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+  NoThreads(NoThreads&&) = delete;
+  NoThreads& operator=(NoThreads&&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+}  // namespace resourced::daemon::test
