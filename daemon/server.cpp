@@ -221,8 +221,8 @@ class Server {
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
                   [this](double when) { wake_at(when); }, [this] { reload(); },
-                  [this](ResourceSet resources, const std::string& path, bool force) {
-                    load(std::move(resources), path, force);
+                  [this](const ResourceSet& resources, const std::string& path, bool force) {
+                    load(resources, path, force);
                   },
                   [this](double seconds, std::function<void()> work) { later(seconds, std::move(work)); }}),
         zap_(
@@ -292,14 +292,14 @@ class Server {
                   },
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("history is not trimmed: {}", error.what()); }});
-    if (loaded_) {
+    const bool is_named = inventory_.handed_down || config_.resource.has_inventory();
+    const bool is_kept = recorded_.inventory.resources && !is_named && !config_.resource.rediscover;
+    if (loaded_ || is_kept) {
       define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
     } else if (inventory_.handed_down) {
       define(DefineMethod::job_info, std::move(inventory_));
     } else if (config_.resource.has_inventory()) {
       define(DefineMethod::configuration, std::move(inventory_));
-    } else if (recorded_.inventory.resources && !config_.resource.rediscover) {
-      define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
     } else {
       discover();
     }
@@ -510,8 +510,8 @@ class Server {
   }
 
   // Another R in the place of the inventory: all of it, or none.
-  void load(ResourceSet resources, const std::string& path, bool force) {
-    const IdSet ranks = resources.ranks();
+  void load(const ResourceSet& resources, const std::string& path, bool force) {
+    const IdSet& ranks = resources.ranks();
     const std::uint64_t size = config_.resource.size.value_or(size_);
     if (ranks.last() >= size) {
       // As Flux writes it.

@@ -28,7 +28,7 @@ void Waitups::remove(proto::RequestKey request) {
 std::vector<proto::RequestKey> Waitups::take(std::size_t online) {
   const auto found = requests_.find(online);
   if (found == requests_.end()) return {};
-  const std::vector<proto::RequestKey> reached(found->second.begin(), found->second.end());
+  std::vector<proto::RequestKey> reached(found->second.begin(), found->second.end());
   requests_.erase(found);
   for (const proto::RequestKey request : reached) counts_.erase(request);
   return reached;
