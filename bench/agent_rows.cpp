@@ -1,6 +1,7 @@
 // Node agents, a beat every 10 s each: what they cost the daemon in time and memory, how long it takes until
 // all are up, and until the scheduler hears of many that are lost at once. A connection for each agent is
 // what resource-agent makes; a front-end can speak for many on one.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/text/idset.hpp"
@@ -97,6 +99,14 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   return result;
 }
 
+/// A uid may have a quarter of the daemon's descriptors, the scheduler one of them.
+std::size_t most_connections() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) throw std::runtime_error("no limit of descriptors");
+  constexpr std::size_t others = 16;
+  return files.rlim_max / 4 - others;
+}
+
 /// Runs are shared by the rows that look at different sides of them.
 class Runs {
  public:
@@ -126,7 +136,8 @@ std::vector<Row> agent_rows(const Bench& bench) {
               .of = "agents",
               .growth_bar = growth,
               .most_turns = 1};
-      for (const std::size_t agents : {1'000, 10'000}) {
+      for (const std::size_t wanted : {1'000, 10'000}) {
+        const std::size_t agents = on_a_connection == 1 ? std::min(wanted, most_connections()) : wanted;
         const auto prepare = [runs, agents, on_a_connection = on_a_connection, side]() -> Sampler {
           return [runs, agents, on_a_connection, side] { return runs->with(agents, on_a_connection).*side; };
         };

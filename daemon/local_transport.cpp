@@ -145,8 +145,8 @@ class LocalTransport final : public Transport {
         options_.holds,
     };
     const bool is_owner = credentials.userid == 0 || credentials.userid == options_.owner;
-    const std::size_t most = is_owner ? options_.max_message_size
-                                      : std::min(options_.max_message_size, options_.max_guest_message);
+    const std::size_t most =
+        is_owner ? options_.max_message_size : std::min(options_.max_message_size, max_guest_message);
     auto connection =
         std::make_shared<LocalConnection>(std::move(socket), most, options_.frame_timeout, std::move(events));
     connections_.emplace(client, Peer{connection, peer});

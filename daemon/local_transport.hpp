@@ -18,9 +18,8 @@
 namespace resourced::daemon {
 
 struct LocalOptions {
+  /// For the owner. All others have max_guest_message if that is less: a user may have many connections.
   std::size_t max_message_size = std::size_t{64} << 20;
-  /// The same for all but the owner, whose requests are shorter than this: a user may have many connections.
-  std::size_t max_guest_message = std::size_t{2} << 20;
   std::uint32_t owner = 0;
   /// How long a frame may take to be whole once it has begun.
   std::chrono::milliseconds frame_timeout{10000};

@@ -107,7 +107,9 @@ class ZapHandler::Impl : public std::enable_shared_from_this<Impl> {
   // The descriptor is edge-triggered: the last thing done to the socket is a read that finds nothing.
   void work() {
     for (int i = 0; i < requests_per_turn; ++i) {
-      if (!receive_now(socket_, received_, parts_of_curve + 1)) return;
+      const Reading reading = receive_now(socket_, received_, parts_of_curve + 1);
+      if (reading == Reading::nothing) return;
+      if (reading == Reading::part_of_message) continue;
       const ZapAnswer answer = answer_zap(views_of(received_, 0), allow_);
       send(answer.parts);
       if (answer.refusal.empty()) continue;

@@ -97,9 +97,11 @@ void ZmqConnections::end(int descriptor) const {
   if (socket_behind(descriptor) == found->second.socket) shutdown(descriptor, SHUT_RDWR);
 }
 
-void ZmqConnections::heard(int descriptor) {
+void ZmqConnections::heard(int descriptor, std::uint64_t bytes) {
   const auto found = open_.find(descriptor);
-  if (found != open_.end()) found->second.has_message = true;
+  if (found == open_.end()) return;
+  found->second.has_message = true;
+  found->second.settled += bytes;
 }
 
 void ZmqConnections::measure(int descriptor) {
@@ -108,9 +110,15 @@ void ZmqConnections::measure(int descriptor) {
   Connection& connection = found->second;
   const auto bytes = bytes_received(descriptor);
   if (!bytes) return;
-  if (std::exchange(connection.has_message, false) || *bytes < connection.settled)
-    connection.settled = *bytes;
-  connection.pending = *bytes - connection.settled;
+  connection.settled = std::min(connection.settled, *bytes);
+  const std::uint64_t unsettled = *bytes - connection.settled;
+  connection.pending = unsettled;
+  if (!std::exchange(connection.has_message, false)) return;
+  // More messages may be waiting in libzmq. If none is, the next look finds the bytes of one that does not
+  // end; so only as many are settled with a message as heartbeats and encryption may have added to it.
+  constexpr std::uint64_t most_overhead = 65536;
+  connection.pending = 0;
+  if (unsettled <= most_overhead) connection.settled = *bytes;
 }
 
 std::string ZmqConnections::end_as_overlong(int descriptor) {

@@ -36,12 +36,12 @@ class ZmqConnections {
   /// Shuts a connection down, if it is still there. That it has ended is for the monitor to say.
   void end(int descriptor) const;
 
-  /// A message has come by the connection on this descriptor.
-  void heard(int descriptor);
-  /// Looks at a share of the TCP connections, all within some calls, and shuts down those that have sent more
-  /// than `most` bytes since their last message, and of all together, where it is more than `most_in_all`,
-  /// those that have sent most: libzmq keeps the parts of a message until the last one has come, without a
-  /// bound. Returns lines for the log.
+  /// A message of this many bytes, as Multipart counts them, has come by the connection on this descriptor.
+  void heard(int descriptor, std::uint64_t bytes);
+  /// Looks at a share of the TCP connections, all within some calls, and shuts down those with more than
+  /// `most` bytes that belong to no message yet, and of all together, where it is more than `most_in_all`,
+  /// those with most: libzmq keeps the parts of a message until the last one has come, without a bound.
+  /// Returns lines for the log.
   [[nodiscard]] std::vector<std::string> end_overlong(std::uint64_t most, std::uint64_t most_in_all);
 
   /// The descriptors of the connections that have not ended.
@@ -53,10 +53,12 @@ class ZmqConnections {
     std::uint64_t socket = 0;
     /// Who it counts for; "" for a connection that was refused.
     std::string peer;
-    /// Bytes that had been received when a message was last seen to have come, and since then.
+    /// Bytes received that are known to belong to whole messages, or to commands of ZMTP.
     std::uint64_t settled = 0;
+    /// Bytes received beyond those, if no message has come since the last look.
     std::uint64_t pending = 0;
-    bool has_message = true;
+    /// Since the last look.
+    bool has_message = false;
   };
 
   void forget(int descriptor);

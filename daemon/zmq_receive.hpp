@@ -1,6 +1,8 @@
 // Reading from ZeroMQ sockets that Asio waits on: never blocking, and with a bound on what is kept.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -8,11 +10,23 @@
 
 namespace resourced::daemon {
 
-/// A message of many parts ends up in one of these; what lies beyond the limit is read and thrown away.
+/// A message of several parts. The parts beyond a limit are read and thrown away.
 struct Multipart {
   std::vector<zmq::message_t> parts;
   bool too_many = false;
+  /// Bytes of all parts, thrown away or not, with the header of each frame (ZMTP 3.1, section 3.4).
+  std::uint64_t bytes = 0;
+  /// The last call of receive_now() stopped between two parts.
+  bool is_unfinished = false;
 };
+
+/// The bytes of one part between libzmq peers, without encryption.
+inline std::uint64_t frame_bytes(const zmq::message_t& part) {
+  constexpr std::size_t most_in_short_frame = 255;
+  constexpr std::uint64_t short_header = 2;
+  constexpr std::uint64_t long_header = 9;
+  return part.size() + (part.size() > most_in_short_frame ? long_header : short_header);
+}
 
 /// Reads without waiting; false if there is nothing. A signal (SIGHUP reloads) may interrupt ZeroMQ even
 /// then.
@@ -23,21 +37,33 @@ inline bool receive_now(zmq::socket_t& socket, zmq::message_t& part) {
   return true;
 }
 
-/// Reads one whole message without waiting; false if there is none.
-inline bool receive_now(zmq::socket_t& socket, Multipart& message, std::size_t most_parts) {
-  message.parts.clear();
-  message.too_many = false;
-  for (;;) {
+enum class Reading { nothing, part_of_message, message };
+
+/// Reads a message without waiting. A message may have millions of empty parts, so one call throws away only
+/// some of those beyond `most_parts`; the next call continues.
+inline Reading receive_now(zmq::socket_t& socket, Multipart& message, std::size_t most_parts) {
+  constexpr std::size_t most_thrown_away = 64;
+  if (!message.is_unfinished) {
+    message.parts.clear();
+    message.too_many = false;
+    message.bytes = 0;
+  }
+  message.is_unfinished = false;
+  for (std::size_t thrown_away = 0; thrown_away < most_thrown_away;) {
     zmq::message_t part;
-    if (!receive_now(socket, part)) return false;
+    if (!receive_now(socket, part)) return Reading::nothing;
     const bool more = part.more();
+    message.bytes += frame_bytes(part);
     if (message.parts.size() < most_parts) {
       message.parts.push_back(std::move(part));
     } else {
       message.too_many = true;
+      ++thrown_away;
     }
-    if (!more) return true;
+    if (!more) return Reading::message;
   }
+  message.is_unfinished = true;
+  return Reading::part_of_message;
 }
 
 /// The parts from `first` on.

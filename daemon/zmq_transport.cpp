@@ -60,9 +60,10 @@ class ZmqTransport final : public Transport {
                                          : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})),
         try_timer_(loop),
         watch_timer_(loop),
-        max_message_size_(options.max_message_size),
         holds_(options.holds),
         is_ipc_(uri.starts_with("ipc:")),
+        max_message_size_(is_ipc_ ? options.max_message_size
+                                  : std::min(options.max_message_size, max_guest_message)),
         has_curve_(!is_ipc_ && options.curve.has_value()) {
     configure(options);
     if (has_curve_) require_keys(*options.curve);
@@ -153,7 +154,7 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::linger, 1000);
     router_.set(zmq::sockopt::sndhwm, options.send_hwm);
     router_.set(zmq::sockopt::rcvhwm, options.receive_hwm);
-    router_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
+    router_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(max_message_size_));
     router_.set(zmq::sockopt::handshake_ivl, static_cast<int>(options.handshake_timeout.count()));
     watch_peers(options);
   }
@@ -304,14 +305,15 @@ class ZmqTransport final : public Transport {
   }
 
   bool read_message() {
-    if (!receive_now(router_, received_, proto::max_parts + 1)) return false;
+    const Reading reading = receive_now(router_, received_, proto::max_parts + 1);
+    if (reading != Reading::message) return reading == Reading::part_of_message;
     // The monitor's events that are older than this message have to be known before it is given to a client.
     read_monitor();
     const auto& parts = received_.parts;
     // The identity, which libzmq has made itself, may come without the properties of its message.
     const zmq::message_t& sent = parts.at(1);
     const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
-    if (!is_ipc_) connections_.heard(descriptor);
+    if (!is_ipc_) connections_.heard(descriptor, received_.bytes - frame_bytes(parts[0]));
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
     if (arrival.is_unwanted) return true;
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);
@@ -386,10 +388,10 @@ class ZmqTransport final : public Transport {
   ZmqConnections connections_;
   asio::steady_timer try_timer_;
   asio::steady_timer watch_timer_;
-  std::uint64_t max_message_size_;
   bool trying_later_ = false;
   LoopHolds* holds_;
   bool is_ipc_;
+  std::uint64_t max_message_size_;
   bool has_curve_;
   std::string endpoint_;
   Multipart received_;

@@ -1,0 +1,166 @@
+// The bound on messages that do not end, over real TCP connections.
+#include "daemon/zmq_connections.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace resourced::daemon {
+namespace {
+
+constexpr std::uint64_t most = 1 << 20;
+constexpr std::uint64_t most_in_all = 4 << 20;
+
+/// A TCP connection over the loopback interface; the daemon's end reads what this end sends.
+class Connection {
+ public:
+  Connection() {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    peer_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(listener, generic, size) != 0 || ::listen(listener, 1) != 0 ||
+        ::getsockname(listener, generic, &size) != 0 || ::connect(peer_, generic, size) != 0)
+      throw std::runtime_error("no connection over loopback");
+    descriptor_ = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+  }
+  ~Connection() {
+    ::close(peer_);
+    ::close(descriptor_);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  Connection(Connection&&) = delete;
+  Connection& operator=(Connection&&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  /// Sends so many bytes, all of which the daemon's end receives.
+  void transfer(std::size_t bytes) const {
+    std::thread sender([&] {
+      const std::string block(65536, 'x');
+      for (std::size_t left = bytes; left > 0;) {
+        const ssize_t sent = ::send(peer_, block.data(), std::min(left, block.size()), MSG_NOSIGNAL);
+        if (sent <= 0) return;
+        left -= static_cast<std::size_t>(sent);
+      }
+    });
+    std::array<char, 65536> buffer;
+    for (std::size_t left = bytes; left > 0;) {
+      const ssize_t got = ::recv(descriptor_, buffer.data(), std::min(left, buffer.size()), 0);
+      if (got <= 0) break;
+      left -= static_cast<std::size_t>(got);
+    }
+    sender.join();
+  }
+
+  /// Whether the daemon's end was shut down.
+  [[nodiscard]] bool ended() const {
+    char byte = 0;
+    return ::recv(peer_, &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  int peer_ = -1;
+  int descriptor_ = -1;
+};
+
+struct Endpoint {
+  ZmqConnections connections{std::make_shared<ConnectionCount>(ConnectionCount::Limits{})};
+
+  /// Looks at every connection, and says how many were ended.
+  std::size_t look() { return connections.end_overlong(most, most_in_all).size(); }
+};
+
+/// The first look only lists the connections.
+struct Stand : Endpoint {
+  Connection peer;
+  Stand() {
+    REQUIRE(connections.accepted(peer.descriptor()).wanted);
+    REQUIRE(look() == 0);
+  }
+};
+
+TEST_CASE_FIXTURE(Stand, "a connection that sends more than a message may have is ended") {
+  peer.transfer(most);
+  CHECK(look() == 0);
+  CHECK_FALSE(peer.ended());
+  peer.transfer(1);
+  CHECK(look() == 1);
+  CHECK(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "all of it before the first look does not help") {
+  peer.transfer(3 * most);
+  CHECK(look() == 1);
+  CHECK(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "nor does a whole message right before the one that does not end") {
+  peer.transfer(100 + 3 * most);
+  connections.heard(peer.descriptor(), 100);
+  // The rest may be messages that libzmq has still to hand over.
+  CHECK(look() == 0);
+  CHECK_FALSE(peer.ended());
+  CHECK(look() == 1);
+  CHECK(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "whole messages may be sent for ever") {
+  for (int i = 0; i < 8; ++i) {
+    peer.transfer(most);
+    connections.heard(peer.descriptor(), most);
+    CHECK(look() == 0);
+  }
+  CHECK(look() == 0);
+  CHECK_FALSE(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "messages that wait in libzmq are no reason, as long as some are handed over") {
+  peer.transfer(6 * most);
+  for (int i = 0; i < 6; ++i) {
+    connections.heard(peer.descriptor(), most);
+    CHECK(look() == 0);
+  }
+  CHECK(look() == 0);
+  CHECK_FALSE(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Stand, "heartbeats and what encryption adds never sum up to a long message") {
+  for (int i = 0; i < 100; ++i) {
+    peer.transfer(65536);
+    connections.heard(peer.descriptor(), 100);
+    CHECK(look() == 0);
+  }
+  CHECK(look() == 0);
+  CHECK_FALSE(peer.ended());
+}
+
+TEST_CASE_FIXTURE(Endpoint, "of all connections together, those are ended that have most") {
+  std::vector<std::unique_ptr<Connection>> peers;
+  for (std::size_t i = 0; i < 6; ++i) {
+    peers.push_back(std::make_unique<Connection>());
+    REQUIRE(connections.accepted(peers[i]->descriptor()).wanted);
+  }
+  CHECK(look() == 0);
+  for (std::size_t i = 0; i < peers.size(); ++i) peers[i]->transfer(most - 6 + i);
+  CHECK(look() == 2);
+  for (std::size_t i = 0; i < peers.size(); ++i) CHECK(peers[i]->ended() == (i >= 4));
+}
+
+}  // namespace
+}  // namespace resourced::daemon
