@@ -236,7 +236,8 @@ class Server {
         drain_timer_(loop_),
         watchdog_(loop_) {
     if (!config_.bus.curve_key_file.empty()) curve_ = load_curve_server(config_.bus.curve_key_file, zap_);
-    start_module();
+    // Before anything is recorded: an address that cannot be used refuses the start. Clients that connect
+    // meanwhile are heard when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
     // Nothing has to be on disk where nothing is known yet.
     if (!service_.engine().module().defined()) {

@@ -35,6 +35,14 @@ std::optional<StateLock::Head> read_head(int descriptor) {
   return head;
 }
 
+// Whether an open file still is the one behind a path.
+bool is_named(int descriptor, const std::string& path) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 }  // namespace
 
 StateLock::StateLock(const std::string& store_path)
@@ -53,24 +61,32 @@ StateLock::StateLock(const std::string& store_path)
   head_ = read_head(descriptor_);
 }
 
-StateLock::~StateLock() { ::close(descriptor_); }
+// Removed while it is locked: a daemon that waits for it finds that it is not the named file any more.
+StateLock::~StateLock() {
+  if (is_new_ && is_named(descriptor_, path_)) ::unlink(path_.c_str());
+  ::close(descriptor_);
+}
 
 // Fails if the file was replaced between open(2) and flock(2): a lock on the old file keeps no daemon out.
 bool StateLock::try_lock() {
-  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  int descriptor = ::open(path_.c_str(), flags);
+  const bool is_new = descriptor < 0 && errno == ENOENT;
+  if (is_new) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+  // Another daemon was faster.
+  if (is_new && descriptor < 0 && errno == EEXIST) return false;
   if (descriptor < 0) throw Error(errno, fmt::format("{}: {}", path_, std::strerror(errno)));
-  struct stat opened {};
-  struct stat named {};
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::fstat(descriptor, &opened) == 0 &&
-      ::stat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_named(descriptor, path_)) {
     descriptor_ = descriptor;
+    is_new_ = is_new;
     return true;
   }
   ::close(descriptor);
   return false;
 }
 
-void StateLock::write(const Head& head) const noexcept {
+void StateLock::write(const Head& head) noexcept {
+  is_new_ = false;
   std::array<char, head_size + 1> text{};
   std::snprintf(text.data(), text.size(), head_format, static_cast<std::uint64_t>(head.store), head.sequence);
   (void)!::pwrite(descriptor_, text.data(), head_size, 0);

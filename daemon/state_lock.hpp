@@ -1,6 +1,7 @@
 // The lock file of a state directory. It keeps a second daemon out, and tells how far the store had come: the
 // number of the last commit is written to it after each, so a store that has lost commits is noticed. The
-// write is not synced, as after a loss of power an older number does no harm.
+// write is not synced, as after a loss of power an older number does no harm. A start that is refused before
+// its first commit leaves the file as it was, also if it was not there.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +39,14 @@ class StateLock {
 
   /// Writes how far the store is. A failure is ignored: the file then names an earlier commit, which proves
   /// less.
-  void write(const Head& head) const noexcept;
+  void write(const Head& head) noexcept;
 
  private:
   bool try_lock();
 
   std::string path_;
   int descriptor_ = -1;
+  bool is_new_ = false;
   std::optional<Head> head_;
 };
 

@@ -37,13 +37,23 @@ void check_files(const std::string& path, const StateLock& lock) {
 
 }  // namespace
 
+StoreWriter::Traces::Traces(const std::string& path)
+    : path_(path),
+      had_log_(std::filesystem::exists(log_path(path))),
+      had_index_(std::filesystem::exists(index_path(path))) {}
+
+StoreWriter::Traces::~Traces() {
+  if (kept_) return;
+  std::error_code ignored;
+  if (!had_index_) std::filesystem::remove(index_path(path_), ignored);
+  if (!had_log_ && size_of(log_path(path_)) == 0) std::filesystem::remove(log_path(path_), ignored);
+}
+
 // FULL: a commit that returned is on disk (one fdatasync of the write-ahead log). A daemon of schema 1 or 2
 // holds the file itself instead of the lock file; it is waited for too.
-StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock)
+StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Traces& traces)
     : Database((check_files(path, lock), path)) {
   // Until all is checked, nothing is moved between the files and nothing removed.
-  const bool had_index = std::filesystem::exists(index_path(path));
-  const bool had_log = std::filesystem::exists(log_path(path));
   set_tidy_on_close(false);
   try {
     execute("PRAGMA busy_timeout=2000;");
@@ -54,17 +64,15 @@ StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock)
         "BEGIN IMMEDIATE; COMMIT;");
     count_log_pages();
     prepare_schema(*this);
-    set_tidy_on_close(true);
+    // The caller may still refuse to start. A log that was there stays until the first commit; one that this
+    // connection has begun is removed when it closes.
+    set_tidy_on_close(!traces.had_log());
   } catch (const Error& error) {
-    if (error.errnum() == EBUSY) {
-      throw Error(
-          EBUSY,
-          fmt::format("{}: in use by another resourced; stop it, or give this one another --state", path));
-    }
-    std::error_code ignored;
-    if (!had_index) std::filesystem::remove(index_path(path), ignored);
-    if (!had_log && size_of(log_path(path)) == 0) std::filesystem::remove(log_path(path), ignored);
-    throw;
+    if (error.errnum() != EBUSY) throw;
+    traces.keep();
+    throw Error(
+        EBUSY,
+        fmt::format("{}: in use by another resourced; stop it, or give this one another --state", path));
   }
 }
 
@@ -95,7 +103,8 @@ Error StoreWriter::Opened::lost_commits(const std::string& what, const StateLock
 
 StoreWriter::StoreWriter(const std::string& path)
     : lock_(path),
-      database_(path, lock_),
+      traces_(path),
+      database_(path, lock_, traces_),
       present_(database_),
       last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event"),
       last_((load_hosts(database_, hosts_), last_sequence())),
@@ -127,12 +136,13 @@ StoreWriter::StoreWriter(const std::string& path)
   store.step();
   store_id_ = store.integer(0);
   store.reset();
-  lock_.write({store_id_, last_});
 }
 
 // The last connection removes the write-ahead log by its name, which may be another store's by now.
 StoreWriter::~StoreWriter() {
-  if (!is_in_place()) database_.set_tidy_on_close(false);
+  if (is_in_place()) return;
+  database_.set_tidy_on_close(false);
+  traces_.keep();
 }
 
 StoreWriter::Identity StoreWriter::identify(const std::string& path) {
@@ -174,11 +184,14 @@ RecordedState StoreWriter::load() {
   if (inventory.step()) {
     const std::string method = inventory.text(0);
     const auto known = proto::parse_method_name(method);
-    if (!known) {
-      throw Error(EBADMSG, fmt::format("{}: table inventory: unknown method {}", database_.path(), method));
+    if (!known)
+      throw damaged_store(database_.path(), fmt::format("table inventory: unknown method {}", method));
+    try {
+      state.inventory = {*known, std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(1))),
+                         inventory.optional_text(2)};
+    } catch (const Error& error) {
+      throw damaged_store(database_.path(), fmt::format("table inventory: {}", error.what()));
     }
-    state.inventory = {*known, std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(1))),
-                       inventory.optional_text(2)};
   }
   return state;
 }
@@ -212,6 +225,10 @@ void StoreWriter::transaction(Work work) {
   try {
     work();
     database_.execute("COMMIT");
+    if (!traces_.kept()) {
+      traces_.keep();
+      database_.set_tidy_on_close(true);
+    }
   } catch (...) {
     present_.revert();
     // A full disk may have rolled it back already; there is nothing more to undo then.

@@ -21,7 +21,8 @@ class StoreWriter {
  public:
   /// Opens the database file, for as long as this lives locks its directory against another daemon, and
   /// looks through the tables of the present. Throws Error that names the file for one that is damaged, or
-  /// has lost what was committed, and leaves it as it is.
+  /// has lost what was committed, and leaves it as it is. A store of the present schema stays as it is until
+  /// the first commit: a start that is refused after this changes none of its files.
   explicit StoreWriter(const std::string& path);
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -48,9 +49,32 @@ class StoreWriter {
   [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
 
  private:
+  // The files beside the database that opening it makes. A start that is refused takes them away again; the
+  // connection is closed by then.
+  class Traces {
+   public:
+    explicit Traces(const std::string& path);
+    ~Traces();
+    Traces(const Traces&) = delete;
+    Traces& operator=(const Traces&) = delete;
+    Traces(Traces&&) = delete;
+    Traces& operator=(Traces&&) = delete;
+
+    /// Leaves them, from now on: another process uses them too, or the store has been written to.
+    void keep() noexcept { kept_ = true; }
+    [[nodiscard]] bool kept() const noexcept { return kept_; }
+    [[nodiscard]] bool had_log() const noexcept { return had_log_; }
+
+   private:
+    std::string path_;
+    bool had_log_;
+    bool had_index_;
+    bool kept_ = false;
+  };
+
   // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
   struct Opened : Database {
-    Opened(const std::string& path, const StateLock& lock);
+    Opened(const std::string& path, const StateLock& lock, Traces& traces);
     void check(const StateLock& lock);
     [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
   };
@@ -71,6 +95,7 @@ class StoreWriter {
   void write_properties(const Record& record);
 
   StateLock lock_;
+  Traces traces_;
   Opened database_;
   HostIds hosts_;
   std::int64_t store_id_ = 0;

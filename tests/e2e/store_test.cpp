@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -47,11 +48,34 @@ std::set<std::string> names_of(const std::vector<json>& events) {
   return names;
 }
 
-Outcome start_refused(const Cluster& cluster) {
+Outcome start_refused(const Cluster& cluster, const std::string& listen = "bus") {
   return Process(
              resourced_command({"--config", cluster.daemon.config_file(), "--state", cluster.dir / "state",
-                                "--listen", "ipc://" + (cluster.dir / "bus").string()}))
+                                "--listen", "ipc://" + (cluster.dir / listen).string()}))
       .finish();
+}
+
+/// The bytes of all files in a state directory by name. SQLite makes the index of a write-ahead log anew, so
+/// of that one the name counts alone.
+std::map<std::string, std::string> state_files(const Cluster& cluster) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(cluster.dir / "state")) {
+    const std::string name = entry.path().filename().string();
+    files[name] = name.ends_with("-shm") ? "" : read_file(entry.path());
+  }
+  return files;
+}
+
+/// Writes until a part of the log is in the file and the rest in the write-ahead log, and kills the daemon.
+void leave_write_ahead_log(Cluster& cluster) {
+  const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
+  cluster.drain("1", "in the file");
+  while (read_file(file).find("in the file") == std::string::npos) {
+    cluster.drain("2", std::string(20000, 'x'));
+    cluster.undrain("2");
+  }
+  cluster.ctl.done({"property", "add", "fast", "3"});
+  cluster.daemon.kill();
 }
 
 TEST_SUITE_BEGIN("store");
@@ -115,6 +139,67 @@ TEST_CASE("a second daemon on one state directory is refused") {
   const Outcome outcome = start_refused(cluster);
   CHECK(outcome.status == 1);
   CHECK(outcome.err.find("in use by another resourced") != std::string::npos);
+}
+
+TEST_CASE("a start that is refused leaves the files of its state as they were") {
+  Cluster cluster;
+  leave_write_ahead_log(cluster);
+  const std::string partitions =
+      "[[acquire.partition]]\nname = \"a\"\ntargets = \"test3\"\n"
+      "[[acquire.partition]]\nname = \"b\"\nconstraint = \"fast\"\n";
+  struct Refusal {
+    std::string config;
+    std::string listen;
+    std::string why;
+  };
+  const std::vector<Refusal> refusals{
+      {"[resource]\nexclude = \"nosuch\"\n", "bus", "resource.exclude: unknown host: nosuch"},
+      {partitions, "bus", "partitions a and b overlap"},
+      {"", "resourced.toml/bus", "resourced.toml/bus"},
+  };
+  const auto check_refusals = [&] {
+    const auto before = state_files(cluster);
+    for (const Refusal& refusal : refusals) {
+      CAPTURE(refusal.why);
+      cluster.daemon.configure(refusal.config + std::string(eight_nodes));
+      const Outcome outcome = start_refused(cluster, refusal.listen);
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err.find(refusal.why) != std::string::npos);
+      CHECK((state_files(cluster) == before));
+    }
+    cluster.daemon.configure(eight_nodes);
+  };
+  SUBCASE("with a write-ahead log") {
+    REQUIRE(read_file(cluster.dir / "state/resourced.sqlite-wal").size() > 4096);
+    check_refusals();
+  }
+  SUBCASE("with a damaged row beside it") {
+    const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
+    std::string bytes = read_file(file);
+    // A known host: its page is not written again, so it is not in the log.
+    const std::size_t host = bytes.find("test5");
+    REQUIRE(host != std::string::npos);
+    bytes[host] = 'T';
+    std::ofstream(file, std::ios::binary) << bytes;
+    const auto before = state_files(cluster);
+    const Outcome outcome = start_refused(cluster);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find("resourced.sqlite: damaged") != std::string::npos);
+    CHECK(outcome.err.find("restore its directory from a backup") != std::string::npos);
+    CHECK((state_files(cluster) == before));
+  }
+  SUBCASE("after an orderly end") {
+    cluster.daemon.start();
+    REQUIRE(cluster.daemon.terminate() == 0);
+    REQUIRE_FALSE(std::filesystem::exists(cluster.dir / "state/resourced.sqlite-wal"));
+    check_refusals();
+    // The lock file is missing where it was removed on purpose.
+    std::filesystem::remove(cluster.dir / "state/resourced.lock");
+    check_refusals();
+    cluster.daemon.start();
+    CHECK(drained_ranks(RawClient(cluster.daemon.uri()).call("resource.status").json()) ==
+          std::set<unsigned>{1});
+  }
 }
 
 TEST_CASE("files that are gone stop the daemon before it answers another change") {

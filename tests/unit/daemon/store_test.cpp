@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -127,6 +128,36 @@ TEST_CASE("what is not a store is refused and left as it is") {
     const std::string before = bytes_of(path);
     CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("schema version 99"), Error);
     CHECK(bytes_of(path) == before);
+  }
+}
+
+TEST_CASE("rows that cannot be read after the store was opened refuse it, and its files stay") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // As a daemon leaves them that is killed.
+  const resourced::test::TempDir killed;
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(1, 0, "a", "x");
+    record.inventory = {DefineMethod::reload, "no R", std::nullopt};
+    writer.commit({record});
+    std::filesystem::copy(dir.path(), killed.path());
+  }
+  const std::string copied = store_path(killed.path());
+  const auto files = [&] {
+    std::map<std::string, std::string> bytes;
+    for (const auto& entry : std::filesystem::directory_iterator(killed.path())) {
+      const std::string name = entry.path().filename().string();
+      bytes[name] = name.ends_with("-shm") ? "" : bytes_of(entry.path().string());
+    }
+    return bytes;
+  };
+  const auto before = files();
+  REQUIRE(before.at("resourced.sqlite-wal").size() > 4096);
+  for (int start = 0; start < 2; ++start) {
+    CHECK_THROWS_WITH_AS(StoreWriter{copied}.load(), doctest::Contains("table inventory"), Error);
+    CHECK_THROWS_WITH_AS(Store{killed.path()}.load(), doctest::Contains("restore its directory"), Error);
+    CHECK((files() == before));
   }
 }
 
