@@ -62,3 +62,57 @@ TEST_SUITE_END();
 
 }  // namespace
 }  // namespace resourced::e2e
+// A journal by target is asked of hosts that the event may concern.
+void check_journals(Daemon& daemon, std::uint32_t errnum) {
+  RawClient user(daemon.uri());
+  for (const char* targets : {"test1", "test[0-7]", "7"}) {
+    CAPTURE(targets);
+    const std::uint32_t stream = user.send("resource.journal", {{"targets", targets}}, wire::flag_streaming);
+    RawResponse response = user.receive(stream);
+    while (response.errnum == 0 && response.text() != R"({"events":[]})") response = user.receive(stream);
+    CHECK(response.errnum == errnum);
+  }
+  CHECK(user.call("resource.drain", {{"targets", "1"}}).errnum == 0);
+  CHECK(user.call("resource.undrain", {{"targets", "1"}}).errnum == 0);
+  CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a resource-update with a bad nodelist is not imported, and ends no daemon") {
+  const std::string config(eight_nodes);
+  const std::string start =
+      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-7","online":"0-7","nodelist":"test[0-7]"}})"
+      "\n";
+  for (const char* context :
+       {R"({"expiration":4102444800,"nodelist":"test[1"})", R"({"expiration":4102444800,"nodelist":7})",
+        R"({"expiration":4102444800,"nodelist":"test[0-99999999999]"})",
+        R"({"property-add":{"p":"1"},"nodelist":"test[1"})", R"({"shrink":"1","nodelist":"test1,,["})"}) {
+    CAPTURE(context);
+    TempDir dir;
+    const std::string event =
+        std::string(R"({"timestamp":2,"name":"resource-update","context":)") + context + "}\n";
+    const Outcome refused = import_log(dir, config, dir.write("log", start + event));
+    CHECK(refused.status == 1);
+    CHECK(refused.err.find("log:2: context.nodelist: ") != std::string::npos);
+    CHECK(import_log(dir, config, dir.write("log", start)).status == 0);
+    Daemon daemon(dir);
+    check_journals(daemon, 0);
+  }
+}
+
+TEST_CASE(
+    "a resource-update with a bad nodelist that an earlier daemon took in ends the answer that has it") {
+  constexpr std::uint32_t bad_message = 74;
+  TempDir dir;
+  std::string store = read_file(RESOURCED_VECTORS "/store/version_2.sqlite");
+  const std::string good = R"("nodelist":"test99"}})";
+  const std::string bad = R"("nodelist":"test[9"}})";
+  REQUIRE(store.find(good) != std::string::npos);
+  store.replace(store.find(good), good.size(), bad);
+  std::filesystem::create_directories(dir / "state");
+  dir.write("state/resourced.sqlite", store);
+  Daemon daemon(dir, {.config = "[[resource.config]]\nhosts = \"test[0-99]\"\ncores = \"0-3\"\n"});
+  check_journals(daemon, bad_message);
+  daemon.start();
+  check_journals(daemon, bad_message);
+}
+

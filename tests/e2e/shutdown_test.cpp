@@ -92,10 +92,14 @@ std::map<std::uint32_t, unsigned> ask_without_reading(LocalClient& client, RawCl
 }
 
 // The R of this many hosts without a pattern takes some tens of kilobytes.
-std::string bulky_config() {
+std::string bulky_hosts() {
   std::string hosts;
   for (int i = 0; i < 2000; ++i) hosts += (i == 0 ? "" : ",") + ("h" + std::to_string(i * i)) + "x";
-  return "[[resource.config]]\nhosts = \"" + hosts + "\"\ncores = \"0-3\"\n";
+  return hosts;
+}
+
+std::string bulky_config() {
+  return "[[resource.config]]\nhosts = \"" + bulky_hosts() + "\"\ncores = \"0-3\"\n";
 }
 
 TEST_CASE("a client that has not read yet gets its answers after SIGTERM, when it reads") {
@@ -205,6 +209,46 @@ TEST_CASE("SIGHUP after SIGTERM changes nothing, whatever the configuration says
   CHECK(answers(client, requests).at(0).size() == requests.size());
   CHECK(daemon.process().wait() == 0);
   CHECK(daemon.log().find("reload") == std::string::npos);
+}
+
+TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed") {
+  TempDir dir;
+  const auto keygen = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {RESOURCED_BIN "/resourcectl", "keygen"});
+    REQUIRE(Process(arguments).finish().status == 0);
+  };
+  const std::string server = dir / "server.key";
+  keygen({server});
+  for (const char* name : {"first.key", "second.key"}) keygen({dir / name, "--server-key", server});
+  const json handed_down{{"version", 1},
+                         {"execution",
+                          {{"R_lite", json::array({{{"rank", "0-1999"}, {"children", {{"core", "0-3"}}}}})},
+                           {"nodelist", json::array({bulky_hosts()})},
+                           {"starttime", 0},
+                           {"expiration", 0}}}};
+  dir.write("R", handed_down.dump());
+  const auto config = [&](const char* key) {
+    return std::string("[resource]\npath = \"R\"\nparent-uri = \"tcp://127.0.0.1:1\"\nparent-key-file = \"") +
+           key + "\"\n";
+  };
+  Daemon daemon(dir, on_both(dir, config("first.key")));
+  // Alive, it follows with the new key.
+  daemon.configure(config("second.key"));
+  daemon.hang_up();
+  CHECK(daemon.log().find("configuration reloaded") != std::string::npos);
+  LocalClient client(dir / "local");
+  RawClient watcher(daemon.uri());
+  const auto requests = ask_without_reading(client, watcher);
+  daemon.configure(config("first.key"));
+  daemon.process().signal(SIGTERM);
+  while (daemon.log().find("stopping on signal") == std::string::npos) {
+  }
+  daemon.process().signal(SIGHUP);
+  CHECK(answers(client, requests).at(0).size() == requests.size());
+  CHECK(daemon.process().wait() == 0);
+  const std::string log = daemon.log();
+  CHECK(log.find("configuration reloaded") == log.rfind("configuration reloaded"));
+  CHECK(log.find("reload refused") == std::string::npos);
 }
 
 TEST_CASE("on a full disk every client that waits is told before the end") {
