@@ -78,6 +78,15 @@ void check_nodelist(const nlohmann::json& entry) {
   }
 }
 
+// How a definition says that the inventory became known.
+std::optional<DefineMethod> method_of(const nlohmann::json& entry) {
+  const auto context = entry.find("context");
+  if (context == entry.end() || !context->is_object()) return std::nullopt;
+  const auto method = context->find("method");
+  if (method == context->end() || !method->is_string()) return std::nullopt;
+  return proto::parse_method_name(method->get_ref<const std::string&>());
+}
+
 Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
   const nlohmann::json entry = read_entry(line);
   const auto event = proto::decode_event(entry);
@@ -90,7 +99,7 @@ Record read_line(std::string_view line, Sequence sequence, double last, Imported
   if (event) {
     record.hosts = state.apply(*event);
   } else if (record.name == proto::event_name(DefineEvent{})) {
-    state.define();
+    state.define(method_of(entry));
   } else if (record.name == "truncate") {
     throw Error(EINVAL, "truncate: the log is not whole, so the present state cannot be known from it");
   }

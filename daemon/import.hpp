@@ -15,7 +15,7 @@ namespace resourced::daemon {
 
 struct Imported {
   std::size_t events = 0;
-  /// Hosts that are drained at the end of the log.
+  /// Targets that are drained at the end of the log.
   std::size_t drained = 0;
 };
 

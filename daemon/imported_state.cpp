@@ -20,13 +20,16 @@ Hostlist ImportedState::apply(const Event& event) {
 }
 
 Hostlist ImportedState::apply_to(const RestartEvent& event) {
-  take_back(targets_.restart(event.ranks, event.nodelist));
+  const std::vector<std::string> back = targets_.restart(event.ranks, event.nodelist);
+  if (!back.empty() && !reloadable_.empty()) forget_before_load();
+  take_back(back);
+  reloadable_.clear();
   if (!targets_.present().empty()) keep_present();
   return event.nodelist;
 }
 
-Hostlist ImportedState::apply_to(const DefineEvent& /*event*/) {
-  define();
+Hostlist ImportedState::apply_to(const DefineEvent& event) {
+  define(event.method);
   return {};
 }
 
@@ -36,6 +39,7 @@ Hostlist ImportedState::apply_to(const UpdateEvent& event) {
       throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", *event.expiration));
     }
     expiration_ = event.expiration;
+    is_expiration_since_load_ = true;
   }
   ResourceSet named;
   if (!event.property_nodelist.empty()) {
@@ -71,8 +75,12 @@ Hostlist ImportedState::apply_to(const OfRanks& event) {
 }
 
 // After it the configuration may be another one, so a way back to what was before tells nothing of it.
-void ImportedState::define() {
+void ImportedState::define(std::optional<DefineMethod> method) {
   for (auto& [name, overlay] : properties_) overlay.fresh.clear();
+  if (method != DefineMethod::reload) return;
+  reloadable_ = shrunk_;
+  for (auto& [name, overlay] : properties_) overlay.since_load.clear();
+  is_expiration_since_load_ = false;
 }
 
 // Only what is not so already is in an event: what was added was not configured, unless it had been removed.
@@ -97,6 +105,7 @@ ImportedState::Numbers ImportedState::change_properties(const char* key,
     overlay.fresh -= back;
     there -= changed;
     here |= changed - back;
+    overlay.since_load |= changed;
   }
   return concerned;
 }
@@ -108,6 +117,33 @@ void ImportedState::take_back(const std::vector<std::string>& hosts) {
     if (std::ranges::binary_search(hosts, names_[number].host)) back.insert(number);
   });
   shrunk_ -= back;
+}
+
+// A target that had left has no events until it is loaded again, and then none of its host is gone any more.
+void ImportedState::see(const TargetName& name) {
+  if (reloadable_.empty()) return;
+  const bool is_host_there = targets_.present().rank_of(name.host).has_value();
+  bool is_back = false;
+  Numbers of_host;
+  for (auto number = numbers_.lower_bound({name.host, 0});
+       number != numbers_.end() && number->first.host == name.host; ++number) {
+    of_host.insert(number->second);
+    if (reloadable_.contains(number->second)) is_back = is_back || !is_host_there || number->first == name;
+  }
+  if (!is_back) return;
+  targets_.take_back(name.host);
+  shrunk_ -= of_host;
+  reloadable_ -= of_host;
+  forget_before_load();
+}
+
+// Properties and expiration are those of the R that was loaded, but for what changed since.
+void ImportedState::forget_before_load() {
+  for (auto& [property, overlay] : properties_) {
+    for (Numbers* numbers : {&overlay.added, &overlay.removed, &overlay.fresh})
+      *numbers &= overlay.since_load;
+  }
+  if (!is_expiration_since_load_) expiration_.reset();
 }
 
 // As at a start of the daemon: what was recorded of targets that are not there is forgotten, but for those
@@ -159,14 +195,19 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
   std::size_t position = 0;
   ranks.for_each([&](IdSet::Id rank) {
     std::optional<TargetName> name = targets_.name_of(rank);
-    if (!hosts.empty()) {
-      std::string& host = hosts[position++];
-      if (name ? host != name->host && targets_.present().rank_of(host, 1) : repeats) {
+    std::string host = hosts.empty() ? name->host : std::move(hosts[position++]);
+    see(name && name->host == host ? *name : TargetName{host, 0});
+    // Its ordinals may count anew.
+    name = targets_.name_of(rank);
+    if (!name || name->host != host) {
+      const bool is_one_of_several = targets_.present().rank_of(host, 1) || (!name && repeats);
+      if (is_one_of_several) {
         throw Error(EINVAL, fmt::format("context.nodelist: no restart event tells which of the targets of {} "
                                         "is rank {}",
                                         resourced::quoted(host), rank));
       }
-      if (!name || host != name->host) name = TargetName{host, targets_.ordinal_of(host, 0)};
+      const std::uint32_t ordinal = targets_.ordinal_of(host, 0);
+      name = TargetName{std::move(host), ordinal};
     }
     result.insert(number_of(*std::move(name)));
   });

@@ -26,8 +26,9 @@ class ImportedState {
   /// Throws Error EINVAL that names the key if the event changes something of hosts that are not known.
   Hostlist apply(const Event& event);
 
-  /// The inventory was defined anew, of which the log has no more than that.
-  void define();
+  /// The inventory was defined anew, of which the log has no more than the method. One of `reload` may have
+  /// been the load of another R, with targets that had left: an event that names one of them tells.
+  void define(std::optional<DefineMethod> method);
 
   /// Adds the present to the last record of the log.
   void finish(Record& last) const;
@@ -46,6 +47,8 @@ class ImportedState {
     Numbers removed;
     // Of these the first change since the last definition is known: it tells what is configured.
     Numbers fresh;
+    // Targets that were changed since the last definition that may have been the load of another R.
+    Numbers since_load;
   };
 
   Hostlist apply_to(const RestartEvent& event);
@@ -61,6 +64,10 @@ class ImportedState {
                             const ResourceSet& named, bool present);
   // Another R with the targets of these hosts that had left, in order, was loaded.
   void take_back(const std::vector<std::string>& hosts);
+  // An event names this target, or the host alone where the last restart had no such target of it.
+  void see(const TargetName& name);
+  // Another R was loaded, so what was changed of the one before does not hold any more.
+  void forget_before_load();
   void keep_present();
   void forget(const Numbers& numbers);
 
@@ -81,7 +88,10 @@ class ImportedState {
   DrainTable drains_;
   std::map<std::string, Overlay> properties_;
   Numbers shrunk_;
+  // Those that left before the last definition that may have been the load of another R.
+  Numbers reloadable_;
   std::optional<double> expiration_;
+  bool is_expiration_since_load_ = false;
   double timestamp_ = 0;
 };
 

@@ -749,7 +749,7 @@ void import_log(const Options& options) {
     settings.inventory = std::move(inventory);
   }
   const Imported imported = import_events(file, options.import, state_directory(options, config), settings);
-  fmt::print("imported {} events; {} hosts are drained\n", imported.events, imported.drained);
+  fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }
 
 }  // namespace resourced::daemon

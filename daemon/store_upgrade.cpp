@@ -53,7 +53,8 @@ std::optional<Record> replay(Database& database) {
       if (const auto event = read_event(events.text(0))) {
         (void)state.apply(*event);
       } else if (events.text(1) == proto::event_name(DefineEvent{})) {
-        state.define();
+        // Daemons of these versions load no R.
+        state.define(std::nullopt);
       }
     }
     Record present;

@@ -24,6 +24,14 @@ std::vector<std::string> LoggedTargets::restart(const IdSet& ranks, const Hostli
   return back;
 }
 
+void LoggedTargets::take_back(const std::string& host) {
+  gone_.erase(host);
+  const auto first = left_.lower_bound(TargetName{host, 0});
+  auto last = first;
+  while (last != left_.end() && last->host == host) ++last;
+  left_.erase(first, last);
+}
+
 std::uint32_t LoggedTargets::count_of(const std::string& host) const {
   std::uint32_t count = 0;
   while (present_.rank_of(host, count)) ++count;

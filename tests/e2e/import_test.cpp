@@ -1,6 +1,7 @@
 // Export and import as an operator moves a store: what changed at run time is there as it was.
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -49,6 +50,32 @@ TEST_CASE("what was changed at run time is so after export and import") {
   for (std::size_t i = 0; i < of_host.size(); ++i) CHECK(of_host_there[i] == of_host[i]);
 }
 
+TEST_CASE("a host that left, was loaded again and drained is drained after export and import") {
+  const std::string config(eight_nodes);
+  Cluster cluster;
+  const json whole = cluster.status()["R"];
+  cluster.ctl.done({"property", "add", "before", "2"});
+  cluster.ctl.done({"expiration", "set", "4102444800"});
+  cluster.ctl.done({"shrink", "3"});
+  cluster.ctl.done({"reload", cluster.dir.write("R.json", whole.dump())});
+  cluster.drain("3", "disk");
+  cluster.ctl.done({"property", "add", "after", "3-4"});
+  const json status = cluster.status();
+  REQUIRE(status["R"]["execution"]["properties"] == json{{"after", "3-4"}});
+  REQUIRE(drained_ranks(status) == std::set<unsigned>{3});
+
+  TempDir dir;
+  const Outcome imported =
+      import_log(dir, config, dir.write("log", cluster.ctl.output({"eventlog", "--export"})));
+  CHECK(imported.err == "");
+  CHECK(imported.out.ends_with("1 targets are drained\n"));
+  REQUIRE(imported.status == 0);
+  const Daemon second(dir, {.config = config});
+  const json status_there = RawClient(second.uri()).call("resource.status").json();
+  CHECK(status_there["R"] == status["R"]);
+  CHECK(status_there["drain"] == status["drain"]);
+}
+
 TEST_CASE("a log that is not whole is refused with its line") {
   TempDir dir;
   const std::string config(eight_nodes);
@@ -58,10 +85,6 @@ TEST_CASE("a log that is not whole is refused with its line") {
   CHECK(outcome.err.find("log:1: truncate: the log is not whole") != std::string::npos);
 }
 
-TEST_SUITE_END();
-
-}  // namespace
-}  // namespace resourced::e2e
 // A journal by target is asked of hosts that the event may concern.
 void check_journals(Daemon& daemon, std::uint32_t errnum) {
   RawClient user(daemon.uri());
@@ -116,3 +139,7 @@ TEST_CASE(
   check_journals(daemon, bad_message);
 }
 
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -297,7 +297,7 @@ TEST_CASE("what eventlog writes can be taken into a new store") {
   const std::string config(eight_nodes);
   const Outcome imported = import_log(dir, config, dir.write("log", log));
   CHECK(imported.status == 0);
-  CHECK(imported.out == fmt::format("imported {} events; 4 hosts are drained\n", lines_of(log).size()));
+  CHECK(imported.out == fmt::format("imported {} events; 4 targets are drained\n", lines_of(log).size()));
   const Daemon second(dir, {.config = config});
   RawClient client(second.uri());
   CHECK(client.call("resource.status").json()["drain"] == drained);

@@ -283,6 +283,67 @@ TEST_CASE("a host that left and was loaded again is imported as one that is ther
   CHECK(all.drained() == Names{"h/1"});
 }
 
+TEST_CASE(
+    "a host that left is there again when an event after a load names it, also without a start between") {
+  const auto event = [](const char* name, const std::string& context) {
+    return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
+  const auto start = [&](const char* ranks, const char* hosts) {
+    return event("restart", fmt::format(R"({{"ranks":"{}","online":"","nodelist":"{}"}})", ranks, hosts));
+  };
+  const auto on = [&](const char* name, const char* rank, const char* host) {
+    return event(name, fmt::format(R"({{"idset":"{}","nodelist":"{}"}})", rank, host));
+  };
+  const std::string load = event("resource-define", R"({"method":"reload"})");
+  const std::string two = start("0-1", "n[0-1]");
+  const std::string left = on("shrink", "1", "n1");
+  const std::string drained = on("drain", "1", "n1");
+
+  const Present store(two + left + load + drained);
+  CHECK(store.shrunk() == Names{});
+  CHECK(store.drained() == Names{"n1"});
+  CHECK(store.imported.drained == 1);
+  // Ranks of the loaded R may be others.
+  CHECK(Present(two + left + load + on("drain", "0", "n1")).drained() == Names{"n1"});
+  CHECK(Present(two + left + load + on("drain", "7", "n1")).shrunk() == Names{});
+  // It left in an earlier run of the daemon.
+  const Present earlier(two + left + start("0", "n0") + load + drained + start("0-1", "n[0-1]"));
+  CHECK(earlier.shrunk() == Names{});
+  CHECK(earlier.drained() == Names{"n1"});
+  // No longer drained, but there; and gone once more.
+  CHECK(Present(two + left + load + drained + on("undrain", "1", "n1")).shrunk() == Names{});
+  CHECK(Present(two + left + load + drained + left).shrunk() == Names{"n1"});
+  CHECK(Present(two + left + load + drained + left).drained() == Names{});
+  // A definition that loads nothing brings nobody back, nor does an event of another host.
+  const std::string configured = event("resource-define", R"({"method":"configuration"})");
+  CHECK(Present(two + left + configured + on("drain", "0", "n0")).shrunk() == Names{"n1"});
+  CHECK(Present(two + left + load + on("drain", "0", "n0")).shrunk() == Names{"n1"});
+
+  // Properties and expiration of before were those of another R.
+  const auto add = [&](const char* rank, const char* host) {
+    return event("property-update",
+                 fmt::format(R"({{"property-add":{{"p":"{}"}},"nodelist":"{}"}})", rank, host));
+  };
+  const std::string expires = update(R"({"expiration":5000})");
+  const Present changed(two + add("0", "n0") + expires + left + load + add("1", "n1"));
+  CHECK(changed.shrunk() == Names{});
+  CHECK(changed.properties() == Names{"+p@n1"});
+  CHECK_FALSE(changed.state.expiration);
+  const Present kept(two + add("0", "n0") + left + load + add("0", "n0") + expires + drained);
+  CHECK(kept.properties() == Names{"+p@n0"});
+  CHECK(kept.state.expiration);
+
+  // Of a host with several targets all are there again, or it cannot be known which of them is meant.
+  const std::string several = start("0-2", "h,h,h") + on("shrink", "1", "h");
+  const Present all(several + load + on("drain", "1", "h"));
+  CHECK(all.shrunk() == Names{});
+  CHECK(all.drained() == Names{"h/1"});
+  CHECK(Present(several + load + on("drain", "2", "h")).shrunk() == Names{"h/1"});
+  CHECK_THROWS_WITH_AS(Present(several + start("0-1", "h,h") + load + on("drain", "2", "h")),
+                       doctest::Contains("no restart event tells which of the targets of \"h\" is rank 2"),
+                       Error);
+}
+
 TEST_CASE("a log that the configured inventory could not take up is refused") {
   ResourceSet inventory({{IdSet::parse("0-2"), IdSet{0}, {}}}, Hostlist::parse("n[0-2]"));
   inventory.set_starttime(1000);
