@@ -20,7 +20,7 @@ ParsedOptions parse_options(int argc, char** argv) {
       ->take_all();
   app.add_option("--state", options.state, "directory of the store")->type_name("DIR");
   app.add_flag("--check", options.check,
-               "read the configuration and the inventory, print a summary, and exit");
+               "judge what a start would do with the configuration and the store, print a summary, and exit");
   app.add_option("--import", options.import,
                  "take an event log (RFC 18 lines), which must be whole, into a new store, and exit")
       ->type_name("FILE");

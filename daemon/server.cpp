@@ -146,6 +146,17 @@ bool is_loaded(const config::Config& config, const config::Inventory& inventory,
          recorded.inventory.replaced == configured_text(config, inventory);
 }
 
+// Which R is in force after one was loaded.
+std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
+  if (is_loaded)
+    return "in force is the R that resource.reload loaded, as the configured inventory is the same";
+  if (inventory.handed_down)
+    return "in force is the R of the enclosing instance, in the place of one that was loaded";
+  if (config.resource.has_inventory())
+    return "in force is the configured inventory, which has changed since an R was loaded";
+  return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
+}
+
 // Nothing where no parent is to be followed.
 std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                       const std::vector<proto::Endpoint>& own) {
@@ -239,6 +250,7 @@ class Server {
     // Before anything is recorded: an address that cannot be used refuses the start. Clients that connect
     // meanwhile are heard when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
+    start_module();
     // Nothing has to be on disk where nothing is known yet.
     if (!service_.engine().module().defined()) {
       announced_ = true;
@@ -273,12 +285,8 @@ class Server {
     remember_size(inventory_.resources);
     loaded_ = is_loaded(config_, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
-    if (loaded_) {
-      spdlog::info("in force is the R that resource.reload loaded, as the configured inventory is the same");
-    } else if (was_loaded(recorded_)) {
-      log_unloaded();
-      recorded_.inventory = {};
-    }
+    if (was_loaded(recorded_)) spdlog::info("{}", in_force(config_, inventory_, loaded_));
+    if (!loaded_ && was_loaded(recorded_)) recorded_.inventory = {};
     absent_ = absent_targets(config_, recorded_);
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
@@ -305,16 +313,6 @@ class Server {
       discover();
     }
     start_ = service_.engine().applied();
-  }
-
-  void log_unloaded() {
-    if (inventory_.handed_down) {
-      spdlog::info("in force is the R of the enclosing instance, in the place of one that was loaded");
-    } else if (config_.resource.has_inventory()) {
-      spdlog::info("in force is the configured inventory, which has changed since an R was loaded");
-    } else {
-      spdlog::info("no inventory is configured: node agents tell it, in the place of the R that was loaded");
-    }
   }
 
   void define(DefineMethod method, config::Inventory inventory) {
@@ -693,17 +691,19 @@ std::optional<RecordedState> peek(const std::string& directory) {
   }
 }
 
-// Throws what a start would throw now, with the recorded state. `fault` as of starting_inventory().
-void check_start(const config::Config& config, config::Inventory inventory, RecordedState recorded,
-                 const std::optional<Error>& fault) {
+// What a start would define now with the recorded state; nothing where agents are to tell. Throws what it
+// would throw. `fault` as of starting_inventory().
+std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
+                                             RecordedState recorded, const std::optional<Error>& fault) {
   const bool loaded = is_loaded(config, inventory, recorded);
   if (!loaded && fault) throw Error(*fault);
+  if (was_loaded(recorded)) fmt::print("{}\n", in_force(config, inventory, loaded));
   if (!loaded && was_loaded(recorded)) recorded.inventory = {};
   const config::Absent absent = absent_targets(config, recorded);
   if (loaded) {
     inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
   } else if (!config.resource.has_inventory()) {
-    if (!recorded.inventory.resources || config.resource.rediscover) return;
+    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
     inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
   }
   StartCommand start;
@@ -712,8 +712,13 @@ void check_start(const config::Config& config, config::Inventory inventory, Reco
   start.recorded = std::move(recorded);
   const auto rules = partition_rules(config, inventory.resources, absent);
   for (const auto& [event, is_recorded] : Module::start(start, wall_clock())) {
-    if (const auto* define = std::get_if<DefineEvent>(&event.body)) (void)divide_at_start(rules, *define);
+    const auto* define = std::get_if<DefineEvent>(&event.body);
+    if (define == nullptr) continue;
+    (void)divide_at_start(rules, *define);
+    inventory.resources = *define->inventory;
+    inventory.exclude = define->exclude;
   }
+  return inventory;
 }
 
 }  // namespace
@@ -725,15 +730,15 @@ void check(const Options& options) {
   const std::string state = state_directory(options, config);
   std::optional<Error> fault;
   const config::Inventory inventory = starting_inventory(config, state, fault);
-  const bool known = config.resource.has_inventory();
-  if (const auto recorded = peek(state); recorded || known) {
-    check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
+  std::optional<config::Inventory> defined;
+  if (const auto recorded = peek(state); recorded || config.resource.has_inventory()) {
+    defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
   }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) check_parent(config);
   // Whoever checks need not be who runs the daemon, and may be kept from the secret half.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
-  fmt::print("{}", config::describe(config, known ? &inventory : nullptr));
+  fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
 }
 
 void import_log(const Options& options) {

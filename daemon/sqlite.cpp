@@ -71,6 +71,14 @@ bool Database::checkpoint() {
   return result == SQLITE_OK && pages == moved;
 }
 
+void Database::copy_from(Database& other) {
+  sqlite3_backup* copy = sqlite3_backup_init(handle_.get(), "main", other.handle_.get(), "main");
+  if (copy == nullptr) fail("cannot be copied to");
+  sqlite3_backup_step(copy, -1);
+  // The result of the step is that of the end, too.
+  if (sqlite3_backup_finish(copy) != SQLITE_OK) fail("cannot be copied");
+}
+
 void Database::execute(const char* statements) {
   if (sqlite3_exec(handle_.get(), statements, nullptr, nullptr, nullptr) != SQLITE_OK)
     fail("the store failed");

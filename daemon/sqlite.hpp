@@ -45,6 +45,10 @@ class Database {
   /// was all, so that the next commit begins the log anew.
   bool checkpoint();
 
+  /// Puts the content of another database, as of one commit, in the place of this one's. Throws as fail()
+  /// does.
+  void copy_from(Database& other);
+
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 

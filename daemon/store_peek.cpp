@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "daemon/sqlite.hpp"
 #include "daemon/state_lock.hpp"
 #include "daemon/store.hpp"
 #include "daemon/store_writer.hpp"
@@ -46,41 +47,69 @@ class PrivateDirectory {
   throw Error(errno, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-// Keeps a daemon from starting meanwhile. One of schema 1 or 2 has locked ranges of the database file instead
-// (fcntl(2)).
+[[noreturn]] void refuse(const std::string& store, const std::string& why = "") {
+  throw Error(EBUSY, fmt::format("{}: in use by a running resourced{}", store, why));
+}
+
+// Keeps a daemon from starting meanwhile, unless one runs.
 class SharedLock {
  public:
   SharedLock(const std::string& lock_path, const std::string& store)
       : descriptor_(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ < 0 && errno != ENOENT) fail(lock_path);
-    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_SH | LOCK_NB) != 0) {
-      ::close(descriptor_);
-      refuse(store);
+    try {
+      is_running_ = descriptor_ >= 0 && ::flock(descriptor_, LOCK_SH | LOCK_NB) != 0;
+      refuse_older(store);
+    } catch (const Error&) {
+      close();
+      throw;
     }
-    const int file = ::open(store.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) fail(store);
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    const bool is_locked = ::fcntl(file, F_GETLK, &range) == 0 && range.l_type != F_UNLCK;
-    ::close(file);
-    if (is_locked) refuse(store);
   }
-  ~SharedLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~SharedLock() { close(); }
   SharedLock(const SharedLock&) = delete;
   SharedLock& operator=(const SharedLock&) = delete;
   SharedLock(SharedLock&&) = delete;
   SharedLock& operator=(SharedLock&&) = delete;
 
+  /// Whether a daemon has the store.
+  [[nodiscard]] bool is_running() const noexcept { return is_running_; }
+
  private:
-  [[noreturn]] static void refuse(const std::string& store) {
-    throw Error(EBUSY, fmt::format("{}: in use by a running resourced", store));
+  // A daemon of schema 1 or 2 has locked ranges of the database file instead (fcntl(2)), against readers too.
+  static void refuse_older(const std::string& store) {
+    const int file = ::open(store.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail(store);
+    struct flock range {};
+    range.l_type = F_RDLCK;
+    range.l_whence = SEEK_SET;
+    const bool is_locked = ::fcntl(file, F_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+    ::close(file);
+    if (is_locked) refuse(store);
+  }
+  void close() const noexcept {
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
 
   int descriptor_;
+  bool is_running_ = false;
 };
+
+void copy_file(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (fs::exists(from, error)) fs::copy_file(from, to, error);
+  if (error) throw Error(error.value(), fmt::format("{}: {}", from, error.message()));
+}
+
+void copy_running(const std::string& path, const std::string& copied) {
+  try {
+    Database store(path, Database::Access::read);
+    store.execute("PRAGMA busy_timeout=2000");
+    Database(copied).copy_from(store);
+  } catch (const Error& error) {
+    if (error.errnum() == EBADMSG) throw;
+    refuse(path, fmt::format(", and not readable beside it ({})", error.what()));
+  }
+}
 
 }  // namespace
 
@@ -92,12 +121,14 @@ std::optional<RecordedState> peek_store(const std::string& directory) {
   const SharedLock lock(lock_path, path);
   const PrivateDirectory copy;
   const std::string copied = (fs::path(copy.path()) / store_file).string();
-  for (const char* suffix : {"", "-wal"}) {
-    if (fs::exists(path + suffix, error)) fs::copy_file(path + suffix, copied + suffix, error);
-    if (error) throw Error(error.value(), fmt::format("{}{}: {}", path, suffix, error.message()));
+  // The lock file tells whether commits are missing. First: a daemon that runs writes to it after each.
+  copy_file(lock_path, (fs::path(copy.path()) / lock_file).string());
+  if (lock.is_running()) {
+    copy_running(path, copied);
+  } else {
+    copy_file(path, copied);
+    copy_file(path + "-wal", copied + "-wal");
   }
-  // The lock file tells whether commits are missing.
-  if (fs::exists(lock_path, error)) fs::copy_file(lock_path, fs::path(copy.path()) / lock_file, error);
   try {
     return StoreWriter(copied).load();
   } catch (const Error& defect) {

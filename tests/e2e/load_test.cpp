@@ -159,6 +159,69 @@ TEST_CASE("--check takes what a start takes after an R was loaded, and refuses w
   CHECK(bad.err.find("resource.exclude: unknown host: b0") != std::string::npos);
 }
 
+TEST_CASE(
+    "--check sees the R that is in force at the next start, beside a daemon that runs and without one") {
+  Loading cluster;
+  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump()).string();
+  const auto configure = [&](const std::string& host) {
+    cluster.daemon.configure(fmt::format("[resource]\npath = \"{}\"\nexclude = \"{}\"\n", first, host));
+  };
+  const auto check = [&] {
+    return Process(resourced_command({"--check", "--config", cluster.daemon.config_file(), "--state",
+                                      cluster.dir / "state"}))
+        .finish();
+  };
+  CHECK(cluster.daemon.terminate() == 0);
+  cluster.daemon.configure(fmt::format("[resource]\npath = \"{}\"\n", first));
+  cluster.daemon.start();
+  CHECK(check().out.find("nodelist: a[0-3]\n") != std::string::npos);
+  REQUIRE(cluster.load(resources({"b0", "b1", "b2"})).status == 0);
+  cluster.ctl.done({"shrink", "2"});
+  cluster.ctl.done({"property", "add", "fast", "1"});
+  for (const bool running : {true, false}) {
+    CAPTURE(running);
+    if (!running) CHECK(cluster.daemon.terminate() == 0);
+    configure("b0");
+    const Outcome good = check();
+    CHECK(good.err == "");
+    CHECK(good.status == 0);
+    CHECK(good.out.find("in force is the R that resource.reload loaded") != std::string::npos);
+    CHECK(good.out.find("inventory: 2 nodes, 8 cores, 0 gpus\nnodelist: b[0-1]\nproperty fast: 1 nodes, b1\n"
+                        "excluded: 1 nodes, b0\n") != std::string::npos);
+    configure("a0");
+    const Outcome bad = check();
+    CHECK(bad.status == 1);
+    CHECK(bad.err.find("resource.exclude: unknown host: a0") != std::string::npos);
+    cluster.dir.write("R4.json", resources({"a0", "a1"}).dump());
+    const Outcome changed = check();
+    CHECK(changed.out.find("in force is the configured inventory, which has changed") != std::string::npos);
+    CHECK(changed.out.find("nodelist: a[0-1]\n") != std::string::npos);
+    cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump());
+  }
+  configure("b0");
+  cluster.daemon.start();
+  CHECK(cluster.status()["exclude"] == "0");
+}
+
+TEST_CASE(
+    "--check beside a daemon that commits without a pause reads one of its states, and changes nothing") {
+  Cluster cluster;
+  const auto command = resourced_command(
+      {"--check", "--config", cluster.daemon.config_file(), "--state", cluster.dir / "state"});
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::uint32_t> requests;
+    for (int i = 0; i < 300; ++i) {
+      requests.push_back(
+          cluster.operator_client.send(i % 2 == 0 ? "resource.drain" : "resource.undrain",
+                                       {{"targets", "1"}, {"reason", std::string(9000, 'r')}}));
+    }
+    const Outcome checked = Process(command).finish();
+    CHECK(checked.err == "");
+    CHECK(checked.status == 0);
+    for (const std::uint32_t request : requests) CHECK(cluster.operator_client.receive(request).errnum == 0);
+  }
+}
+
 TEST_CASE("where agents tell the inventory anew, the log says what becomes of a loaded R") {
   const std::string agents = "[monitor]\nmode = \"agents\"\n";
   Loading cluster("[resource]\nsize = 2\n" + agents);
