@@ -45,6 +45,8 @@ class LocalTransport final : public Transport {
     clear_socket(path_, this->endpoint());
     boost::system::error_code error;
     acceptor_.open(endpoint.protocol());
+    // Otherwise Asio keeps these errors to itself and waits for another connection, those behind it too.
+    acceptor_.set_option(asio::socket_base::enable_connection_aborted(true));
     acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error)
@@ -95,9 +97,9 @@ class LocalTransport final : public Transport {
       const LoopHold hold(options_.holds, "accepting");
       if (!error) meet(std::move(socket));
       if (!acceptor_.is_open()) return;
-      // Without descriptors or memory, of the process or the system, the same connection would come up again
-      // and again.
-      if (error && error != asio::error::connection_aborted) return accept_later(error.message());
+      // Most errors last for a while (no descriptors, no memory, a refusal of the system), and the same
+      // connection would come up again and again.
+      if (error) return accept_later(error.message());
       accept();
     });
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -292,6 +293,63 @@ TEST_CASE("a connection that is idle holds little, and one that has gone nothing
     // The daemon's own greeting and READY: the connection is made.
     clients.back().read(64 + 28);
   });
+}
+
+TEST_CASE(
+    "without descriptors the daemon serves the clients that it has, and lets others in once it has some") {
+  Both cluster;
+  LocalClient before(cluster.dir / "local");
+  ping(before);
+  const pid_t daemon = cluster.daemon.process().pid();
+  rlimit files{};
+  REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, nullptr, &files) == 0);
+  const rlimit none{0, files.rlim_max};
+  REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &none, nullptr) == 0);
+  const RawSocket waiting(cluster.local_uri());
+  const Deadline deadline;
+  while (cluster.daemon.log().find("Too many open files") == std::string::npos && !deadline.passed())
+    ping(before);
+  CHECK(cluster.daemon.log().find("refused a connection: cannot accept a connection on " +
+                                  cluster.local_uri() + ": Too many open files") != std::string::npos);
+  for (int i = 0; i < 100; ++i) ping(before);
+  REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &files, nullptr) == 0);
+  // The byte that says welcome.
+  waiting.read(1);
+  LocalClient after(cluster.dir / "local");
+  ping(after);
+}
+
+// It takes milliseconds, in which all clients wait: an operator must be able to see them.
+TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name") {
+  constexpr std::size_t connections = 600;
+  Both cluster;
+  RawClient owner(cluster.daemon.uri());
+  // Seen from outside, so that nothing holds the loop meanwhile.
+  const auto resident = [statm = fmt::format("/proc/{}/statm", cluster.daemon.process().pid())] {
+    double pages = 0;
+    std::ifstream(statm) >> pages >> pages;
+    return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  };
+  const double before = resident();
+  std::string name;
+  // Another hold may be longer by chance, where other programs have the processor.
+  for (const Deadline deadline; name != "giving back memory" && !deadline.passed();) {
+    {
+      std::deque<RawSocket> crowd;
+      for (std::size_t i = 0; i < connections; ++i) {
+        crowd.emplace_back(cluster.daemon.uri());
+        crowd.back().send(zmtp_greeting);
+        crowd.back().read(64 + 28);
+      }
+      REQUIRE(owner.call("resource.stats-clear").errnum == 0);
+    }
+    // The daemon looks for crowds that have left every 5 s.
+    const Deadline round(std::chrono::seconds(10));
+    while (resident() > before + 8 * mib && !round.passed()) {
+    }
+    name = owner.call("resource.stats-get").json()["longest-hold"]["topic"];
+  }
+  CHECK(name == "giving back memory");
 }
 
 TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq needs to live") {
