@@ -48,12 +48,13 @@ enum class ExtraKeys { allowed, refused };
 /// RFC 14 as its prose has it, or as its schema has it, which refuses some of what the prose allows.
 enum class CanonicalEdition { prose, schema };
 
-/// Reads an RFC 14 resources list: at least one vertex, slots with a label and at least one child, labels
-/// that are unique among slots, and among all vertices where extra keys are refused. A count is an integer, a
-/// range dictionary, or a string (RFC 45 range, RFC 22 idset). In a dictionary the prose has `operator` and
-/// `operand` come together and lets everything but `min` be left out; the schema has them beside `max` and
-/// there only, and takes no string that is a plain number or range, which it reads both as an idset and as a
-/// range. Throws Error EINVAL `PATH: reason`, where PATH starts with `name` (`resources[0].with[1].count`).
+/// Reads an RFC 14 resources list: at least one vertex, there and in every `with`, slots with a label and a
+/// `with`, labels that are unique among slots, and among all vertices where extra keys are refused. A count
+/// is an integer, a range dictionary, or a string (RFC 45 range, RFC 22 idset). In a dictionary the prose has
+/// `operator` and `operand` come together and lets everything but `min` be left out; the schema has them
+/// beside `max` and there only, and takes no string that is a plain number or range, which it reads both as
+/// an idset and as a range. Throws Error EINVAL `PATH: reason`, where PATH starts with `name`
+/// (`resources[0].with[1].count`).
 [[nodiscard]] ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_keys,
                                                 const std::string& name = "resources",
                                                 CanonicalEdition edition = CanonicalEdition::prose);

@@ -121,6 +121,8 @@ class Reader {
       vertex.exclusive = require_boolean(value, path);
     } else if (key == "with") {
       vertex.with = list(value, path, depth + 1);
+      // A slot without any is refused with a text of its own, with the key or without it.
+      if (vertex.with.empty() && !vertex.is_slot()) path.fail("must have at least one vertex");
     } else {
       return false;
     }

@@ -66,7 +66,7 @@ TEST_CASE("what is allowed") {
       {"/resources/0/count", R"({"min":2,"max":4})"},
       {"/tasks/1/count/per_resource/type", R"("core")"},
       {"/attributes/system/environment", R"({"A":"1","B":null})"},
-      {"/resources/0/with", "[]"},
+      {"/resources/0/with", nullptr},
       {"/tasks/0/count", R"({"total":5})"},
   };
   CHECK(canonical_verdict(canonical_base()) == "valid");
@@ -125,6 +125,8 @@ TEST_CASE("what is refused, with its path and the reason") {
        "resources[0].count.operand: must be at least 1"},
       {{"/resources/0/extra", "1"}, "resources[0].extra: is not a key of a resource vertex"},
       {{"/resources/0/with", "null"}, "resources[0].with: must be an array"},
+      {{"/resources/0/with", "[]"}, "resources[0].with: must have at least one vertex"},
+      {{"/resources/1/with/0/with", "[]"}, "resources[1].with[0].with: must have at least one vertex"},
       {{"/resources/0/with/0/label", nullptr}, "resources[0].with[0].label: is missing: a slot needs one"},
       {{"/resources/1/label", "\"a\""}, "resources[1].label: \"a\" is the label of another vertex"},
       {{"/resources/1/label", "\"l\""}, "resources[1].label: \"l\" is the label of another vertex"},
@@ -240,6 +242,9 @@ TEST_CASE("the schema refuses some of what the prose allows") {
     const bool in_prose = std::string(row.edit.pointer).starts_with("/resources");
     if (in_prose) CHECK(canonical_verdict(jobspec) == "valid");
   }
+  // Here the prose is stricter, and holds.
+  const json empty = test::edited(base, {{"/resources/1/with/0/with", "[]"}});
+  CHECK(by_schema(empty).starts_with("resources[1].with[0].with: must have at least one vertex"));
 }
 
 TEST_CASE("a graph has a bounded number of levels") {
