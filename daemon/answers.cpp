@@ -36,6 +36,10 @@ proto::Payload Answers::inventory() {
   return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
 }
 
+proto::Payload Answers::hostlist() {
+  return cached(hostlist_, module_.inventory_version(), [this] { return proto::encode_hostlist(module_); });
+}
+
 std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   if (acquirable_version_ != module_.inventory_version()) {
     acquirable_ = std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());

@@ -21,6 +21,8 @@ class Answers {
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
   [[nodiscard]] proto::Payload inventory();
+  /// Throws as proto::encode_hostlist() does.
+  [[nodiscard]] proto::Payload hostlist();
   /// The inventory for feasibility checks, which another thread makes.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
@@ -46,6 +48,7 @@ class Answers {
   Cached status_;
   Cached sched_status_;
   Cached inventory_;
+  Cached hostlist_;
   std::map<std::string, Resources> resources_;
   std::shared_ptr<FeasibilityInventory> acquirable_;
   std::uint64_t acquirable_version_ = 0;

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/rset/targets.hpp"
+#include "core/text/quote.hpp"
 #include "proto/payloads.hpp"
 #include "proto/ping.hpp"
 #include "proto/rpc.hpp"
@@ -87,7 +88,7 @@ void Service::set_configuration(std::string configuration) {
 }
 
 const Service::Topic* Service::find_topic(std::string_view name) {
-  static constexpr std::array<Topic, 26> topics{{
+  static constexpr std::array<Topic, 27> topics{{
       {"resource.acquire", &Service::acquire, Right::schedule, true},
       {"resource.acquire-cancel", &Service::cancel, Right::none},
       {"resource.acquire-mute", &Service::acquire_mute, Right::operate},
@@ -114,6 +115,7 @@ const Service::Topic* Service::find_topic(std::string_view name) {
       {"resource.ping", &Service::ping, Right::read},
       {"feasibility.check", &Service::feasibility, Right::read},
       {"config.get", &Service::config_get, Right::read},
+      {"attr.get", &Service::attr_get, Right::read},
   }};
   const auto* const found = std::ranges::find(topics, name, &Topic::name);
   return found == topics.end() ? nullptr : found;
@@ -329,6 +331,15 @@ void Service::ping(ClientId client, const Message& request) {
 
 void Service::config_get(ClientId client, const Message& request) {
   respond(client, request, configuration_);
+}
+
+// One attribute of a Flux broker, from which its command line learns the ranks of hosts. The others say
+// things of a broker that are not so here.
+void Service::attr_get(ClientId client, const Message& request) {
+  const std::string name = proto::parse_attr_get(proto::parse_object(request));
+  if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", resourced::quoted(name)));
+  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  respond(client, request, answers_.hostlist());
 }
 
 void Service::execute(ClientId client, const Message& request, const Command& command) {

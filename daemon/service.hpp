@@ -153,6 +153,7 @@ class Service final : public Listener {
   void feasibility(ClientId client, const proto::Message& request);
   void ping(ClientId client, const proto::Message& request);
   void config_get(ClientId client, const proto::Message& request);
+  void attr_get(ClientId client, const proto::Message& request);
 
   /// Throws Error if no other R can be loaded now.
   void check_loadable() const;

@@ -1,4 +1,5 @@
 // The answers of payloads.hpp.
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <memory_resource>
@@ -6,6 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/text/hostlist.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 #include "proto/payloads.hpp"
@@ -94,6 +99,24 @@ void append_partitions(std::string& out, const Acquisition& acquisition, const I
   out += '}';
 }
 
+Hostlist hosts_by_rank(const ResourceSet& all) {
+  if (all.empty()) return {};
+  if (all.ranks().last() >= Hostlist::max_expansion) {
+    throw Error(ERANGE, fmt::format("rank {} is beyond the {} hosts of a hostlist", all.ranks().last(),
+                                    Hostlist::max_expansion));
+  }
+  Hostlist hosts;
+  IdSet::Id position = 0;
+  all.ranks().for_each_range([&](IdSet::Range range) {
+    if (const std::size_t next = hosts.size(); next < range.first)
+      hosts.append(Hostlist::parse(fmt::format("unknown-[{}-{}]", next, range.first - 1)));
+    const IdSet::Id count = range.last - range.first + 1;
+    hosts.append(all.nodelist().select(IdSet::range(position, position + count - 1)));
+    position += count;
+  });
+  return hosts;
+}
+
 }  // namespace
 
 std::string encode_acquired(std::string_view resources, const IdSet& up) {
@@ -157,6 +180,13 @@ std::string encode_sched_status(const Module& module) {
   out += R"(,"down":)";
   out += resources_text(module.inventory().copy_ranks(all - module.available()));
   out += '}';
+  return out;
+}
+
+std::string encode_hostlist(const Module& module) {
+  std::string out = R"({"value":)";
+  append_string(out, hosts_by_rank(module.configured()).encode());
+  out += R"(,"flags":1})";
   return out;
 }
 

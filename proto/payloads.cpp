@@ -108,6 +108,8 @@ std::optional<std::string> parse_acquire(const json& payload) {
   return name;
 }
 
+std::string parse_attr_get(const json& payload) { return required_string(payload, "name"); }
+
 NodeReport parse_agent(const json& payload) {
   const std::string& hostname = required_string(payload, "hostname");
   const auto found = payload.find("R");

@@ -47,6 +47,10 @@ struct JournalRequest {
 };
 [[nodiscard]] JournalRequest parse_journal(const nlohmann::json& payload);
 
+/// The broker attribute that a client of Flux's local connector asks for: `{"name": STRING}`. EPROTO for a
+/// name that is missing or no string; further keys are passed over, as Flux does.
+[[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
+
 /// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
 /// too if the R is none, or not of one node.
 [[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);
@@ -70,5 +74,10 @@ struct JournalRequest {
 [[nodiscard]] std::string encode_sched_status(const Module& module);
 /// resource.get.
 [[nodiscard]] std::string encode_inventory(const Module& module);
+/// attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 says that no client can set it. The
+/// place of a host in the list is its rank, so targets that left for good keep theirs, and ranks that there
+/// are not have the names `unknown-RANK`. Throws Error ERANGE for ranks beyond the hosts that an expression
+/// of a hostlist may stand for.
+[[nodiscard]] std::string encode_hostlist(const Module& module);
 
 }  // namespace resourced::proto

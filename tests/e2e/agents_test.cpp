@@ -259,6 +259,9 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   Watched cluster(discovery("size = 3"));
   WatchingScheduler scheduler(cluster.daemon.uri());
   CHECK_FALSE(scheduler.has_heard());
+  const RawResponse unknown = cluster.operator_client.call("attr.get", {{"name", "hostlist"}});
+  CHECK(unknown.errnum == wire_errno::again);
+  CHECK(unknown.text() == "the inventory is not known yet");
   const Agents first = cluster.agents({"n10", "n2"});
   for (const auto& agent : first) agent->expect_log("the rank is not known yet");
   CHECK_FALSE(scheduler.has_heard());
@@ -606,7 +609,7 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   for (const char* topic :
        {"resource.drain", "resource.undrain", "resource.property", "resource.expiration", "resource.shrink",
         "resource.status", "resource.sched-status", "resource.get", "resource.reload", "resource.stats-get",
-        "resource.ping", "resource.acquire-mute", "feasibility.check", "config.get"}) {
+        "resource.ping", "resource.acquire-mute", "feasibility.check", "config.get", "attr.get"}) {
     CAPTURE(topic);
     CHECK(errno_of(connection, topic, targets, false) == EPERM);
   }

@@ -18,9 +18,11 @@ namespace resourced::e2e {
 namespace wire_errno {
 inline constexpr std::uint32_t perm = 1;
 inline constexpr std::uint32_t noent = 2;
+inline constexpr std::uint32_t again = 11;
 inline constexpr std::uint32_t busy = 16;
 inline constexpr std::uint32_t exist = 17;
 inline constexpr std::uint32_t inval = 22;
+inline constexpr std::uint32_t range = 34;
 inline constexpr std::uint32_t nosys = 38;
 inline constexpr std::uint32_t nodata = 61;
 inline constexpr std::uint32_t proto = 71;

@@ -108,6 +108,9 @@ std::vector<Ask> worst_payloads() {
         "resource.acquire-mute", "resource.stats-clear", "no.such"}) {
     add("a payload that is not read", topic, small_arrays(R"("a":1)", mib - 64));
   }
+  add("a megabyte", "attr.get", small_arrays(R"("name":"hostlist")", mib - 64));
+  add("16 KiB", "attr.get", small_arrays(R"("name":"hostlist")", 16 * kib - 64));
+  add("a long name", "attr.get", R"({"name":")" + std::string(16 * kib - 64, 'x') + "\"}");
   add("64 KiB", "resource.ping", small_arrays(R"("a":1)", 64 * kib - 64));
   add("too long", "resource.ping", small_arrays(R"("a":1)", mib));
   for (const std::string topic : {"resource.acquire", "resource.journal"}) {
@@ -162,6 +165,7 @@ TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for
     // The first of each kind is a first answer after the start.
     for (const char* topic : {"resource.status", "resource.sched-status", "resource.get", "config.get"})
       (void)loop.owner.call(topic);
+    (void)loop.owner.call("attr.get", {{"name", "hostlist"}});
     for (const Ask& ask : worst_payloads()) {
       const json hold = loop.best(bound, [&] { loop.ask(ask); });
       CAPTURE(role);
@@ -183,17 +187,18 @@ TEST_CASE("the first status and the first response to an acquire after a change 
   REQUIRE(loop.owner.call("resource.drain", {{"targets", targets}, {"reason", "x"}}).errnum == 0);
   int changes = 0;
   for (const std::string topic : {"resource.status", "resource.sched-status", "resource.get",
-                                  "resource.acquire", "feasibility.check"}) {
+                                  "resource.acquire", "feasibility.check", "attr.get"}) {
     json least;
     for (int i = 0; i < 20; ++i) {
       const std::string name = fmt::format("p{}", ++changes);
       const json change{{"op", "add"}, {"name", name}, {"targets", "1,5,7"}};
       REQUIRE(loop.owner.call("resource.property", change).errnum == 0);
       REQUIRE(loop.owner.call("resource.stats-clear").errnum == 0);
-      loop.ask(
-          {"", topic,
-           topic == "feasibility.check" ? R"({"jobspec":{"resources":[{"type":"node","count":1}]}})" : "",
-           topic == "resource.acquire" ? wire::flag_streaming : std::uint8_t{0}});
+      loop.ask({"", topic,
+                topic == "feasibility.check" ? R"({"jobspec":{"resources":[{"type":"node","count":1}]}})"
+                : topic == "attr.get"        ? R"({"name":"hostlist"})"
+                                             : "",
+                topic == "resource.acquire" ? wire::flag_streaming : std::uint8_t{0}});
       const json hold = loop.longest_hold();
       if (least.is_null() || hold["ms"] < least["ms"]) least = hold;
       if (least["ms"] < bound) break;

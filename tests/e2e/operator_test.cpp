@@ -1,9 +1,12 @@
 // What operators ask for, and the very words in which they are refused.
 #include <csignal>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "fixture.hpp"
 
@@ -148,6 +151,47 @@ TEST_CASE("resource.get and config.get") {
   CHECK(got["R"]["execution"]["nodelist"] == json::parse(R"(["test[0-7]"])"));
   const json config = cluster.operator_client.call("config.get").json();
   CHECK(config["resource"]["config"][0]["hosts"] == "test[0-7]");
+}
+
+// Flux's command line takes the place of a host in this attribute for its rank.
+TEST_CASE("attr.get tells the hosts in the order of their ranks, and no other attribute") {
+  Cluster cluster;
+  const auto get = [&](const json& payload) { return cluster.operator_client.call("attr.get", payload); };
+  const json hosts{{"value", "test[0-7]"}, {"flags", 1}};
+  CHECK(get({{"name", "hostlist"}}).json() == hosts);
+  CHECK(get({{"name", "hostlist"}, {"more", 1}}).json() == hosts);
+  // Nobody else moves up when a target leaves, or is excluded.
+  cluster.ctl.done({"shrink", "2"});
+  CHECK(get({{"name", "hostlist"}}).json() == hosts);
+  for (const char* name : {"size", "rank", "", "hostlist2"}) {
+    const RawResponse unknown = get({{"name", name}});
+    CHECK(unknown.errnum == wire_errno::noent);
+    CHECK(unknown.text() == fmt::format("unknown attribute: \"{}\"", name));
+  }
+  for (const json& payload : {json::object(), json{{"name", 1}}, json{{"name", nullptr}}})
+    CHECK(get(payload).errnum == wire_errno::proto);
+  CHECK(cluster.operator_client.call("attr.get").errnum == wire_errno::proto);
+}
+
+TEST_CASE("a rank that is in no R has its place in attr.get, and one beyond every list is an error") {
+  const TempDir dir;
+  const auto configure = [&](const std::string& ranks) {
+    dir.write("R.json",
+              R"({"version":1,"execution":{"R_lite":[{"rank":")" + ranks +
+                  R"(","children":{"core":"0"}}],"starttime":0,"expiration":0,"nodelist":["n[7-9]"]}})");
+  };
+  configure("2,5-6");
+  Daemon daemon(dir, {.config = "[resource]\npath = \"R.json\"\n"});
+  const auto get = [&] { return RawClient(daemon.uri()).call("attr.get", {{"name", "hostlist"}}); };
+  CHECK(get().json()["value"] == "unknown-[0-1],n7,unknown-[3-4],n[8-9]");
+  for (const auto& [ranks, is_in_range] : {std::pair{"0-1,1048575", true}, {"0-1,1048576", false}}) {
+    daemon.kill();
+    configure(ranks);
+    daemon.start();
+    const RawResponse answer = get();
+    CHECK(answer.errnum == (is_in_range ? 0 : wire_errno::range));
+    if (is_in_range) CHECK(answer.json()["value"] == "n[7-8],unknown-[2-1048574],n9");
+  }
 }
 
 TEST_CASE("the journal: history, the sentinel, and then events as they come") {

@@ -39,6 +39,7 @@ std::vector<TopicRow> topics() {
       {"resource.stats-get", nullptr, 0, "usa"},
       {"resource.ping", nullptr, 0, "usa"},
       {"config.get", nullptr, 0, "usa"},
+      {"attr.get", {{"name", "hostlist"}}, 0, "usa"},
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},
