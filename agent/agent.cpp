@@ -1,13 +1,14 @@
 // Hello, beats and farewell, see agent.hpp.
 #include "agent/agent.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "core/json/printable.hpp"
 
 namespace resourced::agent {
 
@@ -16,14 +17,6 @@ namespace {
 constexpr const char* topic = "resource.agent";
 
 using Seconds = std::chrono::duration<double>;
-
-/// One line of a text from outside.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; },
-      ' ');
-  return text;
-}
 
 /// What the daemon answered, with what it did not say left out.
 struct Answer {
@@ -199,7 +192,7 @@ void Agent::try_again(const std::string& why, Backoff& backoff) {
   accepted_.reset();
   rank_.reset();
   const auto delay = backoff.next(random_);
-  const auto failure = one_line(why);
+  const auto failure = printable_line(why);
   report_(failure == last_failure_ ? Severity::repeated : Severity::warning,
           fmt::format("{}; trying again in {:.1f} s", failure, Seconds(delay).count()));
   last_failure_ = failure;

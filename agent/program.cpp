@@ -22,6 +22,7 @@
 #include "agent/signals.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 #include "hw/node.hpp"
 #include "hw/probe.hpp"
 
@@ -122,7 +123,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     if (!out) throw Error(EIO, "cannot write to standard output");
     return 0;
   } catch (const std::exception& error) {
-    err << "resource-agent: " << error.what() << '\n';
+    err << "resource-agent: " << printable_line(error.what()) << '\n';
     return 1;
   }
 }

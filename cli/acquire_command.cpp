@@ -1,4 +1,5 @@
 // resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +33,11 @@ class Printer : public client::AcquisitionObserver {
   void on_response(std::string_view json) override {
     // What came along with the response that ends the command is not shown.
     if (done_) return;
-    context_.print_line(json);
+    // JSON may have line ends and tabs between its values, and nowhere else.
+    std::string line(json);
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    context_.print_line(line);
     ++responses_;
     done_ = (options_.count != 0 && responses_ == options_.count) ||
             (!options_.until.empty() && nlohmann::json::parse(json).contains(options_.until));

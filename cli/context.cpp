@@ -8,18 +8,20 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 
 namespace resourced::cli {
 
-Context::Context(std::istream& in, std::ostream& out, bool terminal, WallClock now)
-    : in_(in), out_(out), terminal_(terminal), now_(std::move(now)) {}
+Context::Context(std::istream& in, std::ostream& out, bool terminal, WallClock now,
+                 client::Milliseconds timeout)
+    : in_(in), out_(out), terminal_(terminal), now_(std::move(now)), timeout_(timeout) {}
 
 Context::~Context() = default;
 
 client::Connection& Context::connection() {
   if (!connection_) {
     client::ConnectionOptions options;
-    options.call_timeout = timeout;
+    options.call_timeout = timeout_;
     options.key_file = key_file;
     connection_ = std::make_unique<client::Connection>(uri, options);
   }
@@ -33,7 +35,7 @@ nlohmann::json Context::call(std::string_view topic, const nlohmann::json& paylo
 }
 
 void Context::print_line(std::string_view text) const {
-  out_ << text << '\n' << std::flush;
+  out_ << printable(text) << '\n' << std::flush;
   if (!out_) throw Error(EIO, "cannot write to standard output");
 }
 

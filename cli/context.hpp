@@ -40,7 +40,8 @@ using WallClock = std::function<double()>;
 
 class Context {
  public:
-  Context(std::istream& in, std::ostream& out, bool terminal, WallClock now);
+  /// `timeout`: how long the daemon may take for an answer.
+  Context(std::istream& in, std::ostream& out, bool terminal, WallClock now, client::Milliseconds timeout);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -50,17 +51,18 @@ class Context {
   /// Output goes to a person: colour and symbols are welcome.
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
   [[nodiscard]] double now() const { return now_(); }
+  [[nodiscard]] client::Milliseconds timeout() const noexcept { return timeout_; }
 
   /// Options of the program. An empty URI or key file stands for the client's default.
   std::string uri;
   std::string key_file;
-  client::Milliseconds timeout{30000};
 
   [[nodiscard]] client::Connection& connection();
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
 
-  /// Writes a line and flushes it. Throws Error EIO if it cannot be written.
+  /// Writes a line and flushes it; the control characters of its text are shown, not carried out. Throws
+  /// Error EIO if it cannot be written.
   void print_line(std::string_view text) const;
 
  private:
@@ -68,6 +70,7 @@ class Context {
   std::ostream& out_;
   bool terminal_;
   WallClock now_;
+  client::Milliseconds timeout_;
   std::unique_ptr<client::Connection> connection_;
 };
 

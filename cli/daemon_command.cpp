@@ -60,7 +60,8 @@ void register_daemon(CLI::App& app, Context& context) {
       context.call("resource.stats-clear");
       return;
     }
-    context.print_line(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
+    std::istringstream lines(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
+    for (std::string line; std::getline(lines, line);) context.print_line(line);
   });
 
   struct ReloadOptions {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/printable.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 
 namespace resourced::cli {
 

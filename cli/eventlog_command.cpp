@@ -1,10 +1,11 @@
 // resourcectl eventlog: the journal of the daemon (RFC 44), past and to come.
 #include <cerrno>
 #include <chrono>
-#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -52,15 +53,20 @@ class Reader {
       throw Error(EPROTO, "the daemon sent a journal response without events");
     }
     // An empty batch says that the past is told.
-    if (events->empty() && !options_.follow && options_.wait_for.empty()) done_ = true;
+    past_is_told_ |= events->empty();
+    done_ = past_is_told_ && !options_.follow && options_.wait_for.empty();
     for (const auto& event : *events) {
       if (done_) return;
       show(event);
+      ++count_;
     }
   }
 
   void stop() noexcept { done_ = true; }
   [[nodiscard]] bool done() const noexcept { return done_; }
+  [[nodiscard]] bool past_is_told() const noexcept { return past_is_told_ || done_; }
+  /// The events that have come.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
   void show(const nlohmann::json& event) {
@@ -73,7 +79,61 @@ class Reader {
 
   const Context& context_;
   const EventlogOptions& options_;
+  std::uint64_t count_ = 0;
+  bool past_is_told_ = false;
   bool done_ = false;
+};
+
+std::string in_seconds(client::Milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+/// `how`: what happened instead of the end.
+Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
+  return {ETIMEDOUT, fmt::format("resource.journal: {}: no end of the history, but {} events {}",
+                                 connection.uri(), reader.count(), how)};
+}
+
+Error no_answer(const client::Connection& connection, const std::string& time) {
+  return {ETIMEDOUT, fmt::format("resource.journal: no answer from {} within {}", connection.uri(), time)};
+}
+
+/// Ends the command by an Error if the past does not come, stops in the middle, or does not end. What is to
+/// come after the past may take its time.
+class PastWatch {
+ public:
+  /// `silence`: the longest time without an answer. The past as a whole may take as long as
+  /// `most_silences` of them, if it `must_end`.
+  PastWatch(client::Connection& connection, const Reader& reader, client::Milliseconds silence, bool must_end)
+      : connection_(connection), reader_(reader), silence_(silence) {
+    restart();
+    if (!must_end) return;
+    const auto most = silence * most_silences;
+    connection_.after(most, [this, most] {
+      if (!reader_.past_is_told()) throw no_end(connection_, reader_, "within " + in_seconds(most));
+    });
+  }
+
+  void on_response() {
+    connection_.cancel_timer(timer_);
+    if (!reader_.past_is_told()) restart();
+  }
+
+ private:
+  static constexpr int most_silences = 20;
+
+  void restart() {
+    timer_ = connection_.after(silence_, [this] {
+      if (reader_.past_is_told()) return;
+      if (reader_.count() == 0) throw no_answer(connection_, in_seconds(silence_));
+      throw no_end(connection_, reader_, "and then no answer within " + in_seconds(silence_));
+    });
+  }
+
+  client::Connection& connection_;
+  const Reader& reader_;
+  client::Milliseconds silence_;
+  client::Connection::TimerId timer_ = 0;
 };
 
 std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
@@ -93,12 +153,16 @@ void read_journal(Context& context, const EventlogOptions& options) {
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
   Reader reader(context, options);
+  const bool must_end = !options.follow && options.wait_for.empty();
   bool timed_out = false;
+  std::optional<PastWatch> watch;
   if (timeout) {
     connection.after(*timeout, [&] {
       timed_out = !reader.done();
       reader.stop();
     });
+  } else {
+    watch.emplace(connection, reader, context.timeout(), must_end);
   }
   auto payload = nlohmann::json::object();
   if (options.since) payload["since"] = *options.since;
@@ -106,7 +170,11 @@ void read_journal(Context& context, const EventlogOptions& options) {
   client::SendOptions send_options;
   send_options.streaming = true;
   connection.send(
-      "resource.journal", payload, [&](const client::Response& response) { reader.receive(response); },
+      "resource.journal", payload,
+      [&](const client::Response& response) {
+        reader.receive(response);
+        if (watch) watch->on_response();
+      },
       send_options);
   work_until(connection, [&] { return reader.done(); });
   connection.close();
@@ -114,8 +182,10 @@ void read_journal(Context& context, const EventlogOptions& options) {
   if (timed_out && !options.wait_for.empty()) {
     throw Error(ETIMEDOUT, fmt::format("no event {} within {}", options.wait_for, options.timeout));
   }
-  if (timed_out && !options.follow)
-    throw Error(ETIMEDOUT, fmt::format("no journal within {}", options.timeout));
+  if (timed_out && must_end) {
+    if (reader.count() == 0) throw no_answer(connection, options.timeout);
+    throw no_end(connection, reader, "within " + options.timeout);
+  }
 }
 
 }  // namespace
@@ -126,7 +196,9 @@ void register_eventlog(CLI::App& app, Context& context) {
   command->add_flag("-F,--follow", options->follow, "Go on with the events to come");
   command->add_option("-w,--wait", options->wait_for,
                       "End after the first event of this name, past or to come");
-  command->add_option("-t,--timeout", options->timeout, "End after this duration; with -w that is a failure");
+  command->add_option("-t,--timeout", options->timeout,
+                      "End after this duration, which is a failure unless -F was given alone. Default: 30 "
+                      "seconds without an answer before the past is told, and 10 minutes for all of it");
   command->add_option("--since", options->since,
                       "Only events at or after this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
@@ -135,7 +207,7 @@ void register_eventlog(CLI::App& app, Context& context) {
       "Print all that the store has as an event log (RFC 18), which resourced --import reads");
   add_targets_option(*command, options->targets);
   // A part of a log does not say what the present is.
-  for (const char* part : {"--follow", "--wait", "--timeout", "--since", "-i"}) {
+  for (const char* part : {"--follow", "--wait", "--since", "-i"}) {
     whole->excludes(command->get_option(part));
   }
   command->callback([options, &context] {

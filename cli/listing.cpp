@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/context.hpp"
-#include "cli/printable.hpp"
+#include "core/json/printable.hpp"
 
 namespace resourced::cli {
 
@@ -121,7 +121,7 @@ std::string render_json(const Listing& listing) {
   for (const auto& row : listing.rows) {
     auto object = nlohmann::ordered_json::object();
     for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i].name] = row[i].value;
-    out += object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+    out += printable(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + '\n';
   }
   return out;
 }

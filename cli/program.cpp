@@ -1,19 +1,19 @@
 // The command line of resourcectl, see program.hpp.
 #include "cli/program.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/brackets.hpp"
 #include "cli/commands.hpp"
-#include "cli/printable.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 
 namespace resourced::cli {
 
@@ -51,20 +51,18 @@ void build(CLI::App& app, Context& context) {
   register_feasibility(app, context);
 }
 
-/// Text from outside may have line ends and worse; a failure is one line.
-int fail(std::ostream& err, std::string text, ExitStatus status) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  err << "resourcectl: " << printable(text) << '\n';
+/// A failure is one line, also where its text comes from outside.
+int fail(std::ostream& err, std::string_view text, ExitStatus status) {
+  err << "resourcectl: " << printable_line(text) << '\n';
   return static_cast<int>(status);
 }
 
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
-        bool terminal, const WallClock& now) {
+        bool terminal, const WallClock& now, client::Milliseconds timeout) {
   CLI::App app(description, "resourcectl");
-  Context context(in, out, terminal, now);
+  Context context(in, out, terminal, now, timeout);
   try {
     build(app, context);
     accept_protected_brackets(app);

@@ -10,8 +10,10 @@ namespace resourced::cli {
 
 enum class ExitStatus : int { done = 0, failed = 1, usage = 2 };
 
-/// `terminal`: out is one. Failures are one line on err, `resourcectl: what and why`.
+/// `terminal`: out is one. `timeout`: how long the daemon may take for an answer. Failures are one line on
+/// err, `resourcectl: what and why`.
 [[nodiscard]] int run(int argc, const char* const* argv, std::istream& in, std::ostream& out,
-                      std::ostream& err, bool terminal, const WallClock& now);
+                      std::ostream& err, bool terminal, const WallClock& now,
+                      client::Milliseconds timeout = client::Milliseconds(30000));
 
 }  // namespace resourced::cli

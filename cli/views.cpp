@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "cli/context.hpp"
-#include "cli/printable.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 

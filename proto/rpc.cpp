@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/printable.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 
@@ -93,19 +94,12 @@ bool is_final(const Message& response) noexcept {
 Error response_error(const Message& response) {
   const auto errnum = response.errnum();
   if (errnum == 0 || errnum > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
-    return {EPROTO, fmt::format("{}: response with errnum {}", response.topic, errnum)};
+    return {EPROTO, printable_line(fmt::format("{}: response with errnum {}", response.topic, errnum))};
   }
-  std::string text(response.text());
-  if (text.empty()) {
-    text = std::generic_category().message(static_cast<int>(errnum));
+  if (response.text().empty()) {
+    return {static_cast<int>(errnum), std::generic_category().message(static_cast<int>(errnum))};
   }
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ' || byte == 0x7F) {
-      c = ' ';
-    }
-  }
-  return {static_cast<int>(errnum), text};
+  return {static_cast<int>(errnum), printable_line(response.text())};
 }
 
 nlohmann::json parse_object(const Message& message) {

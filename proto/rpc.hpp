@@ -41,8 +41,8 @@ namespace resourced::proto {
 /// True if no further response to the same request may follow, so that its matchtag is free again (RFC 6).
 [[nodiscard]] bool is_final(const Message& response) noexcept;
 
-/// The failure that a response reports, in the words of its sender or else of its errno. The text is of one
-/// line: control characters in it are replaced. EPROTO if the errnum is none.
+/// The failure that a response reports, in the words of its sender or else of its errno. The sender's text is
+/// made fit to be shown by printable_line(). EPROTO if the errnum is none.
 [[nodiscard]] Error response_error(const Message& response);
 
 /// How deep arrays and objects of a payload may nest, the object itself included.

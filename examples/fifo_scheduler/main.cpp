@@ -19,6 +19,7 @@
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 #include "examples/fifo_scheduler/line_input.hpp"
 #include "examples/fifo_scheduler/scheduler.hpp"
 
@@ -38,10 +39,11 @@ struct Options {
   throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
 }
 
-/// One line of JSON, at once: whoever reads it waits for it. Bytes of the input that are not UTF-8 may be
-/// part of a text.
+/// One line of JSON, at once: whoever reads it waits for it. Texts may come from the daemon or from the
+/// input, whose bytes need not be UTF-8.
 void print(const nlohmann::ordered_json& object) {
-  const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  const std::string line =
+      printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
     fail("standard output");
 }
@@ -117,7 +119,7 @@ int main(int argc, char** argv) {
     run(options);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fifo_scheduler: %s\n", error.what());
+    std::fprintf(stderr, "fifo_scheduler: %s\n", printable_line(error.what()).c_str());
     return 1;
   }
 }

@@ -16,15 +16,16 @@ struct Outcome {
 };
 
 /// The time is 1700000000, and the output is no terminal.
-inline Outcome run(const std::vector<std::string>& arguments, const std::string& input = {}) {
+inline Outcome run(const std::vector<std::string>& arguments, const std::string& input = {},
+                   client::Milliseconds timeout = client::Milliseconds(30000)) {
   std::vector<const char*> argv = {"resourcectl"};
   for (const auto& argument : arguments) argv.push_back(argument.c_str());
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
   Outcome outcome;
-  outcome.status =
-      cli::run(static_cast<int>(argv.size()), argv.data(), in, out, err, false, [] { return 1700000000.0; });
+  outcome.status = cli::run(
+      static_cast<int>(argv.size()), argv.data(), in, out, err, false, [] { return 1700000000.0; }, timeout);
   outcome.out = out.str();
   outcome.err = err.str();
   return outcome;

@@ -329,7 +329,7 @@ TEST_SUITE("agent") {
   TEST_CASE_FIXTURE(Fixture, "a text of the daemon's stays on its line") {
     start(fast_options());
     bus.fail(bus.receive(connection), EPERM, "first\nsecond\x1b[2J");
-    CHECK(wait_for("refuses").starts_with("the daemon refuses this agent: first second [2J; trying"));
+    CHECK(wait_for("refuses").starts_with(R"(the daemon refuses this agent: first second\u001b[2J; trying)"));
   }
 
   TEST_CASE_FIXTURE(Fixture, "farewell cancels the hello and waits for the answer") {

@@ -24,13 +24,14 @@ struct ProgramFixture {
   test::TemporaryDirectory directory;
   std::string uri = "ipc://" + directory.file("bus");
   FakeBus bus{uri};
+  client::Milliseconds timeout{30000};
 
   /// Runs the command against a daemon whose part the test plays.
   template <class Daemon>
   Outcome run_with(std::vector<std::string> arguments, Daemon&& daemon) {
     arguments.insert(arguments.begin(), {"--uri", uri});
     Outcome outcome;
-    std::thread thread([&] { outcome = run(arguments); });
+    std::thread thread([&] { outcome = run(arguments, {}, timeout); });
     try {
       daemon();
     } catch (...) {
@@ -195,8 +196,7 @@ TEST_SUITE("program") {
   TEST_CASE_FIXTURE(ProgramFixture, "a refusal's text from outside does nothing to the terminal") {
     const auto outcome =
         run_with({"drain", "1"}, [&] { bus.fail(bus.receive(), EEXIST, "\033[2Jrank 1\nalready drained"); });
-    CHECK(outcome.err.find('\033') == std::string::npos);
-    CHECK(outcome.err.ends_with("[2Jrank 1 already drained\n"));
+    CHECK(outcome.err == "resourcectl: \\u001b[2Jrank 1 already drained\n");
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "status tells of moves in the standard table alone") {
@@ -345,6 +345,70 @@ TEST_SUITE("program") {
       CHECK(outcome.out ==
             "{\"context\":{\"method\":\"configuration\"},\"name\":\"resource-define\",\"timestamp\":1.5}\n"
             "{\"context\":{\"idset\":\"0\"},\"name\":\"drain\",\"timestamp\":2}\n");
+    }
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "eventlog gives up a history that does not come or does not end") {
+    const std::string events =
+        R"({"events":[{"timestamp":1,"name":"drain"},{"timestamp":2,"name":"drain"}]})";
+    const std::string here = "resourcectl: resource.journal: " + uri + ": no end of the history, but ";
+    const auto check_error = [](const Outcome& outcome, const std::string& error) {
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == error + '\n');
+    };
+    // Until the command is gone, which says so.
+    const auto go_on_and_on = [&] {
+      const auto request = bus.receive();
+      while (bus.quiet(client::Milliseconds(1))) bus.respond(request, events, true);
+    };
+    SUBCASE("no answer at all") {
+      timeout = client::Milliseconds(50);
+      for (const std::vector<std::string>& command : {std::vector<std::string>{"eventlog"},
+                                                      {"eventlog", "--export"},
+                                                      {"eventlog", "-F"},
+                                                      {"eventlog", "-w", "drain"}}) {
+        check_error(run_with(command, [&] { bus.receive(); }),
+                    "resourcectl: resource.journal: no answer from " + uri + " within 0.05 s");
+        while (!bus.quiet()) bus.receive();
+      }
+      check_error(run_with({"eventlog", "-t", "60ms"}, [&] { bus.receive(); }),
+                  "resourcectl: resource.journal: no answer from " + uri + " within 60ms");
+    }
+    SUBCASE("it stops in the middle") {
+      timeout = client::Milliseconds(50);
+      for (const std::vector<std::string>& command :
+           {std::vector<std::string>{"eventlog"}, {"eventlog", "-F"}, {"eventlog", "-w", "undrain"}}) {
+        const auto outcome = run_with(command, [&] { bus.respond(bus.receive(), events, true); });
+        check_error(outcome, here + "2 events and then no answer within 0.05 s");
+        CHECK(outcome.out == "1.000000 drain\n2.000000 drain\n");
+        while (!bus.quiet()) bus.receive();
+      }
+    }
+    SUBCASE("it goes on and on") {
+      // Far more than a moment without an answer takes on a machine under load; in all 20 times that.
+      timeout = client::Milliseconds(200);
+      const auto outcome = run_with({"eventlog"}, go_on_and_on);
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err.starts_with(here));
+      CHECK(outcome.err.ends_with(" events within 4 s\n"));
+    }
+    SUBCASE("it goes on for longer than was asked for") {
+      const auto outcome = run_with({"eventlog", "--export", "-t", "100ms"}, go_on_and_on);
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err.starts_with(here));
+      CHECK(outcome.err.ends_with(" events within 100ms\n"));
+    }
+    SUBCASE("what comes after the history may take its time") {
+      timeout = client::Milliseconds(50);
+      const auto outcome = run_with({"eventlog", "-F", "-w", "undrain"}, [&] {
+        const auto request = bus.receive();
+        bus.respond(request, R"({"events":[]})", true);
+        // Longer than the daemon may take for the history as a whole.
+        CHECK(bus.quiet(20 * timeout + client::Milliseconds(100)));
+        bus.respond(request, R"({"events":[{"timestamp":1,"name":"undrain"}]})", true);
+      });
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out == "1.000000 undrain\n");
     }
   }
 

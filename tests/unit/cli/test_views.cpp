@@ -9,9 +9,9 @@
 #include "cli/context.hpp"
 #include "cli/event_view.hpp"
 #include "cli/expiration.hpp"
-#include "cli/printable.hpp"
 #include "cli/views.hpp"
 #include "core/error.hpp"
+#include "core/json/printable.hpp"
 
 using namespace resourced;
 using namespace resourced::cli;
@@ -264,14 +264,6 @@ TEST_SUITE("moves") {
 }
 
 TEST_SUITE("text from outside") {
-  TEST_CASE("control characters are shown, not carried out") {
-    CHECK(printable("plain \u00e9 \u2714 \\ \"") == "plain \u00e9 \u2714 \\ \"");
-    CHECK(printable("\033[31mred\n\ttab\r\b\f") == R"(\u001b[31mred\n\ttab\r\b\f)");
-    CHECK(printable(std::string_view("\0\x01\x7f", 3)) == R"(\u0000\u0001\u007f)");
-    CHECK(printable("\u009b31m\u0080\u009f\u00a0") == "\\u009b31m\\u0080\\u009f\u00a0");
-    CHECK(printable("cut short \xC2") == "cut short \xC2");
-  }
-
   TEST_CASE("a reason with an escape sequence and a line end is one row, and exact in JSON") {
     auto payload = status();
     const std::string reason = "\033[2Jgone\nfake row\tx";

@@ -113,13 +113,19 @@ TEST_CASE("response_error: errno and one line") {
   CHECK(bare.errnum() == 38);
   CHECK(bare.what() == std::string("Function not implemented"));
 
-  CHECK(response_error(make_error(request, EINVAL, "a\nb\x1b[31m\x7f")).what() == std::string("a b [31m "));
-  CHECK(response_error(make_error(request, EINVAL, "a" + nul + "b")).what() == std::string("a b"));
+  CHECK(response_error(make_error(request, EINVAL, "a\nb\x1b[31m\x7f\n")).what() ==
+        std::string("a b\\u001b[31m\\u007f"));
+  CHECK(response_error(make_error(request, EINVAL, "a" + nul + "b\xFF")).what() ==
+        std::string("a\\u0000b\uFFFD"));
+  CHECK(response_error(make_error(request, EINVAL, std::string(100'000, 'x'))).what() ==
+        std::string(1021, 'x') + "...");
 
   CHECK(response_error(make_response(request)).errnum() == EPROTO);
   auto absurd = make_response(request);
   absurd.aux = 0x80000000;
   CHECK(response_error(absurd).errnum() == EPROTO);
+  absurd.topic = "\x1b[2J";
+  CHECK(response_error(absurd).what() == std::string("\\u001b[2J: response with errnum 2147483648"));
 }
 
 TEST_CASE("payload: one JSON object, with or without a terminating NUL") {

@@ -1,0 +1,163 @@
+// A daemon that is broken or hostile, whose part the test plays on a plain socket: what its clients show of
+// the texts that it sends.
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "harness/local_client.hpp"
+#include "harness/process.hpp"
+#include "harness/temp_dir.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+using namespace std::string_literals;
+
+class HostileDaemon {
+ public:
+  HostileDaemon() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = dir_ / "local";
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (fd_ < 0 || ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(fd_, 8) != 0) {
+      throw std::system_error(errno, std::generic_category(), path);
+    }
+  }
+  ~HostileDaemon() { ::close(fd_); }
+  HostileDaemon(const HostileDaemon&) = delete;
+  HostileDaemon& operator=(const HostileDaemon&) = delete;
+
+  [[nodiscard]] std::string uri() const { return "local://" + (dir_ / "local").string(); }
+
+  /// Answers the first request of the next client. With an errnum of 0 the payload is that of a success; a
+  /// client that follows waits for more then.
+  void answer(std::uint32_t errnum, const std::string& payload) {
+    if (!Deadline().wait(fd_, POLLIN)) throw Timeout("no client came");
+    peer_ = std::make_unique<LocalClient>(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC));
+    peer_->send("\0"s);
+    std::vector<std::string> parts = peer_->receive();
+    const std::string request = parts.back();
+    parts.pop_back();
+    while (parts.size() > 2 && !parts[parts.size() - 2].empty()) parts.pop_back();
+    std::uint8_t flags = wire::flag_route | wire::flag_topic | wire::flag_payload;
+    if (errnum == 0) flags |= wire::flag_streaming;
+    parts.push_back(payload);
+    std::string proto = wire::proto(wire::type_response, flags, errnum, 0);
+    parts.push_back(proto.replace(16, 4, request.substr(16, 4)));
+    peer_->send(local_frame(parts));
+  }
+
+ private:
+  TempDir dir_;
+  int fd_;
+  std::unique_ptr<LocalClient> peer_;
+};
+
+/// Escape sequences in both encodings, a second line, text from right to left, bytes that are not UTF-8, and
+/// more than anybody wants to read.
+const std::string hostile_text =
+    "\033[2J\u009b31m\x7f\xFF\xC2\nresourcectl: all is well\r\u202e" + std::string(100'000, 'x');
+
+/// A line that does nothing to a terminal, and has its end.
+void check_harmless(std::string line) {
+  CAPTURE(line.substr(0, 300));
+  REQUIRE(line.ends_with('\n'));
+  line.pop_back();
+  for (const char c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) FAIL_CHECK("a control character: ", int{byte});
+  }
+  for (const char* bad : {"\u009b", "\u202e"}) CHECK(line.find(bad) == std::string::npos);
+  // Throws for what is not UTF-8.
+  CHECK_NOTHROW(static_cast<void>(json(line).dump()));
+  CHECK(line.find(R"(\u001b[2J\u009b31m\u007f)") != std::string::npos);
+  CHECK(line.size() < 1200);
+}
+
+TEST_SUITE_BEGIN("hostile_daemon");
+
+TEST_CASE("the text of a refusal does nothing to a terminal or a log, and is short") {
+  HostileDaemon daemon;
+  const std::string bin = RESOURCED_BIN;
+  const std::vector<std::vector<std::string>> commands{
+      {bin + "/resourcectl", "--uri", daemon.uri(), "drain", "1"},
+      {bin + "/resourcectl", "--uri", daemon.uri(), "acquire"},
+      {bin + "/resourcectl", "--uri", daemon.uri(), "eventlog", "-F"},
+      {bin + "/fifo_scheduler", "--uri", daemon.uri()},
+  };
+  for (const auto& command : commands) {
+    Process client(command);
+    daemon.answer(EPERM, hostile_text + '\0');
+    const Outcome outcome = client.finish();
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    check_harmless(outcome.err);
+  }
+}
+
+TEST_CASE("the log of an agent takes no more of it") {
+  HostileDaemon daemon;
+  const TempDir dir;
+  Process agent({RESOURCED_BIN "/resource-agent", "--uri", daemon.uri(), "--hostname", "n1", "--synthetic",
+                 "core:4 pu:1"},
+                {.error_file = dir / "log"});
+  daemon.answer(EPERM, hostile_text + '\0');
+  std::string log;
+  const Deadline deadline;
+  while (log.find("trying again in") == std::string::npos && !deadline.passed()) log = read_file(dir / "log");
+  agent.signal(SIGTERM);
+  CHECK(agent.wait() == 0);
+  log.erase(0, log.find("the daemon refuses this agent"));
+  CHECK(log.find("resourcectl: all is well") < log.find('\n'));
+  check_harmless(log.substr(0, log.find('\n') + 1));
+}
+
+TEST_CASE("JSON of the daemon is shown on one line, with the same value") {
+  HostileDaemon daemon;
+  const std::string value = "\u009b2J\x7f\u202e";
+  const std::string r =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["n0"],)"
+      R"("starttime":0.0,"expiration":0.0}})";
+  const auto check = [&](const std::string& out, const json& expected) {
+    CHECK(out.find('\n') == out.size() - 1);
+    for (const char* bad : {"\u009b", "\x7f", "\u202e", "\t"}) CHECK(out.find(bad) == std::string::npos);
+    CHECK(json::parse(out) == expected);
+  };
+  {
+    Process client({RESOURCED_BIN "/resourcectl", "--uri", daemon.uri(), "acquire", "--count", "1"});
+    const std::string response = "{\n\t\"resources\": " + r + ",\r\n\"up\": \"0\", \"x\": \"" + value + "\"}";
+    daemon.answer(0, response + '\0');
+    const Outcome outcome = client.finish();
+    CHECK(outcome.status == 0);
+    check(outcome.out, json::parse(response));
+  }
+  {
+    Process client({RESOURCED_BIN "/resourcectl", "--uri", daemon.uri(), "eventlog", "--json", "-w", value});
+    const json event{{"timestamp", 1.5}, {"name", value}, {"context", {{value, value}}}};
+    daemon.answer(0, json{{"events", json::array({event})}}.dump() + '\0');
+    const Outcome outcome = client.finish();
+    CHECK(outcome.status == 0);
+    check(outcome.out, event);
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
