@@ -92,33 +92,71 @@ void Journal::trim() {
   while (entries_.size() > most_) entries_.pop_front();
 }
 
-std::shared_ptr<const EventTargets> Journal::share(EventTargets targets) {
-  std::shared_ptr<const EventTargets> shared = targets_.lock();
-  if (!shared || *shared != targets) {
-    shared = std::make_shared<const EventTargets>(std::move(targets));
-    targets_ = shared;
+std::shared_ptr<NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
+                                             const std::string& follower) {
+  // The copies of an inventory share its hosts for as long as those are the same.
+  const bool is_new = !inventory_ || &inventory_->nodelist() != &inventory.nodelist();
+  if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
+  std::shared_ptr<NamedTargets> shared = targets_.lock();
+  if (shared && !is_new && text == text_) return shared;
+  const std::shared_ptr<FilterBytes>& taken = followers_[follower].bytes;
+  const std::size_t size = NamedTargets::envelope + text.size();
+  if (*taken + size > max_filter_bytes) {
+    throw Error(EBUSY, fmt::format("the targets of the journals of {} take more than {} bytes: name ranges, "
+                                   "or end a journal",
+                                   follower, max_filter_bytes));
   }
+  text_ = text;
+  shared = std::make_shared<NamedTargets>(std::move(text), inventory_, taken);
+  targets_ = shared;
   return shared;
 }
 
-void Journal::add(proto::RequestKey request, EventFilter filter, const std::string& follower) {
-  std::size_t& followed = followed_[follower];
-  if (followed >= most_consumers_)
-    throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, followed));
-  ++followed;
+void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+                  const std::string& follower) {
+  const auto known = followers_.find(follower);
+  if (known != followers_.end() && known->second.journals >= most_consumers_) {
+    throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
+  }
+  std::shared_ptr<NamedTargets> named;
+  if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
+  ++followers_[follower].journals;
   const std::uint64_t id = ++last_id_;
-  Consumer& consumer = consumers_
-                           .insert_or_assign(request, Consumer{.id = id,
-                                                               .follower = follower,
-                                                               .filter = std::move(filter),
-                                                               .held = nullptr,
-                                                               .unknown_host = std::nullopt,
-                                                               .failure = std::nullopt,
-                                                               .credit = Credit(bell_),
-                                                               .stuck_at = std::nullopt})
-                           .first->second;
-  store_.find_start(consumer.filter, most_, [this, request, id](const HistoryStart& start) {
-    Consumer* known = find(request, id);
+  const Consumer& consumer = consumers_
+                                 .insert_or_assign(request, Consumer{.id = id,
+                                                                     .follower = follower,
+                                                                     .filter = {wanted.since, nullptr},
+                                                                     .held = nullptr,
+                                                                     .unknown_host = std::nullopt,
+                                                                     .failure = std::nullopt,
+                                                                     .credit = Credit(bell_),
+                                                                     .stuck_at = std::nullopt})
+                                 .first->second;
+  if (named) {
+    find_targets(request, id, named);
+  } else {
+    find_start(request, consumer);
+  }
+}
+
+void Journal::find_targets(proto::RequestKey key, std::uint64_t id,
+                           const std::shared_ptr<NamedTargets>& named) {
+  store_.find_targets(named, [this, key, id, named] {
+    Consumer* known = find(key, id);
+    if (known == nullptr) return;
+    if (named->refusal()) {
+      known->waiting = false;
+      known->failure = named->refusal();
+      return;
+    }
+    known->filter.targets = std::shared_ptr<const EventTargets>(named, &named->targets());
+    find_start(key, *known);
+  });
+}
+
+void Journal::find_start(proto::RequestKey key, const Consumer& consumer) {
+  store_.find_start(consumer.filter, most_, [this, key, id = consumer.id](const HistoryStart& start) {
+    Consumer* known = find(key, id);
     if (known == nullptr) return;
     known->next = start.first;
     known->waiting = false;
@@ -131,9 +169,17 @@ void Journal::add(proto::RequestKey request, EventFilter filter, const std::stri
 void Journal::remove(proto::RequestKey request) {
   const auto found = consumers_.find(request);
   if (found == consumers_.end()) return;
-  const auto followed = followed_.find(found->second.follower);
-  if (--followed->second == 0) followed_.erase(followed);
+  const std::string follower = std::move(found->second.follower);
   consumers_.erase(found);
+  --followers_.find(follower)->second.journals;
+  leave(follower);
+}
+
+// Forgets a follower without journals, unless the store's reader still has targets that count for it.
+void Journal::leave(const std::string& follower) {
+  const auto found = followers_.find(follower);
+  if (found == followers_.end()) return;
+  if (found->second.journals == 0 && found->second.bytes.use_count() == 1) followers_.erase(found);
 }
 
 // An answer of the store may come after its consumer, or for a later one of the same request key.

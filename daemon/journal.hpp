@@ -26,7 +26,9 @@
 #include "daemon/clients.hpp"
 #include "daemon/journal_credit.hpp"
 #include "daemon/journal_source.hpp"
+#include "daemon/named_targets.hpp"
 #include "daemon/store.hpp"
+#include "proto/payloads.hpp"
 #include "proto/request_table.hpp"
 
 namespace resourced::daemon {
@@ -35,6 +37,8 @@ class Journal {
  public:
   /// How many events one response holds at the most.
   static constexpr std::size_t batch = 1000;
+  /// What the targets that one follower has named take at the most, in bytes.
+  static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
 
   /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
   /// called from any thread when a consumer may have room again, once until answer_room().
@@ -54,10 +58,15 @@ class Journal {
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
 
-  /// Targets for a filter: those of the previous filter if they are the same, as a program's often are.
-  [[nodiscard]] std::shared_ptr<const EventTargets> share(EventTargets targets);
-  /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already.
-  void add(proto::RequestKey request, EventFilter filter, const std::string& follower);
+  /// Targets that a follower names: the very ones of the previous text if that was the same and somebody has
+  /// them still, as the streams of one program often name the same. Throws Error EBUSY if the follower's take
+  /// too much memory already.
+  [[nodiscard]] std::shared_ptr<NamedTargets> share(std::string text, const ResourceSet& inventory,
+                                                    const std::string& follower);
+  /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already, or of too many
+  /// targets.
+  void add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+           const std::string& follower);
   void remove(proto::RequestKey request);
   /// Whether somebody's transport had no room, and says when it has.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
@@ -138,6 +147,14 @@ class Journal {
   [[nodiscard]] const Encoded* find_encoded(Sequence first, Sequence least, Sequence most) const;
   void remember(Encoded encoded);
   Consumer* find(proto::RequestKey key, std::uint64_t id);
+  void find_targets(proto::RequestKey key, std::uint64_t id, const std::shared_ptr<NamedTargets>& named);
+  void find_start(proto::RequestKey key, const Consumer& consumer);
+  void leave(const std::string& follower);
+
+  struct Follower {
+    std::size_t journals = 0;
+    std::shared_ptr<FilterBytes> bytes = std::make_shared<FilterBytes>(0);
+  };
 
   Clients& clients_;
   const proto::RequestTable& requests_;
@@ -147,9 +164,12 @@ class Journal {
   Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<proto::RequestKey, Consumer> consumers_;
-  std::map<std::string, std::size_t, std::less<>> followed_;
-  /// Of the latest filter that has some.
-  std::weak_ptr<const EventTargets> targets_;
+  std::map<std::string, Follower, std::less<>> followers_;
+  /// The latest inventory in which targets were named, less changes of properties.
+  std::shared_ptr<const ResourceSet> inventory_;
+  /// The latest text that named targets, and what became of it.
+  std::string text_;
+  std::weak_ptr<NamedTargets> targets_;
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t last_id_ = 0;
   bool blocked_ = false;

@@ -16,15 +16,18 @@
 
 namespace resourced::daemon {
 
-/// Targets that events are chosen by, by host on disk and by rank in memory. Hosts stay compressed: only the
-/// store's reader goes through them one by one.
+/// Targets that events are chosen by, by host on disk and by rank in memory. They take a bit for each target
+/// at the most, and what the strangers take: the inventory is shared, and only the store's reader makes hosts
+/// of the ranks.
 struct EventTargets {
-  Hostlist hosts;
+  /// That of the request. Not null.
+  std::shared_ptr<const ResourceSet> inventory;
   IdSet ranks;
   /// Hosts that are not in the inventory (any more): only the store knows of their events.
   Hostlist strangers;
 
-  friend bool operator==(const EventTargets&, const EventTargets&) = default;
+  /// Those of the ranks.
+  [[nodiscard]] Hostlist hosts() const { return inventory->hosts(ranks); }
 };
 
 /// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
@@ -37,7 +40,7 @@ struct EventFilter {
 
 /// Targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
 /// Throws Error EINVAL as parse_known_targets() does.
-[[nodiscard]] EventTargets event_targets(std::string_view text, const ResourceSet& inventory);
+[[nodiscard]] EventTargets event_targets(std::string_view text, std::shared_ptr<const ResourceSet> inventory);
 
 /// One event of the log as it is sent.
 struct LoggedEvent {

@@ -12,14 +12,10 @@
 namespace resourced::daemon {
 
 void Service::journal(ClientId client, const proto::Message& request) {
-  const auto wanted = proto::parse_journal(proto::parse_optional_object(request));
-  EventFilter filter{wanted.since, nullptr};
-  if (wanted.targets) {
-    filter.targets = journal_.share(event_targets(*wanted.targets, engine_.module().inventory()));
-  }
+  proto::JournalRequest wanted = proto::parse_journal(proto::parse_optional_object(request));
   const proto::RequestKey key = requests_.add(client, request);
   try {
-    journal_.add(key, std::move(filter), clients_.find(client)->principal.name);
+    journal_.add(key, std::move(wanted), engine_.module().inventory(), clients_.find(client)->principal.name);
   } catch (const Error&) {
     requests_.take(key);
     throw;

@@ -57,6 +57,13 @@ void Store::ask(Question question) {
   asked_.notify_one();
 }
 
+void Store::find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) {
+  ask([this, targets = std::move(targets), answer = std::move(answer)] {
+    targets->find();
+    callbacks_.post(answer);
+  });
+}
+
 void Store::find_start(const EventFilter& filter, std::size_t most,
                        std::function<void(HistoryStart)> answer) {
   const std::lock_guard lock(questions_mutex_);

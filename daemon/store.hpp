@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "daemon/journal_source.hpp"
+#include "daemon/named_targets.hpp"
 #include "daemon/record.hpp"
 
 namespace resourced::daemon {
@@ -68,7 +69,9 @@ class Store {
   /// Queues a record. Sequences come in order without gaps.
   void append(Record record);
 
-  /// Queues a question to the event log, in order; the answer comes by the loop.
+  /// Queues a question to the event log, in order; the answer comes by the loop. What is to be looked up for
+  /// one can be queued before it.
+  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer);
   void find_start(const EventFilter& filter, std::size_t most, std::function<void(HistoryStart)> answer);
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer);

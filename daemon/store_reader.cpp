@@ -190,7 +190,7 @@ std::shared_ptr<const std::string> StoreReader::resources(Sequence sequence, std
 void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to,
                        std::size_t limit) {
   std::optional<IdSet> hosts;
-  if (filter.targets) hosts = hosts_.find(filter.targets->hosts) | hosts_.find(filter.targets->strangers);
+  if (filter.targets) hosts = hosts_.find(filter.targets->hosts()) | hosts_.find(filter.targets->strangers);
   Budget budget;
   page.next = hosts ? skip_blocks(*hosts, from, to, budget) : from;
   PageLimit room(limit);

@@ -51,6 +51,10 @@ struct JournalRequest {
 /// name that is missing or no string; further keys are passed over, as Flux does.
 [[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
 
+/// How many values the payload of a hello may have: those of one node are few, and to read an R of thousands
+/// takes milliseconds.
+inline constexpr std::size_t max_hello_values = 1024;
+
 /// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
 /// too if the R is none, or not of one node.
 [[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);

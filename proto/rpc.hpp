@@ -53,8 +53,9 @@ inline constexpr std::size_t max_json_depth = 64;
 inline constexpr std::size_t max_request_values = 16384;
 
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
-/// `resource.drain: payload is not a JSON object`.
-[[nodiscard]] nlohmann::json parse_object(const Message& message);
+/// `resource.drain: payload is not a JSON object`. Of a request it has `most_values` values at the most.
+[[nodiscard]] nlohmann::json parse_object(const Message& message,
+                                          std::size_t most_values = max_request_values);
 /// The same, for a topic that takes no arguments: an empty object if there is no payload.
 [[nodiscard]] nlohmann::json parse_optional_object(const Message& message);
 

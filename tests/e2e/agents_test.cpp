@@ -645,7 +645,10 @@ TEST_CASE("a hello that is none is refused, and changes nothing") {
   Watched cluster(three_nodes());
   const auto without_r = [](json payload) { return payload.erase("R"), payload; };
   const auto with_r = [](const json& r) { return json{{"hostname", "n1"}, {"R", r}}; };
+  json many = hello("n1");
+  for (int i = 0; i < 1024; ++i) many["R"]["execution"]["properties"][fmt::format("p{}", i)] = "0";
   const std::vector<std::pair<std::string, std::uint32_t>> refused{
+      {many.dump(), wire_errno::proto},
       {"", wire_errno::proto},
       {"{", wire_errno::proto},
       {"[]", wire_errno::proto},
