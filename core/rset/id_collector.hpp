@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "core/text/idset.hpp"
 #include "core/text/idset_builder.hpp"
+#include "core/text/radix_sort.hpp"
 
 namespace resourced {
 
@@ -23,7 +25,7 @@ class IdCollector {
   [[nodiscard]] IdSet take() {
     const auto by_first = [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; };
     if (!std::is_sorted(ranges_.begin(), ranges_.end(), by_first))
-      std::sort(ranges_.begin(), ranges_.end(), by_first);
+      radix_sort(ranges_, [](IdSet::Range range) { return std::uint64_t{range.first}; });
     IdSetBuilder ids;
     for (auto at = ranges_.begin(); at != ranges_.end();) {
       IdSet::Range run = *at;

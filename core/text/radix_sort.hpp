@@ -1,4 +1,4 @@
-// A stable sort by numbers, a byte at a time. Private to core/text.
+// A stable sort by numbers, a byte at a time. For core/text and core/rset.
 #pragma once
 
 #include <array>
