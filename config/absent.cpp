@@ -1,10 +1,19 @@
 #include "config/absent.hpp"
 
+#include <fmt/format.h>
+
+#include "core/error.hpp"
 #include "core/rset/targets.hpp"
 
 namespace resourced::config {
 
+void check_host_count(const Hostlist& hosts) {
+  if (hosts.size() > max_named_hosts)
+    throw Error(EINVAL, fmt::format("names {} hosts, more than {}", hosts.size(), max_named_hosts));
+}
+
 IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent) {
+  check_host_count(hosts);
   if (absent.any_host) return known_ranks_of_hosts(hosts, resources);
   if (absent.hosts.empty()) return ranks_of_hosts(hosts, resources);
   Hostlist present;

@@ -1,6 +1,7 @@
 // Look-ups of targets that a configuration may name although the inventory does not have them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -20,7 +21,13 @@ struct Absent {
   IdSet ranks;
 };
 
-/// Every rank of these hosts, less those that are absent. Throws as ranks_of_hosts() does.
+/// The most hosts that one key may name, and all [[resource.config]] entries together.
+inline constexpr std::size_t max_named_hosts = std::size_t{1} << 22;
+/// Throws Error EINVAL for more: hosts that the inventory need not have are looked at one by one.
+void check_host_count(const Hostlist& hosts);
+
+/// Every rank of these hosts, less those that are absent. Throws as
+/// check_host_count() and ranks_of_hosts() do.
 [[nodiscard]] IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent);
 
 /// Targets of an inventory as parse_targets() reads them, less those that are absent.

@@ -18,8 +18,6 @@ namespace {
 
 /// A scheduling key with the graph of a large cluster is hundreds of bytes a core.
 constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
-/// Mentions of hosts in all entries together.
-constexpr std::size_t max_hosts = std::size_t{1} << 22;
 
 std::string entry_key(std::size_t index) { return fmt::format("resource.config[{}]", index); }
 
@@ -47,8 +45,8 @@ ResourceSet build(const Config& config) {
   std::size_t hosts = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     hosts += entries[i].hosts.size();
-    if (hosts > max_hosts)
-      throw config.fault(entry_key(i) + ".hosts", fmt::format("more than {} hosts in all", max_hosts));
+    if (hosts > max_named_hosts)
+      throw config.fault(entry_key(i) + ".hosts", fmt::format("more than {} hosts in all", max_named_hosts));
   }
   InventoryBuilder builder;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -160,6 +158,7 @@ Hostlist excluded_hosts(const Config& config) {
   if (config.resource.exclude.empty()) return {};
   try {
     Hostlist hosts = hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
+    check_host_count(hosts);
     hosts.unique();
     return hosts;
   } catch (const Error& error) {

@@ -139,6 +139,34 @@ TEST_CASE("an R file, exclusion by rank and a scheduling key of its own") {
   }
 }
 
+TEST_CASE("a key that names more hosts than any inventory has is refused before they are looked at") {
+  // Of four million and one.
+  const std::string hosts = "a[0-1048575],b[0-1048575],c[0-1048575],d[0-1048575],e";
+  const std::string inventory = "[[resource.config]]\nhosts = \"a[0-3]\"\ncores = \"0\"\n";
+  const TempDir dir;
+  const auto refusal = [&](const std::string& text, const auto& act) {
+    const std::string file = dir.write("c.toml", text);
+    const std::string error = failure_of([&] { act(load(file)); }).text;
+    return error.starts_with(file + ':') ? error.substr(file.size() + 1) : error;
+  };
+  const auto load_all = [](const Config& config) { static_cast<void>(load_inventory(config)); };
+  const std::string exclude = "[resource]\nexclude = \"" + hosts + "\"\n";
+  const std::string why = "2: resource.exclude: names 4194305 hosts, more than 4194304";
+  CHECK(refusal(exclude + inventory, load_all) == why);
+  // Where node agents tell the inventory, none of them need be there.
+  CHECK(refusal(exclude, [](const Config& config) { static_cast<void>(excluded_hosts(config)); }) == why);
+  CHECK(refusal(exclude, [](const Config& config) {
+          Absent absent;
+          absent.any_host = true;
+          static_cast<void>(load_exclude(config, ResourceSet(), absent));
+        }) == why);
+  CHECK(refusal("[queues.q]\nhosts = \"" + hosts + "\"\n" + inventory, load_all) ==
+        "2: queues.q.hosts: names 4194305 hosts, more than 4194304");
+  const std::string most = hosts.substr(0, hosts.size() - 2);
+  CHECK(refusal("[resource]\nexclude = \"" + most + "\"\n" + inventory, load_all) ==
+        "2: resource.exclude: unknown host: a4");
+}
+
 TEST_CASE("config.get shows the resource table as it was written, and the defaults of the rest") {
   const Config config = load_text(R"(
 [resource]
