@@ -43,7 +43,7 @@ std::vector<Agents::Placed> Agents::place_waiting(double now) {
     if (!agent.waiting) continue;
     const NodeReport report = *std::exchange(agent.waiting, std::nullopt);
     try {
-      placed.push_back({request, admit(agent.id, report, now).rank, std::nullopt});
+      placed.push_back({request, admit(agent.id, request.client, report, now).rank, std::nullopt});
     } catch (const Error& error) {
       placed.push_back({request, std::nullopt, error});
     }
@@ -60,7 +60,7 @@ Agents::Welcome Agents::hello(proto::RequestKey request, const NodeReport& repor
     if (!is_first) welcome.replaced = retire(std::exchange(place->second, id));
     agents_[request] = {id, report};
   } else {
-    welcome = admit(id, report, now);
+    welcome = admit(id, request.client, report, now);
     agents_[request] = {id, std::nullopt};
   }
   requests_.emplace(id, request);
@@ -75,8 +75,12 @@ proto::RequestKey Agents::retire(AgentId agent) {
   return request;
 }
 
-Agents::Welcome Agents::admit(AgentId agent, const NodeReport& report, double now) {
-  const auto [rank, replaced] = roster_.admit(agent, report.hostname, engine_.module().inventory());
+Agents::Welcome Agents::admit(AgentId agent, ClientId client, const NodeReport& report, double now) {
+  const auto may_replace = [&](AgentId present, IdSet::Id rank) {
+    return monitor_.is_silent(rank, now) || requests_.at(present).client == client;
+  };
+  const auto [rank, replaced] =
+      roster_.admit(agent, report.hostname, engine_.module().inventory(), may_replace);
   Welcome welcome{rank, std::nullopt};
   if (replaced) welcome.replaced = retire(*replaced);
   monitor_.hello(rank, now);

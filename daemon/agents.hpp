@@ -69,7 +69,9 @@ class Agents {
     /// The request of an agent whose place this one has taken.
     std::optional<proto::RequestKey> replaced;
   };
-  /// Throws Error EINVAL for a host that is not in the inventory.
+  /// Of a host with one target the later agent speaks for it. Of one with several, an agent gets a target
+  /// without an agent, or else that of an agent that is silent or came by the same connection. Throws Error
+  /// EINVAL for a host that is not in the inventory, EEXIST where no target of the host is to be had.
   Welcome hello(proto::RequestKey request, const NodeReport& report, double now);
   /// A sign of life of all agents of a client.
   void beat(ClientId client, double now);
@@ -110,7 +112,7 @@ class Agents {
     std::optional<NodeReport> waiting;
   };
 
-  Welcome admit(AgentId agent, const NodeReport& report, double now);
+  Welcome admit(AgentId agent, ClientId client, const NodeReport& report, double now);
   void verify(IdSet::Id rank, const NodeReport& report);
   /// Takes out an agent that speaks for nobody any more. Returns its request.
   proto::RequestKey retire(AgentId agent);

@@ -7,17 +7,26 @@
 namespace resourced {
 
 AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& hostname,
-                                          const ResourceSet& inventory) {
+                                          const ResourceSet& inventory, const MayReplace& may_replace) {
   if (ranks_.contains(agent)) throw Error(EEXIST, fmt::format("the agent on {} is here already", hostname));
-  const auto lowest = inventory.rank_of(hostname);
-  if (!lowest) throw Error(EINVAL, fmt::format("host {} is not in the inventory", hostname));
-
-  Admission admission{*lowest, std::nullopt};
-  for (std::uint32_t ordinal = 0; const auto rank = inventory.rank_of(hostname, ordinal); ++ordinal) {
-    if (agents_.contains(*rank)) continue;
-    admission.rank = *rank;
-    break;
+  std::optional<IdSet::Id> free;
+  std::optional<IdSet::Id> given_up;
+  std::uint32_t count = 0;
+  for (; const auto rank = inventory.rank_of(hostname, count); ++count) {
+    const auto present = agent_of(*rank);
+    if (!present) {
+      free = rank;
+      break;
+    }
+    if (!given_up && may_replace(*present, *rank)) given_up = rank;
   }
+  if (!free && count == 0) throw Error(EINVAL, fmt::format("host {} is not in the inventory", hostname));
+  if (!free && !given_up && count == 1) given_up = inventory.rank_of(hostname);
+  if (!free && !given_up) {
+    throw Error(EEXIST, fmt::format("each of the {} targets of host {} has an agent", count, hostname));
+  }
+
+  Admission admission{free ? *free : *given_up, std::nullopt};
   if (admission.replaced = agent_of(admission.rank); admission.replaced) ranks_.erase(*admission.replaced);
   ranks_[agent] = admission.rank;
   agents_[admission.rank] = agent;

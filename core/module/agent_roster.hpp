@@ -1,9 +1,11 @@
-// Which agent speaks for which target: gives each agent the rank of its host, and tells the agent of today
-// from one whose lost connection is noticed late. Connections are the caller's business, time the monitor's.
+// Agents and the targets that they speak for: gives each agent a rank of its host, and tells the agent of
+// today from one whose lost connection is noticed late. Connections are the caller's business, time the
+// monitor's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -24,10 +26,15 @@ class AgentRoster {
     std::optional<AgentId> replaced;
   };
 
-  /// An agent says hello for a host. Where several ranks share the host, it gets one that has no agent, or
-  /// else the lowest. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent that is
-  /// here already.
-  Admission admit(AgentId agent, const std::string& hostname, const ResourceSet& inventory);
+  /// Whether an agent that speaks for a rank may lose it to a later one.
+  using MayReplace = std::function<bool(AgentId, IdSet::Id)>;
+
+  /// An agent says hello for a host. It takes the place of the agent that speaks for the host's only rank.
+  /// Where several ranks share the host, it gets the lowest one without an agent, or else the lowest one
+  /// whose agent `may_replace` gives up. Throws Error EINVAL if the host is not in the inventory, EEXIST for
+  /// an agent that is here already, or a host that has no rank to give.
+  Admission admit(AgentId agent, const std::string& hostname, const ResourceSet& inventory,
+                  const MayReplace& may_replace);
 
   /// The rank that an agent speaks for; nothing for one that was replaced or was never here.
   [[nodiscard]] std::optional<IdSet::Id> rank_of(AgentId agent) const;

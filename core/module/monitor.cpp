@@ -52,6 +52,12 @@ void Monitor::goodbye(IdSet::Id rank, double now) {
   target->connected = false;
 }
 
+bool Monitor::is_silent(IdSet::Id rank, double now) const {
+  const Target* target = targets_.find(rank);
+  return target == nullptr || !target->online || !target->connected ||
+         target->heard_at + settings_.torpid_after <= now;
+}
+
 void Monitor::expect(const IdSet& ranks, double now) {
   advance(now);
   ranks.for_each([&](IdSet::Id rank) {

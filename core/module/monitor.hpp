@@ -69,6 +69,9 @@ class Monitor {
   /// The agent has ended in order: offline at once.
   void goodbye(IdSet::Id rank, double now);
 
+  /// Whether the agent of a target has not been heard for the time after which it is torpid, or is not there.
+  [[nodiscard]] bool is_silent(IdSet::Id rank, double now) const;
+
   /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. To be
   /// told only where what is lost matters, as each costs memory from then on.
   void expect(const IdSet& ranks, double now);

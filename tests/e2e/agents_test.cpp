@@ -535,6 +535,33 @@ TEST_CASE("a node that comes and goes too often is drained once") {
   CHECK(events_named(cluster.operator_client, "drain").size() == 1);
 }
 
+TEST_CASE("a further agent of a host with several targets gets one that its agent has left, and no other") {
+  TempDir dir;
+  dir.write("R", R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],)"
+                 R"("nodelist":["h,h"],"starttime":0,"expiration":0}})");
+  const Daemon daemon(dir, {.config = "[resource]\npath = \"R\"\n[monitor]\nmode = \"agents\"\n"});
+  const auto join = [](RawClient& client) {
+    return client.receive(client.send("resource.agent", hello("h"), wire::flag_streaming));
+  };
+  auto first = std::make_unique<RawClient>(daemon.uri());
+  RawClient second(daemon.uri());
+  RawClient third(daemon.uri());
+  CHECK(join(*first).json()["rank"] == 0);
+  CHECK(join(second).json()["rank"] == 1);
+  const RawResponse refused = join(third);
+  CHECK(refused.errnum == wire_errno::exist);
+  CHECK(refused.text() == "each of the 2 targets of host h has an agent");
+  // Both are there still: their beats count, and nobody told them of another.
+  for (RawClient* client : {first.get(), &second}) {
+    CHECK(client->call("resource.agent-beat").errnum == 0);
+    take_arrived(*client, [](const RawResponse& response) { FAIL(response.text()); });
+  }
+  first.reset();
+  RawResponse admitted = join(third);
+  while (admitted.errnum == wire_errno::exist) admitted = join(third);
+  CHECK(admitted.json()["rank"] == 0);
+}
+
 TEST_CASE("the later of two agents of one host speaks for it, and the end of the earlier is nothing") {
   Watched cluster(three_nodes("grace = \"0s\""));
   WatchingScheduler scheduler(cluster.daemon.uri());

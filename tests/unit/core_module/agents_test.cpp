@@ -205,18 +205,20 @@ TEST_CASE("hosts keep the ranks that they had, newcomers get what is free") {
   CHECK(inventory.nodelist() == Hostlist::parse("c,d,a,x1,x2,b"));
 }
 
+bool never(AgentRoster::AgentId /*agent*/, IdSet::Id /*rank*/) { return false; }
+
 TEST_CASE("each rank has one agent, the latest") {
   const ResourceSet inventory = node("0-3", "0", "", "n[0-3]");
   AgentRoster roster;
-  CHECK(roster.admit(11, "n2", inventory).rank == 2);
+  CHECK(roster.admit(11, "n2", inventory, never).rank == 2);
   CHECK(roster.rank_of(11) == 2U);
   CHECK(roster.agent_of(2) == 11U);
-  CHECK(error_of([&] { roster.admit(11, "n3", inventory); }) == "17 the agent on n3 is here already");
-  CHECK(error_of([&] { roster.admit(12, "stranger", inventory); }) ==
+  CHECK(error_of([&] { roster.admit(11, "n3", inventory, never); }) == "17 the agent on n3 is here already");
+  CHECK(error_of([&] { roster.admit(12, "stranger", inventory, never); }) ==
         "22 host stranger is not in the inventory");
 
   // An agent is there again before the loss of its connection is noticed.
-  const auto again = roster.admit(13, "n2", inventory);
+  const auto again = roster.admit(13, "n2", inventory, never);
   CHECK(again.rank == 2);
   CHECK(again.replaced == 11U);
   CHECK_FALSE(roster.remove(11));
@@ -224,7 +226,7 @@ TEST_CASE("each rank has one agent, the latest") {
   CHECK(roster.remove(13) == 2U);
   CHECK(roster.size() == 0);
 
-  roster.admit(14, "n1", inventory);
+  roster.admit(14, "n1", inventory, never);
   CHECK(roster.forget(1) == 14U);
   CHECK_FALSE(roster.forget(1));
   CHECK_FALSE(roster.remove(14));
@@ -233,15 +235,31 @@ TEST_CASE("each rank has one agent, the latest") {
 TEST_CASE("agents on a host of several ranks share them out") {
   const ResourceSet inventory = node("0-4", "0", "", "n,m,n,m,n");
   AgentRoster roster;
-  CHECK(roster.admit(1, "n", inventory).rank == 0);
-  CHECK(roster.admit(2, "n", inventory).rank == 2);
-  CHECK(roster.admit(3, "m", inventory).rank == 1);
-  CHECK(roster.admit(4, "n", inventory).rank == 4);
+  CHECK(roster.admit(1, "n", inventory, never).rank == 0);
+  CHECK(roster.admit(2, "n", inventory, never).rank == 2);
+  CHECK(roster.admit(3, "m", inventory, never).rank == 1);
+  CHECK(roster.admit(4, "n", inventory, never).rank == 4);
   roster.remove(2);
-  CHECK(roster.admit(5, "n", inventory).rank == 2);
-  const auto another = roster.admit(6, "n", inventory);
-  CHECK(another.rank == 0);
-  CHECK(another.replaced == 1U);
+  CHECK(roster.admit(5, "n", inventory, never).rank == 2);
+  // All have agents that live: none of them loses its place.
+  CHECK(error_of([&] { roster.admit(6, "n", inventory, never); }) ==
+        "17 each of the 3 targets of host n has an agent");
+  CHECK(roster.agent_of(0) == 1U);
+  CHECK_FALSE(roster.rank_of(6));
+  // The lowest one that may be replaced is, and a free one goes first.
+  const auto silent = [](AgentRoster::AgentId agent, IdSet::Id rank) { return agent != 1 && rank > 0; };
+  const auto another = roster.admit(6, "n", inventory, silent);
+  CHECK(another.rank == 2);
+  CHECK(another.replaced == 5U);
+  roster.remove(4);
+  const auto last = roster.admit(7, "n", inventory, silent);
+  CHECK(last.rank == 4);
+  CHECK_FALSE(last.replaced);
+  // A host with one rank has no other to give.
+  const ResourceSet single = node("0-1", "0", "", "n,m");
+  AgentRoster roster_of_single;
+  roster_of_single.admit(1, "m", single, never);
+  CHECK(roster_of_single.admit(2, "m", single, never).replaced == 1U);
 }
 
 }  // namespace

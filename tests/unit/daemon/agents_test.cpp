@@ -31,7 +31,8 @@ json hello(const std::string& host, const std::string& cores = "0-3", const std:
 
 class AgentStand : public Stand {
  public:
-  explicit AgentStand(const Agents::Settings& agents = settings()) : Stand("n[0-7]", 100000, agents) {}
+  explicit AgentStand(const Agents::Settings& agents = settings(), std::string_view hosts = "n[0-7]")
+      : Stand(hosts, 100000, agents) {}
 
   struct Agent {
     ClientId client;
@@ -187,6 +188,48 @@ TEST_CASE("the later of two agents of a host speaks for it, and the earlier is t
   stand.disconnect(second.client);
   stand.pass(20);
   CHECK(stand.status()["online"] == "");
+}
+
+TEST_CASE("an agent of a host with several targets takes no other's place as long as that one is heard") {
+  AgentStand stand(settings(), "h,h,n");
+  const auto first = stand.say_hello(hello("h"));
+  CHECK(stand.receive_json(first.client)["rank"] == 0);
+  const auto second = stand.say_hello(hello("h"));
+  CHECK(stand.receive_json(second.client)["rank"] == 1);
+  stand.pass(1);
+  CHECK(stand.status()["online"] == "0-1");
+  const auto third = stand.say_hello(hello("h"));
+  const proto::Message refused = stand.receive(third.client);
+  CHECK(refused.errnum() == EEXIST);
+  CHECK(refused.text() == "each of the 2 targets of host h has an agent");
+  stand.pass(29);
+  stand.beat(first);
+  stand.pass(1);
+  CHECK(stand.silent(first.client));
+  CHECK(stand.silent(second.client));
+
+  SUBCASE("one that has been silent as long as a torpid one loses it") {
+    const auto later = stand.say_hello(hello("h"));
+    CHECK(stand.receive_json(later.client)["rank"] == 1);
+    CHECK(stand.receive(second.client).text() == "another agent speaks for h now");
+    CHECK(stand.silent(first.client));
+    stand.beat(first);
+    stand.pass(1);
+    CHECK(stand.status()["torpid"] == "");
+  }
+  SUBCASE("one whose connection is lost has left a free target") {
+    stand.disconnect(first.client);
+    const auto later = stand.say_hello(hello("h"));
+    CHECK(stand.receive_json(later.client)["rank"] == 0);
+    CHECK(stand.silent(second.client));
+  }
+  SUBCASE("one of the same connection makes room") {
+    stand.beat(second);
+    stand.request(second.client, "resource.agent", hello("h"), streaming);
+    CHECK(stand.receive(second.client).text() == "another agent speaks for h now");
+    CHECK(stand.receive_json(second.client)["rank"] == 1);
+    CHECK(stand.silent(first.client));
+  }
 }
 
 TEST_CASE("a connection that speaks for many beats for all of them, or for one") {

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <spdlog/spdlog.h>
 
-#include "core/rset/builder.hpp"
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon::test {
@@ -56,10 +55,11 @@ void Stand::start() {
                              }};
   service = std::make_unique<Service>(
       *store, [this] { return now; }, std::move(settings));
-  InventoryBuilder builder;
-  builder.add(Hostlist::parse(hosts_), IdSet::range(0, 3), IdSet{}, {});
+  const Hostlist nodelist = Hostlist::parse(hosts_);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   StartCommand command;
-  command.inventory = std::make_shared<const ResourceSet>(builder.finish());
+  command.inventory =
+      std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();
   command.recorded = store->load();
   store->start({[this](std::function<void()> work) { post(std::move(work)); },
