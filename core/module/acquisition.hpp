@@ -1,10 +1,11 @@
-// Who has acquired the resources (RFC 28): one scheduler the whole, or where the inventory is divided one
-// scheduler a partition. A holder hears of its own targets only, in terms of what it was told before.
+// Holders of the resources (RFC 28): one scheduler acquires the whole, or where the inventory is divided, one
+// scheduler each partition. A holder hears of its own targets only, as differences from the last change it
+// was told.
 //
 // The resources of a holder are fixed when it acquires: all targets that its partition has then. RFC 28 has
 // no way to add to them, so a target that joins the partition later comes with the next acquire of it. A
-// target has one keeper at most. One that the partition has, but that its former holder keeps, stands in
-// `resources` and is not up; it comes up once it is let go.
+// target has at most one keeper. A target of the partition that its former holder still keeps stands in
+// `resources` and is not up; it comes up once that holder releases it.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,14 @@ struct Partition {
 
 class Acquisition {
  public:
-  /// Names a holder; the caller makes it up.
+  /// Names a holder; the caller chooses it.
   using HolderId = std::uint64_t;
 
   using Tell = std::function<void(HolderId, Delta)>;
 
   /// Replaces the division of the inventory. Holders keep the targets that they have: one that belongs to
-  /// another partition now goes there once its holder has let go. Tells through tell(holder, part) what comes
-  /// up for holders because nobody else keeps it; `available` are the targets that are up.
+  /// another partition now goes there once its holder has released it. Calls tell(holder, part) for targets
+  /// that come up for a holder because no other one keeps them; `available` are the targets that are up.
   void divide(std::vector<Partition> partitions, const IdSet& available, const Tell& tell);
   [[nodiscard]] const std::vector<Partition>& partitions() const noexcept { return partitions_; }
 
@@ -43,29 +44,29 @@ class Acquisition {
     const IdSet& resources;
     const IdSet& kept;
   };
-  /// Takes hold of a partition, or without a name of all that no partition names. `acquirable` is the
-  /// inventory less exclusions. Throws Error EBUSY if somebody holds it, ENOENT for an unknown partition;
+  /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
+  /// inventory less exclusions. Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
   /// both name it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition, const IdSet& acquirable);
 
-  /// Lets go. Tells other holders what comes up for them with it, as divide() does. A holder that is not one
-  /// is passed over.
+  /// Releases the targets of a holder. Other holders are told of targets that come up for them, as in
+  /// divide(). An unknown holder is ignored.
   void release(HolderId holder, const IdSet& available, const Tell& tell);
 
-  /// Stops the changes for everyone who holds now.
+  /// Sends no further changes to the present holders.
   void mute();
 
-  /// Tells each holder its part of a change; empty parts are left out. `excluded` are the targets that are
-  /// excluded after the change. Property changes of an excluded target are kept back until it is included
+  /// Tells each holder its part of a change, unless the part is empty. `excluded` are the targets that are
+  /// excluded after the change. Property changes of an excluded target are withheld until it is included
   /// again.
   void announce(const Delta& delta, const IdSet& excluded, const Tell& tell);
 
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const;
-  /// Targets of a partition that the holder of another one keeps still; and those of `acquirable` that its
-  /// own holder gets with its next acquire only.
+  /// Targets of a partition that the holder of another one still keeps, and targets of `acquirable` that its
+  /// own holder gets only with its next acquire.
   [[nodiscard]] IdSet awaited(const Partition& partition, const IdSet& acquirable) const;
-  /// Targets that the holder of a partition has still, although they belong to it no more.
+  /// Targets that the holder of a partition still has, although they no longer belong to it.
   [[nodiscard]] IdSet leaving(const Partition& partition) const;
 
  private:

@@ -1,5 +1,5 @@
-// What operators, configuration and monitoring ask of the resource module. Targets are text (an idset or a
-// hostlist) because only the module knows which ranks and hosts there are.
+// Commands to the resource module, from operators, the configuration and monitoring. Targets are text (an
+// idset or a hostlist) because only the module knows which ranks and hosts there are.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace resourced {
 
-/// How drain and undrain treat targets that are in the asked state already.
+/// Treatment of targets that are already drained, or already undrained.
 enum class DrainMode { none, update, overwrite, force_overwrite };
 
 struct DrainCommand {
@@ -58,7 +58,7 @@ struct RecordedProperty {
   bool present = true;
 };
 
-/// What the store remembers beyond the configuration.
+/// State that the store keeps beside the configuration.
 struct RecordedState {
   std::vector<RecordedDrain> drains;
   std::vector<RecordedProperty> properties;
@@ -71,7 +71,7 @@ struct RecordedState {
   };
   std::optional<Expiration> expiration;
   /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
-  /// without what was changed at run time.
+  /// without changes of run time.
   struct Inventory {
     DefineMethod method = DefineMethod::dynamic_discovery;
     /// Null if there was none.
@@ -83,13 +83,13 @@ struct RecordedState {
   Inventory inventory;
 };
 
-/// A new configuration in the place of the present one, same hosts and resources.
+/// Replaces the configuration; hosts and resources stay the same.
 struct ReloadCommand {
   IdSet exclude;
   ResourceSet::Properties property_add;
   ResourceSet::Properties property_remove;
-  /// Targets that are excluded no more and are drained by it, unless they are drained for a reason: no
-  /// scheduler sees them up in between.
+  /// Targets that are no longer excluded and that this command drains, unless they are drained with a reason.
+  /// No scheduler sees them up in between.
   struct Drain {
     IdSet ranks;
     std::string reason;
@@ -97,7 +97,7 @@ struct ReloadCommand {
   std::vector<Drain> drains = {};
 };
 
-/// Another inventory in the place of the present one.
+/// Replaces the inventory.
 struct LoadCommand {
   std::shared_ptr<const ResourceSet> inventory;
   IdSet exclude;
@@ -107,8 +107,8 @@ struct LoadCommand {
   std::optional<std::string> replaced;
 };
 
-/// What monitoring has seen, in this order. Ranks that are not in the inventory, or so already, are passed
-/// over; only what is online can be torpid.
+/// Changes that monitoring has seen, in this order. Ranks that are not in the inventory, or already in that
+/// state, are ignored; only a target that is online can be torpid.
 struct MonitorCommand {
   IdSet offline;
   IdSet online;
@@ -123,7 +123,7 @@ struct MonitorCommand {
 using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
                              ReloadCommand, LoadCommand, MonitorCommand>;
 
-/// How the module starts: the inventory becomes known, and what was recorded before is taken up again.
+/// Starts the module: the inventory becomes known, and recorded state is applied to it.
 struct StartCommand {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const ResourceSet> inventory;

@@ -1,5 +1,5 @@
-// What can happen to the resources (RFC 44), as closed types: names exist only in the codec
-// (proto/event_json). An event is the outcome of a decision; applying it cannot fail.
+// Events of the resources (RFC 44), as closed types: names exist only in the codec (proto/event_json). An
+// event is the outcome of a decision; applying it cannot fail.
 #pragma once
 
 #include <memory>
@@ -22,29 +22,29 @@ struct RestartEvent {
 
 enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kvs };
 
-/// The inventory is known, or known anew. The R travels beside the event (RFC 44 journal), not in its
-/// context.
+/// The inventory is known, or has been replaced. R stands beside the event in the journal (RFC 44), since its
+/// context has no key for it.
 struct DefineEvent {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const ResourceSet> inventory;
   IdSet exclude;
-  /// The same as it was configured, discovered or loaded, before what was changed at run time: with the
-  /// targets that left for good. Null in an event that was read from a log, which does not tell it.
+  /// The inventory as it was configured, discovered or loaded, before changes of run time and with the
+  /// targets that left for good. Null in an event that was read from a log, which does not have it.
   std::shared_ptr<const ResourceSet> configured = nullptr;
-  /// Properties that were added at run time where they were not configured. They stay, whatever becomes of
-  /// the configuration, until they are taken away at run time.
+  /// Properties that were added at run time where they were not configured. A change of the configuration
+  /// does not remove them; a command at run time does.
   ResourceSet::Properties kept_properties = {};
-  /// There for an inventory that was loaded in the place of another one: states go where their targets are,
-  /// and `replaced` is as RecordedState::Inventory has it.
+  /// Present if the inventory was loaded in the place of another one: states move with their targets, and
+  /// `replaced` is that of RecordedState::Inventory.
   struct Loaded {
     std::optional<std::string> replaced;
   };
   std::optional<Loaded> loaded = std::nullopt;
 };
 
-/// The inventory has changed in place. Every key says only what is different from before. A decision changes
-/// one of three: the expiration (RFC 44's resource-update), properties, or what targets there are (events of
-/// this project's own); a log of an earlier daemon has them all under one name.
+/// The inventory has changed in place. Each key has only differences. A decision changes one of three: the
+/// expiration (resource-update of RFC 44), properties, or the set of targets (events of this project's own).
+/// A log of an earlier daemon has all of them under one name.
 struct UpdateEvent {
   std::optional<double> expiration;
   ResourceSet::Properties property_add;
@@ -64,7 +64,7 @@ struct UpdateEvent {
   return targets;
 }
 
-/// What a drain does to a target that is drained already (RFC 44, `overwrite`).
+/// Effect of a drain on a target that is already drained (RFC 44, `overwrite`).
 enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
 
 struct DrainEvent {

@@ -1,6 +1,6 @@
-// The resource module: the inventory, the state of each execution target, and what follows from a command
-// (RFC 28, RFC 44). `decide` looks and answers with events, `apply` folds one event into the state; a start
-// goes through the same `apply`. Who has acquired the resources is kept beside it (acquisition.hpp).
+// The resource module: the inventory, the state of each execution target, and the decisions on commands
+// (RFC 28, RFC 44). `decide` returns events and changes nothing, `apply` folds one event into the state; a
+// start goes through the same `apply`. Holders of the resources are kept in acquisition.hpp.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace resourced {
 
-/// What one event changed: for schedulers, and for the tables that the store keeps of the present.
+/// Changes that one event caused: for schedulers, and for the tables of the present in the store.
 struct Outcome {
   Delta delta;
-  /// Targets whose drain entry is another now, and targets that are drained no more.
+  /// Targets whose drain entry has changed, and targets that are no longer drained.
   std::vector<DrainGroup> drained;
   IdSet undrained;
 };
 
-/// A property of a target, against the configuration. One that was added at run time stays `added` when the
-/// configuration has it as well.
+/// A property of targets, compared with the configuration. A property that was added at run time stays
+/// `added` when the configuration has it as well.
 struct PropertyState {
   enum class Difference { same, added, removed };
   std::string name;
@@ -34,13 +34,13 @@ struct PropertyState {
 
 class Module {
  public:
-  /// An event of a start, and whether it is new or repeats what the store has already.
+  /// An event of a start, and whether the store has it already.
   struct StartEvent {
     Event event;
     bool recorded = false;
   };
 
-  /// The events that a command causes, in order; none if it asks for what is so already.
+  /// The events that a command causes, in order; none if it changes nothing.
   /// Throws Error with the errno and text that operators know; the state is unchanged either way.
   [[nodiscard]] std::vector<Event> decide(const Command& command, double now) const;
 
@@ -53,7 +53,7 @@ class Module {
   /// Whether the inventory is known.
   [[nodiscard]] bool defined() const noexcept { return defined_; }
   [[nodiscard]] DefineMethod method() const noexcept { return method_; }
-  /// Everything, excluded targets too; less what left for good.
+  /// All targets, excluded ones too, without those that left for good.
   [[nodiscard]] const ResourceSet& inventory() const noexcept { return inventory_; }
   [[nodiscard]] const IdSet& excluded() const noexcept { return exclude_; }
   /// The targets that a scheduler may be given, up or not.
@@ -64,16 +64,16 @@ class Module {
   [[nodiscard]] const DrainTable& drains() const noexcept { return drains_; }
   [[nodiscard]] const IdSet& online() const noexcept { return online_; }
   [[nodiscard]] const IdSet& torpid() const noexcept { return torpid_; }
-  /// The inventory before anything was changed at run time; with the targets that left for good, since they
-  /// count in the names of the others.
+  /// The inventory before changes of run time. It has the targets that left for good, since they count in the
+  /// names of the others.
   [[nodiscard]] const ResourceSet& configured() const noexcept { return configured_; }
-  /// How the store knows these ranks.
+  /// The names of these ranks in the store.
   [[nodiscard]] TargetNames names(const IdSet& ranks) const { return names_of(ranks, configured_); }
-  /// How a property of these targets stands against the configuration, for the store.
+  /// A property of these targets compared with the configuration, for the store.
   [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name, const IdSet& ranks) const;
 
-  /// Grows with every change of the inventory (R or exclusion) and of anything at all: what is derived from
-  /// the state stays true as long as the number does.
+  /// Numbers that grow with each change of the inventory (R or exclusion), and of any state: a value derived
+  /// from the state is valid as long as the number is the same.
   [[nodiscard]] std::uint64_t inventory_version() const noexcept { return inventory_version_; }
   [[nodiscard]] std::uint64_t state_version() const noexcept { return state_version_; }
 
@@ -98,9 +98,9 @@ class Module {
   void apply_to(const LivelyEvent& event, double timestamp, Outcome& outcome);
 
   void shrink(const IdSet& ranks, Outcome& outcome);
-  /// States go with their targets to another inventory.
+  /// Moves states with their targets to another inventory.
   void move_states(const ResourceSet& next);
-  /// Brings `available_` up to date for targets whose state has changed, and reports what became of them.
+  /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
   void settle(const IdSet& touched, Delta& delta);
 
   bool defined_ = false;
