@@ -35,6 +35,7 @@ void Engine::release(Acquisition::HolderId holder) {
 Record Engine::apply(const Event& event) {
   const Outcome outcome = module_.apply(event);
   ++applied_;
+  applied_at_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller());
   if (removed_ && !outcome.delta.shrink.empty()) removed_(outcome.delta.shrink);
   Record record = make_record(applied_, event, outcome, module_);

@@ -41,6 +41,8 @@ class Engine {
 
   /// The last event that was applied: answers about the present state may leave once it is on disk.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
+  /// The timestamp of that event.
+  [[nodiscard]] double applied_at() const noexcept { return applied_at_; }
 
   [[nodiscard]] const Module& module() const noexcept { return module_; }
   [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
@@ -60,6 +62,7 @@ class Engine {
   Log log_;
   std::function<void(const IdSet&)> removed_;
   double last_timestamp_ = 0;
+  double applied_at_ = 0;
   Module module_;
   Acquisition acquisition_;
   std::vector<PartitionRule> partitions_;

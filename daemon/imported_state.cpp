@@ -39,6 +39,7 @@ Hostlist ImportedState::apply_to(const UpdateEvent& event) {
       throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", *event.expiration));
     }
     expiration_ = event.expiration;
+    expiration_timestamp_ = timestamp_;
     is_expiration_since_load_ = true;
   }
   ResourceSet named;
@@ -181,7 +182,7 @@ void ImportedState::finish(Record& last) const {
     add(name, overlay.removed, PropertyState::Difference::removed);
   }
   last.shrunk = names_of(shrunk_);
-  if (expiration_) last.expiration = {*expiration_, configured_expiration_};
+  if (expiration_) last.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
 }
 
 ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {

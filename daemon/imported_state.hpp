@@ -91,6 +91,7 @@ class ImportedState {
   // Those that left before the last definition that may have been the load of another R.
   Numbers reloadable_;
   std::optional<double> expiration_;
+  double expiration_timestamp_ = 0;
   bool is_expiration_since_load_ = false;
   double timestamp_ = 0;
 };

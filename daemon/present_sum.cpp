@@ -138,6 +138,16 @@ void PresentSum::store(Sequence last) {
   stored_ = sum_;
 }
 
+void PresentSum::renew(Database& database) {
+  Statement present(database, "SELECT sequence FROM present");
+  present.step();
+  const auto last = static_cast<Sequence>(present.integer(0));
+  present.reset();
+  PresentSum sum(database);
+  (void)sum.compute();
+  sum.store(last);
+}
+
 void PresentSum::begin(Database& database, Sequence last) {
   database.execute("INSERT INTO present(id, store, sequence, sum) VALUES (1, random(), 0, 0)");
   PresentSum sum(database);

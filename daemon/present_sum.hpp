@@ -35,6 +35,8 @@ class PresentSum {
 
   /// Makes the row of the sum in a store that has none, and numbers the store. Within a transaction.
   static void begin(Database& database, Sequence last);
+  /// Computes the sum anew where the tables have changed. Within a transaction.
+  static void renew(Database& database);
 
  private:
   struct Table {

@@ -32,7 +32,9 @@ void rewrite_properties(Record& record, const Module& module) {
 void record_update(Record& record, const UpdateEvent& update, const Module& module) {
   for (const auto& [name, ranks] : update.property_add) add_properties(record, module, name, ranks, true);
   for (const auto& [name, ranks] : update.property_remove) add_properties(record, module, name, ranks, true);
-  if (update.expiration) record.expiration = {*update.expiration, module.configured().expiration()};
+  if (update.expiration) {
+    record.expiration = {*update.expiration, module.configured().expiration(), record.timestamp};
+  }
   record.shrunk = module.names(update.shrink);
 }
 
@@ -65,7 +67,7 @@ struct ConcernedHosts {
 
 void record_loaded(Record& record, const DefineEvent& define, const Module& module) {
   record.inventory = {define.method, define.inventory->encode(), define.loaded->replaced};
-  record.expiration = {define.inventory->expiration(), define.inventory->expiration()};
+  record.expiration = {define.inventory->expiration(), define.inventory->expiration(), record.timestamp};
   record.forget_shrunk = true;
   rewrite_drains(record, module);
 }

@@ -157,6 +157,12 @@ std::string_view in_force(const config::Config& config, const config::Inventory&
   return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
 }
 
+// When the expiration that is in force was set at run time; 0 where it is the configured one.
+double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
+  const auto& expiration = recorded.expiration;
+  return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : 0;
+}
+
 // Nothing where no parent is to be followed.
 std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                       const std::vector<proto::Endpoint>& own) {
@@ -323,19 +329,17 @@ class Server {
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
-    // An expiration of the parent's that is older than the store's last event was known when that was
-    // written.
-    const double known_until = recorded_.expiration ? store_.last_timestamp() : 0;
+    const double expiration_set = expiration_set_at(recorded_, inventory_.resources);
     start.recorded = std::exchange(recorded_, {});
     service_.engine().start(start, partition_rules(config_, inventory_.resources, absent_));
-    if (inventory_.handed_down) enclose(known_until);
+    if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }
 
-  void enclose(double known_until) {
+  void enclose(double expiration_set) {
     service_.enclose();
     ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
-                        known_until);
+                        expiration_set);
     parent_ = std::make_unique<ParentLink>(
         loop_, std::move(mirror), uptime, [this](const ParentChange& change) { service_.on_parent(change); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));

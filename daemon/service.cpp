@@ -284,7 +284,9 @@ void Service::property(ClientId client, const Message& request) {
 }
 
 void Service::expiration(ClientId client, const Message& request) {
+  const Sequence before = engine_.applied();
   execute(client, request, proto::parse_expiration(proto::parse_object(request)));
+  if (engine_.applied() != before) own_expiration_set_ = engine_.applied_at();
 }
 
 void Service::shrink(ClientId client, const Message& request) {

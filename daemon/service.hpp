@@ -82,7 +82,7 @@ class Service final : public Listener {
   /// on_defined().
   void enclose();
   /// What the enclosing instance says.
-  void on_parent(const ParentChange& change);
+  void on_parent(ParentChange change);
   /// Whether a client may do anything at all.
   [[nodiscard]] bool welcomes(const Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return access_.knows_key(key); }
@@ -201,6 +201,8 @@ class Service final : public Listener {
   Answers answers_;
   proto::Payload configuration_;
   std::optional<Presence> presence_;
+  /// When a client last set the expiration of this instance.
+  double own_expiration_set_ = 0;
   std::optional<Agents> agents_;
   /// Acquires that wait for the inventory, and the partitions that they ask for.
   std::map<proto::RequestKey, std::optional<std::string>> early_acquires_;

@@ -12,8 +12,10 @@ void Service::enclose() {
   if (agents_) agents_->share(*presence_);
 }
 
-void Service::on_parent(const ParentChange& change) {
+void Service::on_parent(ParentChange change) {
   const LoopHold hold(&holds_, "enclosing instance");
+  // The parent set it before, and is heard only now.
+  if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
   for (const Command& command : presence_->told(change, engine_.module())) {
     try {
       engine_.execute(command);

@@ -12,7 +12,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 3;
+constexpr std::int64_t schema_version = 4;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -144,6 +144,19 @@ constexpr const char* version_3_after_copy = R"sql(
   DROP TABLE event_2;
 )sql";
 
+// When the expiration was set: an enclosing instance may have set another before or after. Where the event is
+// not there any more, the time of the last event.
+constexpr const char* version_4 = R"sql(
+  ALTER TABLE expiration ADD COLUMN timestamp REAL NOT NULL DEFAULT 0;
+  UPDATE expiration SET timestamp = coalesce(
+    (SELECT timestamp FROM event WHERE name = 'resource-update' AND text LIKE '%"expiration"%'
+      ORDER BY sequence DESC LIMIT 1),
+    (SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1),
+    0);
+)sql";
+// The first version that keeps a checksum of the present, and its tables as they were made.
+constexpr std::int64_t first_with_sum = 3;
+
 std::int64_t pragma(Database& database, const char* text) {
   Statement statement(database, text);
   const std::int64_t value = statement.step() ? statement.integer(0) : 0;
@@ -156,6 +169,7 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 1) database.execute(version_2);
   if (version > 2) database.execute(version_3);
   if (version > 2) database.execute(version_3_after_copy);
+  if (version > 3) database.execute(version_4);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -176,7 +190,7 @@ std::string describe(Database& database, bool with_statements) {
 void check_tables(Database& database, std::int64_t version) {
   Database made(":memory:");
   make_tables(made, version);
-  const bool exact = version == schema_version;
+  const bool exact = version >= first_with_sum;
   if (describe(database, exact) != describe(made, exact))
     throw damaged_store(database.path(), "its tables are not those of its schema version");
 }
@@ -199,7 +213,7 @@ void check_schema(Database& database) {
   }
   check_tables(database, version);
   if (version == schema_version) return;
-  // Without checksums, what an upgrade is about to copy is looked at as a whole, once.
+  // What an upgrade is about to copy is looked at as a whole, once.
   Statement check(database, "PRAGMA integrity_check(1)");
   if (check.step() && check.text(0) != "ok") throw damaged_store(database.path(), check.text(0));
 }
@@ -208,11 +222,13 @@ bool has_present_schema(Database& database) {
   return !is_empty(database) && pragma(database, "PRAGMA user_version") == schema_version;
 }
 
-void prepare_schema(Database& database) {
-  if (has_present_schema(database)) return;
-  const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
-  database.execute("BEGIN IMMEDIATE");
-  // A failure ends the connection, and with it the transaction.
+bool has_present_sum(Database& database) {
+  return !is_empty(database) && pragma(database, "PRAGMA user_version") >= first_with_sum;
+}
+
+namespace {
+
+void lead_to_version_3(Database& database, std::int64_t version) {
   if (version < 1) database.execute(version_1);
   if (version < 2) database.execute(version_2);
   database.execute(version_3);
@@ -220,6 +236,18 @@ void prepare_schema(Database& database) {
   name_targets(database);
   database.execute(version_3_after_copy);
   PresentSum::begin(database, last);
+}
+
+}  // namespace
+
+void prepare_schema(Database& database) {
+  if (has_present_schema(database)) return;
+  const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
+  database.execute("BEGIN IMMEDIATE");
+  // A failure ends the connection, and with it the transaction.
+  if (version < first_with_sum) lead_to_version_3(database, version);
+  database.execute(version_4);
+  PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)
           .c_str());

@@ -15,6 +15,9 @@ void check_schema(Database& database);
 /// Whether the tables are there, in the version that is written now.
 [[nodiscard]] bool has_present_schema(Database& database);
 
+/// Whether the tables are there, in a version that has a checksum of the present.
+[[nodiscard]] bool has_present_sum(Database& database);
+
 /// Makes the tables in an empty database, or brings older ones to the present version.
 void prepare_schema(Database& database);
 

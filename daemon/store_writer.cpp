@@ -84,7 +84,7 @@ void StoreWriter::Opened::check(const StateLock& lock) {
   if (head && held_something && is_empty(*this)) {
     throw lost_commits(fmt::format("all {} events are", head->sequence), lock);
   }
-  if (!has_present_schema(*this)) return;
+  if (!has_present_sum(*this)) return;
   PresentSum(*this).verify();
   if (!head) return;
   Statement present(*this, "SELECT store, sequence FROM present");
@@ -128,7 +128,9 @@ StoreWriter::StoreWriter(const std::string& path)
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host, ordinal) VALUES (?, ?)"),
       forget_shrunk_(database_, "DELETE FROM shrunk"),
       forget_loaded_(database_, "DELETE FROM inventory WHERE method = 'reload'"),
-      put_expiration_(database_, "INSERT OR REPLACE INTO expiration(id, value, configured) VALUES (1, ?, ?)"),
+      put_expiration_(
+          database_,
+          "INSERT OR REPLACE INTO expiration(id, value, configured, timestamp) VALUES (1, ?, ?, ?)"),
       put_inventory_(database_,
                      "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)") {
   present_.watch();
@@ -178,8 +180,8 @@ RecordedState StoreWriter::load() {
   }
   Statement shrunk(database_, "SELECT host, ordinal FROM shrunk");
   while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
-  Statement expiration(database_, "SELECT value, configured FROM expiration");
-  if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1)};
+  Statement expiration(database_, "SELECT value, configured, timestamp FROM expiration");
+  if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1), expiration.real(2)};
   Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
   if (inventory.step()) {
     const std::string method = inventory.text(0);
@@ -279,7 +281,10 @@ void StoreWriter::write(const Record& record) {
         .run();
   }
   if (record.expiration) {
-    put_expiration_.bind(1, record.expiration->value).bind(2, record.expiration->configured).run();
+    put_expiration_.bind(1, record.expiration->value)
+        .bind(2, record.expiration->configured)
+        .bind(3, record.expiration->timestamp)
+        .run();
   }
 }
 

@@ -68,6 +68,8 @@ struct RecordedState {
   struct Expiration {
     double value = 0;
     double configured = 0;
+    /// When it was set: the timestamp of its event.
+    double timestamp = 0;
   };
   std::optional<Expiration> expiration;
   /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),

@@ -68,6 +68,7 @@ void ParentMirror::begin() {
   synced_ = false;
   for (IdSet* set : {&drained_, &offline_, &torpid_, &shrunk_}) set->clear();
   expiration_ = told_expiration_;
+  expiration_set_ = told_expiration_set_;
   parent_ = {};
   renumber(handed_down_.ranks(), handed_down_.nodelist());
   link(true, false);
@@ -106,9 +107,14 @@ std::optional<ParentChange> ParentMirror::take(double now) {
   const IdSet down = (drained_ | unreachable) - told_shrunk_;
   change.down = down - told_down_;
   change.up = told_down_ - down;
-  if (expiration_ != told_expiration_) change.expiration = expiration_;
+  // The same one set again is news too: this instance may have set another in between.
+  if (expiration_ != told_expiration_ || expiration_set_ > told_expiration_set_) {
+    change.expiration = expiration_;
+    change.expiration_set = expiration_set_;
+  }
   told_down_ = down;
   told_expiration_ = expiration_;
+  told_expiration_set_ = expiration_set_;
   if (change.empty()) return std::nullopt;
   return change;
 }
@@ -198,7 +204,10 @@ void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
 }
 
 void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
-  if (event.expiration && timestamp > expirations_after_) expiration_ = event.expiration;
+  if (event.expiration && timestamp > expirations_after_) {
+    expiration_ = event.expiration;
+    expiration_set_ = timestamp;
+  }
   // A target that left earlier and was handed down all the same had been loaded again.
   if (timestamp > handed_down_.starttime()) shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {

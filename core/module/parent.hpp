@@ -1,9 +1,9 @@
-// The enclosing instance (RFC 28): the inventory that it handed down, and what happens to these hosts there
-// since, told from its journal (RFC 44). Reading the journal is the caller's business. Pure: time is an
-// argument, in seconds of a clock that never goes back.
+// The enclosing instance (RFC 28): the inventory that it handed down, and the events of these hosts in its
+// journal (RFC 44) since then. The caller reads the journal. Pure: time is an argument, in seconds of a clock
+// that never goes back.
 //
-// Ranks of the parent mean nothing here, and may be others after each restart of it: a target is known there
-// by its host and, where hosts repeat, by its ordinal among them (target_names.hpp).
+// A restart of the parent may change its ranks, so a target is known there by its host and, where hosts
+// repeat, by its ordinal among them (target_names.hpp).
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,22 @@
 namespace resourced {
 
 /// The inventory of an instance that was given this R: ranks from 0 in the order of the parent's, or in that
-/// of the given hosts. It is no allocation any more: nslots and properties local to the parent are gone.
-/// Throws Error EINVAL for an R without ranks, or hosts that are not the very hosts of the R.
+/// of the given hosts. Without nslots and properties local to the parent, as it is no allocation any more.
+/// Throws Error EINVAL for an R without ranks, or hosts that are not those of the R.
 [[nodiscard]] ResourceSet enclosed_inventory(const ResourceSet& handed_down,
                                              const std::optional<Hostlist>& host_order = std::nullopt);
 
-/// What an instance has to do because of its parent, in ranks of its own. No rank is in two of the sets.
+/// Changes that an instance makes because of its parent, in its own ranks. No rank is in two of the sets.
 struct ParentChange {
-  /// Not to be had in the parent any more, and to be had again.
+  /// Targets that became unavailable in the parent, and targets that are available again.
   IdSet down;
   IdSet up;
   /// Left the parent for good.
   IdSet shrink;
   /// Seconds since the epoch, 0 for none.
   std::optional<double> expiration;
+  /// When the parent set it: the timestamp of its event.
+  double expiration_set = 0;
 
   [[nodiscard]] bool empty() const noexcept;
 };
@@ -42,34 +44,34 @@ struct ParentChange {
 class ParentMirror {
  public:
   /// `inventory` is that of this instance, made of the R that was handed down. An expiration is news if it
-  /// was set after the starttime of that R and after `known_until`, until when this instance has had a later
-  /// one of its own. After the connection was lost, what has gone offline meanwhile has `settle` seconds to
-  /// come back before it is down: a parent that restarts waits for its own agents.
+  /// was set after the starttime of that R and after `known_until`, when the one that this instance has was
+  /// set at run time. After the connection was lost, targets that have gone offline meanwhile are down only
+  /// after `settle` seconds: a parent that restarts waits for its own agents.
   ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0,
                double known_until = 0);
 
-  /// The journal begins, or begins again after the connection was lost: what is known of the parent is void
-  /// until synced(), what this instance was told is not.
+  /// The journal begins, or begins again after the connection was lost: the state of the parent is unknown
+  /// until synced(), while the last changes that take() returned still count as told.
   void begin();
   /// An event of the journal, in its order. A definition has the R that came with it.
   void apply(const Event& event);
-  /// The present state as `resource.status` of the parent has it, in its ranks, once the history is through.
-  /// It decides: a history may begin with a truncation, and has no event for the drains of hosts that were
+  /// Takes the present state from `resource.status` of the parent, in its ranks, after the history. It
+  /// overrides the history, which may begin with a truncation and has no event for drains of hosts that were
   /// missing at a restart.
   void assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid);
-  /// The history is through.
+  /// The whole history has been applied.
   void synced(double now);
 
-  /// Whether the parent has, or had and gave up for good, any of these hosts. One that has none is another
-  /// instance than that which handed them down.
+  /// Whether the parent has any of these hosts, or had one that left for good. A parent that has none is
+  /// another instance than the one that handed them down.
   [[nodiscard]] bool acquainted() const;
 
   /// New times hold from the next synced() on.
   void set_settle(double settle) noexcept { settle_ = settle; }
 
-  /// What is different from before; nothing before synced(), or if nothing is.
+  /// The differences from the last call; nothing before synced(), or if there are none.
   [[nodiscard]] std::optional<ParentChange> take(double now);
-  /// When take() has something to say if nothing happens until then.
+  /// When take() returns a change if no event comes until then.
   [[nodiscard]] std::optional<double> next_deadline() const;
 
  private:
@@ -97,7 +99,7 @@ class ParentMirror {
   [[nodiscard]] bool is_parent_host(IdSet::Id rank, const std::string& host) const;
   /// The targets behind ranks of the parent, in time proportional to those.
   [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks) const;
-  /// The same for ranks that had these hosts when something happened to them.
+  /// The same for ranks that had these hosts at the time of the event.
   [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks, const Hostlist& hosts) const;
 
   ResourceSet handed_down_;
@@ -107,7 +109,7 @@ class ParentMirror {
   double expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
   std::vector<IdSet::Id> handed_ranks_;
-  // What the parent calls each of them, as far as its journal has told.
+  // The name of each of them in the parent, if its journal has told it.
   std::vector<std::optional<TargetName>> parent_names_;
   // The ranks of the parent as it is now.
   LoggedTargets parent_;
@@ -120,6 +122,7 @@ class ParentMirror {
   IdSet torpid_;
   IdSet shrunk_;
   std::optional<double> expiration_;
+  double expiration_set_ = 0;
   bool synced_ = false;
   bool was_synced_ = false;
   double settled_at_ = 0;
@@ -129,6 +132,7 @@ class ParentMirror {
   IdSet told_down_;
   IdSet told_shrunk_;
   std::optional<double> told_expiration_;
+  double told_expiration_set_ = 0;
 };
 
 }  // namespace resourced

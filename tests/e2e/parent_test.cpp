@@ -271,6 +271,62 @@ TEST_CASE("an expiration that the child set later holds at a restart, until the 
   CHECK(later.first.at("resources").at("execution").at("expiration") == 3800000000.0);
 }
 
+TEST_CASE(
+    "of an expiration of the child and one of its parent the later holds, whenever the child hears of it") {
+  Cluster parent;
+  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
+  const auto watch = [&](bool watches) {
+    child.daemon.configure(
+        child.config(parent.daemon.uri(), "4-6", "test[4-6]", watches ? "" : "no-update-watch = true"));
+  };
+  const auto expiration = [&] {
+    return RawClient(child.daemon.uri())
+        .call("resource.status")
+        .json()
+        .at("R")
+        .at("execution")
+        .at("expiration")
+        .get<double>();
+  };
+  until_following(child.daemon, 1);
+  child.ctl.done({"expiration", "set", "3900000000"});
+  watch(false);
+  child.daemon.hang_up();
+  SUBCASE("the parent's is the later one, and the child has later events, at a restart") {
+    parent.ctl.done({"expiration", "set", "3800000000"});
+    child.ctl.done({"drain", "test4", "later than that"});
+    CHECK(child.daemon.terminate() == 0);
+    watch(true);
+    child.daemon.start();
+    until_following(child.daemon, 2);
+    CHECK(expiration() == 3800000000.0);
+  }
+  SUBCASE("the parent's is the later one, and the child goes on") {
+    parent.ctl.done({"expiration", "set", "3800000000"});
+    watch(true);
+    child.daemon.hang_up();
+    until_following(child.daemon, 2);
+    CHECK(expiration() == 3800000000.0);
+  }
+  SUBCASE("the child's is the later one") {
+    parent.ctl.done({"expiration", "set", "3800000000"});
+    child.ctl.done({"expiration", "set", "3850000000"});
+    watch(true);
+    child.daemon.hang_up();
+    until_following(child.daemon, 2);
+    CHECK(expiration() == 3850000000.0);
+    CHECK(child.daemon.terminate() == 0);
+    child.daemon.start();
+    until_following(child.daemon, 3);
+    CHECK(expiration() == 3850000000.0);
+    // What it said before, said again.
+    parent.ctl.done({"expiration", "set", "3700000000"});
+    parent.ctl.done({"expiration", "set", "3800000000"});
+    Scheduler inner(child.daemon.uri());
+    while (expiration() != 3800000000.0) inner.next();
+  }
+}
+
 TEST_CASE("a drain that the parent gave up at a restart without the host is none for the child") {
   TempDir dir;
   Daemon parent(dir);

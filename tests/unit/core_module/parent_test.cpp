@@ -110,7 +110,7 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
       {"down, then shrunk", {offline("5"), shrink("5", "n5")}, "down=1; shrink=1"},
       {"a new expiration",
        {expiration(5000, 2), expiration(5000, 3), expiration(0, 4)},
-       "expiration=5000; expiration=0"},
+       "expiration=5000; expiration=5000; expiration=0"},
       {"a drain without hosts", {drain("4", "")}, "down=0"},
       {"hosts decide where ranks are others now", {drain("4-5", "n[9,3]")}, "down=3"},
   };
@@ -143,6 +143,33 @@ TEST_CASE("an expiration from before the last one of the instance's own is no ne
   CHECK_FALSE(mirror.take(0));
   mirror.apply(expiration(7000, own_until + 1));
   CHECK(text_of(mirror.take(0)) == "expiration=7000");
+}
+
+TEST_CASE("an expiration that the parent sets again is news, as this instance may have set another") {
+  const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
+  ParentMirror mirror(handed, enclosed_inventory(handed));
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(expiration(5000, 10));
+  mirror.synced(0);
+  const auto first = mirror.take(0);
+  REQUIRE(first);
+  CHECK(first->expiration_set == 10);
+  // The connection is lost, and the history comes once more.
+  mirror.begin();
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(expiration(5000, 10));
+  mirror.synced(1);
+  CHECK_FALSE(mirror.take(1));
+  mirror.begin();
+  mirror.apply(restart("0-9", "n[0-9]", "0-9"));
+  mirror.apply(expiration(5000, 10));
+  mirror.apply(expiration(6000, 20));
+  mirror.apply(expiration(5000, 30));
+  mirror.synced(2);
+  const auto again = mirror.take(2);
+  REQUIRE(again);
+  CHECK(again->expiration == 5000);
+  CHECK(again->expiration_set == 30);
 }
 
 TEST_CASE("a history is told as what came of it") {

@@ -178,6 +178,11 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     CHECK(state.properties[0].target.host == "test1");
     REQUIRE(state.expiration);
     CHECK(state.expiration->value == 2000000000);
+    // When its event was, not the last one.
+    Statement event(writer.database(),
+                    "SELECT timestamp FROM event WHERE text LIKE '%\"expiration\":2000000000%'");
+    REQUIRE(event.step());
+    CHECK(state.expiration->timestamp == event.real(0));
     CHECK(state.inventory.resources == nullptr);
   }
 }
@@ -215,6 +220,44 @@ TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, an
     REQUIRE(define.size() == 1);
     CHECK(define[0].defines);
     CHECK_FALSE(define[0].resources);
+  }
+}
+
+TEST_CASE("a store of version 3 learns from its log when the expiration was set") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 3: test[0-9] start, test2 is drained, test3 has a property, an
+  // expiration, test9 leaves, test4 is drained.
+  const std::string vector = RESOURCED_VECTORS "/store/version_3.sqlite";
+  SUBCASE("as it was written") {
+    std::filesystem::copy_file(vector, path);
+    for (int opened = 0; opened < 2; ++opened) {
+      StoreWriter writer(path);
+      const RecordedState state = writer.load();
+      CHECK(state.drains.size() == 2);
+      CHECK(state.properties.size() == 1);
+      CHECK(state.shrunk == std::vector<TargetName>{{"test9", 0}});
+      StoreReader reader(writer.database(), writer.hosts());
+      const auto log = reader.page({}, 1, 7, 100).events;
+      REQUIRE(log.size() == 7);
+      REQUIRE(log[4].text.find("expiration") != std::string::npos);
+      REQUIRE(state.expiration);
+      CHECK(state.expiration->value == 4000000000);
+      CHECK(log[4].text.find(fmt::format("\"timestamp\":{},", state.expiration->timestamp)) !=
+            std::string::npos);
+    }
+  }
+  SUBCASE("with a damaged row it is refused before anything is made of it") {
+    std::string bytes = bytes_of(vector);
+    // In the row of the drain; in the event a quote follows.
+    std::size_t reason = bytes.find("bad dimm");
+    while (reason != std::string::npos && bytes[reason + 8] == '"')
+      reason = bytes.find("bad dimm", reason + 1);
+    REQUIRE(reason != std::string::npos);
+    bytes[reason] = 'B';
+    std::ofstream(path, std::ios::binary) << bytes;
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("do not match their checksum"), Error);
+    CHECK((bytes_of(path) == bytes));
   }
 }
 
