@@ -10,8 +10,8 @@
 
 namespace resourced::daemon {
 
-Agents::Agents(Engine& engine, const Settings& settings)
-    : engine_(engine), settings_(settings), monitor_(settings.monitor) {}
+Agents::Agents(Executor& executor, const Settings& settings)
+    : executor_(executor), settings_(settings), monitor_(settings.monitor) {}
 
 void Agents::configure(const Settings& settings) {
   settings_ = settings;
@@ -36,7 +36,7 @@ void Agents::exclude(const Hostlist& hosts) {
 }
 
 std::vector<Agents::Placed> Agents::place_waiting(double now) {
-  if (settings_.expect_all) monitor_.expect(engine_.module().inventory().ranks(), now);
+  if (settings_.expect_all) monitor_.expect(executor_.module().inventory().ranks(), now);
   waiting_.clear();
   std::vector<Placed> placed;
   for (auto& [request, agent] : agents_) {
@@ -80,7 +80,7 @@ Agents::Welcome Agents::admit(AgentId agent, ClientId client, const NodeReport& 
     return monitor_.is_silent(rank, now) || requests_.at(present).client == client;
   };
   const auto [rank, replaced] =
-      roster_.admit(agent, report.hostname, engine_.module().inventory(), may_replace);
+      roster_.admit(agent, report.hostname, executor_.module().inventory(), may_replace);
   Welcome welcome{rank, std::nullopt};
   if (replaced) welcome.replaced = retire(*replaced);
   monitor_.hello(rank, now);
@@ -89,19 +89,19 @@ Agents::Welcome Agents::admit(AgentId agent, ClientId client, const NodeReport& 
 }
 
 void Agents::verify(IdSet::Id rank, const NodeReport& report) {
-  const std::string reason = verify_node(engine_.module().inventory(), rank, report, settings_.verify);
+  const std::string reason = verify_node(executor_.module().inventory(), rank, report, settings_.verify);
   doubtful_.erase(rank);
-  if (engine_.module().excluded().contains(rank) || !reason.empty()) doubtful_.emplace(rank, report);
+  if (executor_.module().excluded().contains(rank) || !reason.empty()) doubtful_.emplace(rank, report);
   if (reason.empty()) return;
-  if (const auto drain = monitor_drain(IdSet::range(rank, rank), reason, engine_.module())) {
+  if (const auto drain = monitor_drain(IdSet::range(rank, rank), reason, executor_.module())) {
     spdlog::warn("{} is drained: {}", report.hostname, reason);
-    engine_.execute(*drain);
+    executor_.step(*drain);
   }
 }
 
 std::vector<std::pair<IdSet::Id, std::string>> Agents::verify_included(const IdSet& ranks) const {
   std::vector<std::pair<IdSet::Id, std::string>> unfit;
-  const ResourceSet& inventory = engine_.module().inventory();
+  const ResourceSet& inventory = executor_.module().inventory();
   for (const auto& [rank, report] : doubtful_) {
     if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
     if (std::string reason = verify_node(inventory, rank, report, settings_.verify); !reason.empty()) {
@@ -167,11 +167,11 @@ std::vector<proto::RequestKey> Agents::begin_again(double now) {
   roster_ = {};
   doubtful_.clear();
   monitor_ = Monitor(settings_.monitor);
-  engine_.module().online().for_each([&](IdSet::Id rank) {
+  executor_.module().online().for_each([&](IdSet::Id rank) {
     monitor_.hello(rank, now);
     monitor_.gone(rank, now);
   });
-  if (settings_.expect_all) monitor_.expect(engine_.module().inventory().ranks(), now);
+  if (settings_.expect_all) monitor_.expect(executor_.module().inventory().ranks(), now);
   return ended;
 }
 
@@ -185,7 +185,7 @@ void Agents::tick(double now) {
   auto batch = monitor_.tick(now);
   if (!batch) return;
   if (presence_ != nullptr) batch = presence_->seen(*std::move(batch));
-  for (const Command& command : monitor_commands(*batch, engine_.module())) engine_.execute(command);
+  for (const Command& command : monitor_commands(*batch, executor_.module())) executor_.step(command);
 }
 
 std::optional<double> Agents::next_deadline() const {

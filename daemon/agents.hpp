@@ -18,7 +18,7 @@
 #include "core/module/node_report.hpp"
 #include "core/module/presence.hpp"
 #include "core/rset/verify.hpp"
-#include "daemon/engine.hpp"
+#include "daemon/executor.hpp"
 #include "proto/request_table.hpp"
 
 namespace resourced::daemon {
@@ -33,7 +33,7 @@ class Agents {
     /// Targets without an agent are lost after a time, like those whose agent has gone.
     bool expect_all = false;
   };
-  Agents(Engine& engine, const Settings& settings);
+  Agents(Executor& executor, const Settings& settings);
 
   /// New times, for present agents too.
   void configure(const Settings& settings);
@@ -117,7 +117,7 @@ class Agents {
   /// Takes out an agent that speaks for nobody any more. Returns its request.
   proto::RequestKey retire(AgentId agent);
 
-  Engine& engine_;
+  Executor& executor_;
   Settings settings_;
   Monitor monitor_;
   Presence* presence_ = nullptr;

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/engine/engine.hpp"
+#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
@@ -106,26 +108,6 @@ Record read_line(std::string_view line, Sequence sequence, double last, Imported
   return record;
 }
 
-RecordedState recorded_state(const Record& last) {
-  RecordedState state;
-  for (const Record::Drained& drained : last.drained) {
-    drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      state.drains.push_back({{std::string(host), ordinal}, drained.timestamp, drained.reason});
-    });
-  }
-  for (const Record::Property& property : last.properties) {
-    const bool present = property.difference == PropertyState::Difference::added;
-    property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      state.properties.push_back({property.name, {std::string(host), ordinal}, present});
-    });
-  }
-  last.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    state.shrunk.push_back({std::string(host), ordinal});
-  });
-  state.expiration = last.expiration;
-  return state;
-}
-
 void refuse_absent(const TargetName& target, const ResourceSet& inventory, const std::string& what) {
   if (rank_of(target, inventory)) return;
   std::string name = target.host;
@@ -145,11 +127,7 @@ void check_start(const RecordedState& recorded, const ImportOptions& options) {
   StartCommand start;
   start.inventory = options.inventory;
   start.recorded = recorded;
-  for (const auto& [event, is_recorded] : Module::start(start, 1)) {
-    if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
-      (void)divide_at_start(options.partitions, *define);
-    }
-  }
+  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, 1);
 }
 
 }  // namespace
@@ -173,7 +151,9 @@ Imported import_events(std::istream& input, const std::string& name, const std::
   state.finish(records.back());
   if (options.inventory) {
     try {
-      check_start(recorded_state(records.back()), options);
+      engine::Tables tables;
+      tables.apply(records.back().changes);
+      check_start(tables.state(), options);
     } catch (const Error& error) {
       throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
     }

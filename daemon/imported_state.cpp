@@ -171,18 +171,18 @@ void ImportedState::forget(const Numbers& numbers) {
 
 void ImportedState::finish(Record& last) const {
   for (const auto& [key, numbers] : drains_.groups()) {
-    last.drained.push_back({names_of(numbers), key.timestamp, key.reason});
+    last.changes.drained.push_back({names_of(numbers), key.timestamp, key.reason});
   }
   const auto add = [&](const std::string& name, const Numbers& numbers,
                        PropertyState::Difference difference) {
-    if (!numbers.empty()) last.properties.push_back({name, names_of(numbers), difference});
+    if (!numbers.empty()) last.changes.properties.push_back({name, names_of(numbers), difference});
   };
   for (const auto& [name, overlay] : properties_) {
     add(name, overlay.added, PropertyState::Difference::added);
     add(name, overlay.removed, PropertyState::Difference::removed);
   }
-  last.shrunk = names_of(shrunk_);
-  if (expiration_) last.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
+  last.changes.shrunk = names_of(shrunk_);
+  if (expiration_) last.changes.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
 }
 
 ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {

@@ -61,14 +61,14 @@ proto::Payload truncate_event(double timestamp) {
 
 }  // namespace
 
-Journal::Journal(Clients& clients, const proto::RequestTable& requests, Store& store, std::size_t most,
+Journal::Journal(Clients& clients, const proto::RequestTable& requests, EventLog& log, std::size_t most,
                  std::function<void()> room)
     : clients_(clients),
       requests_(requests),
-      store_(store),
+      log_(log),
       most_(most),
-      committed_(store.last_sequence()),
-      next_sequence_(store.last_sequence() + 1),
+      committed_(log.last_sequence()),
+      next_sequence_(log.last_sequence() + 1),
       bell_(std::make_shared<Bell>(std::move(room))) {}
 
 Journal::~Journal() { bell_->remove(); }
@@ -141,7 +141,7 @@ void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const
 
 void Journal::find_targets(proto::RequestKey key, std::uint64_t id,
                            const std::shared_ptr<NamedTargets>& named) {
-  store_.find_targets(named, [this, key, id, named] {
+  log_.find_targets(named, [this, key, id, named] {
     Consumer* known = find(key, id);
     if (known == nullptr) return;
     if (named->refusal()) {
@@ -155,7 +155,7 @@ void Journal::find_targets(proto::RequestKey key, std::uint64_t id,
 }
 
 void Journal::find_start(proto::RequestKey key, const Consumer& consumer) {
-  store_.find_start(consumer.filter, most_, [this, key, id = consumer.id](const HistoryStart& start) {
+  log_.find_start(consumer.filter, most_, [this, key, id = consumer.id](const HistoryStart& start) {
     Consumer* known = find(key, id);
     if (known == nullptr) return;
     known->next = start.first;
@@ -308,10 +308,10 @@ void Journal::end(proto::RequestKey key, Consumer& consumer, Error error, Slice&
 
 void Journal::ask_store(proto::RequestKey key, Consumer& consumer, Sequence last) {
   consumer.waiting = true;
-  store_.read_page(consumer.filter, consumer.next, last, batch,
-                   [this, key, id = consumer.id](const HistoryPage& page) {
-                     take_in(key, id, page, encode(events_of(page)));
-                   });
+  log_.read_page(consumer.filter, consumer.next, last, batch,
+                 [this, key, id = consumer.id](const HistoryPage& page) {
+                   take_in(key, id, page, encode(events_of(page)));
+                 });
 }
 
 // One answer for all who stand at the same place.
@@ -321,7 +321,7 @@ void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, Seque
   const auto [asked, is_first] = asked_.try_emplace(first);
   asked->second.emplace_back(key, consumer.id);
   if (!is_first) return;
-  store_.read_page({}, first, last, batch, [this, first](const HistoryPage& page) {
+  log_.read_page({}, first, last, batch, [this, first](const HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
     if (payload && !page.has_gap) remember({first, page.next, false, payload});
     const auto waiters = asked_.extract(first);

@@ -24,10 +24,10 @@
 #include "core/error.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/clients.hpp"
+#include "daemon/event_log.hpp"
 #include "daemon/journal_credit.hpp"
 #include "daemon/journal_source.hpp"
 #include "daemon/named_targets.hpp"
-#include "daemon/store.hpp"
 #include "proto/payloads.hpp"
 #include "proto/request_table.hpp"
 
@@ -42,7 +42,7 @@ class Journal {
 
   /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
   /// called from any thread when a consumer may have room again, once until answer_room().
-  Journal(Clients& clients, const proto::RequestTable& requests, Store& store, std::size_t most,
+  Journal(Clients& clients, const proto::RequestTable& requests, EventLog& log, std::size_t most,
           std::function<void()> room);
   ~Journal();
   Journal(const Journal&) = delete;
@@ -158,7 +158,7 @@ class Journal {
 
   Clients& clients_;
   const proto::RequestTable& requests_;
-  Store& store_;
+  EventLog& log_;
   std::size_t most_;
   Sequence committed_ = 0;
   Sequence next_sequence_ = 0;

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/module/acquisition.hpp"
+#include "core/engine/engine.hpp"
 #include "core/module/delta.hpp"
 #include "daemon/record.hpp"
 #include "daemon/transport.hpp"
@@ -23,7 +23,7 @@ struct Response {
 
 /// A change for one holder of resources.
 struct Update {
-  Acquisition::HolderId holder = 0;
+  engine::HolderId holder = 0;
   Delta delta;
 };
 

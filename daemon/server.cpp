@@ -1,4 +1,19 @@
+#include "daemon/descriptor_limit.hpp"
+#include "daemon/endpoints.hpp"
+#include "daemon/environment.hpp"
+#include "daemon/import.hpp"
+#include "daemon/local_transport.hpp"
+#include "daemon/log.hpp"
+#include "daemon/parent_link.hpp"
 #include "daemon/server.hpp"
+#include "daemon/service.hpp"
+#include "daemon/service_manager.hpp"
+#include "daemon/settings.hpp"
+#include "daemon/socket_file.hpp"
+#include "daemon/store.hpp"
+#include "daemon/store_peek.hpp"
+#include "daemon/zap.hpp"
+#include "daemon/zmq_transport.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -29,20 +44,6 @@
 #include "config/reload.hpp"
 #include "core/module/partition.hpp"
 #include "core/rset/targets.hpp"
-#include "daemon/descriptor_limit.hpp"
-#include "daemon/endpoints.hpp"
-#include "daemon/environment.hpp"
-#include "daemon/import.hpp"
-#include "daemon/local_transport.hpp"
-#include "daemon/log.hpp"
-#include "daemon/parent_link.hpp"
-#include "daemon/service.hpp"
-#include "daemon/service_manager.hpp"
-#include "daemon/settings.hpp"
-#include "daemon/socket_file.hpp"
-#include "daemon/store_peek.hpp"
-#include "daemon/zap.hpp"
-#include "daemon/zmq_transport.hpp"
 #include "proto/defaults.hpp"
 #include "proto/key_file.hpp"
 #include "proto/uri.hpp"
@@ -331,7 +332,7 @@ class Server {
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
     const double expiration_set = expiration_set_at(recorded_, inventory_.resources);
     start.recorded = std::exchange(recorded_, {});
-    service_.engine().start(start, partition_rules(config_, inventory_.resources, absent_));
+    service_.step(engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_)});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }
@@ -490,7 +491,7 @@ class Server {
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
     command.drains = service_.verify_included(command.exclude);
     const Hostlist excluded = config::excluded_hosts(next);
-    if (defined) service_.engine().execute(command);
+    if (defined) service_.step(command);
 
     const bool revokes = revokes_keys(config_.access, next.access);
     config_ = std::move(next);
@@ -533,7 +534,7 @@ class Server {
     command.exclude = next.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) command.online = ranks;
     command.replaced = replaced_;
-    service_.engine().load(command, partition_rules(config_, next.resources));
+    service_.step(engine::Load{std::move(command), partition_rules(config_, next.resources)});
     inventory_ = std::move(next);
     loaded_ = true;
     remember_size(inventory_.resources);

@@ -50,25 +50,24 @@ int normal_end(std::string_view topic) { return topic == "resource.journal" ? EN
 
 }  // namespace
 
-Service::Service(Store& store, std::function<double()> now, Settings settings)
+Service::Service(EventLog& log, std::function<double()> now, Settings settings)
     : requests_(std::numeric_limits<std::size_t>::max()),
       subscribers_(clients_, requests_),
       outbox_([this](Outgoing outgoing) { deliver(std::move(outgoing)); }),
-      engine_(store, outbox_, std::move(now),
-              [this](LoggedEvent event, IdSet ranks) {
-                journal_.append(std::move(event), std::move(ranks));
-                answer_waitups();
-              }),
+      executor_(
+          log, outbox_, std::move(now),
+          {[this](LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); },
+           [this] { answer_waitups(); }, [this](const IdSet& ranks) { end_agents(ranks); }}),
       later_(std::move(settings.later)),
-      journal_(clients_, requests_, store, settings.journal_max,
+      journal_(clients_, requests_, log, settings.journal_max,
                [this] { later_(0, [this] { on_journal_room(); }); }),
-      answers_(engine_.module(), engine_.acquisition()),
+      answers_(executor_.module(), executor_.engine().acquisition()),
       wake_at_(std::move(settings.wake_at)),
       access_(std::move(settings.access)),
       uptime_(std::move(settings.uptime)),
       reload_(std::move(settings.reload)),
       load_(std::move(settings.load)),
-      store_(store),
+      log_(log),
       feasibility_([this](std::function<void()> work) { later_(0, std::move(work)); },
                    [this](proto::RequestKey key, const std::optional<Error>& refusal) {
                      answer_feasibility(key, refusal);
@@ -77,10 +76,8 @@ Service::Service(Store& store, std::function<double()> now, Settings settings)
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
   // What the store has from before is on disk.
-  outbox_.committed(engine_.applied());
-  if (!settings.agents) return;
-  agents_.emplace(engine_, *settings.agents);
-  engine_.on_removed([this](const IdSet& ranks) { end_agents(ranks); });
+  outbox_.committed(engine().applied());
+  if (settings.agents) agents_.emplace(executor_, *settings.agents);
 }
 
 void Service::set_configuration(std::string configuration) {
@@ -150,7 +147,7 @@ void Service::dispatch(ClientId client, const Message& request) {
   const Topic* topic = find_topic(request.topic);
   if (topic == nullptr) throw Error(ENOSYS, "unknown topic: " + request.topic);
   check_right(client, request, topic->right);
-  check_size(request, topic->right, engine_.module().inventory().nodelist().size());
+  check_size(request, topic->right, executor_.module().inventory().nodelist().size());
   if (topic->streaming && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": a request that streams must say so");
   }
@@ -207,7 +204,7 @@ void Service::on_store_failed(const Error& error) {
 
 void Service::shut_down() {
   // No holder gets what another lets go at the end.
-  engine_.acquisition().mute();
+  executor_.step(engine::Mute{});
   for (const std::string_view topic : streams) {
     for (const proto::RequestKey key : requests_.with_topic(topic)) {
       end_stream(key, Error(normal_end(topic), "the resource module was unloaded"));
@@ -221,7 +218,7 @@ void Service::acquire(ClientId client, const Message& request) {
     partition = proto::parse_acquire(proto::parse_object(request));
   }
   const proto::RequestKey key = requests_.add(client, request);
-  if (engine_.module().defined()) {
+  if (executor_.module().defined()) {
     hold(key, partition);
   } else {
     early_acquires_.emplace(key, std::move(partition));
@@ -231,9 +228,8 @@ void Service::acquire(ClientId client, const Message& request) {
 void Service::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
   const auto holder = subscribers_.add(key);
   try {
-    const auto [resources, kept] =
-        engine_.acquisition().acquire(holder, partition, engine_.module().acquirable());
-    respond(key.client, *requests_.find(key), answers_.acquired(resources, kept));
+    const auto acquired = executor_.step(engine::Acquire{holder, partition});
+    respond(key.client, *requests_.find(key), answers_.acquired(acquired->resources, acquired->kept));
   } catch (const Error& error) {
     end_stream(key, error);
   }
@@ -247,14 +243,14 @@ void Service::cancel(ClientId client, const Message& request) {
 }
 
 Stats::Gauges Service::gauges() const {
-  const Store::Counters store = store_.counters();
+  const EventLog::Counters store = log_.counters();
   Stats::Gauges gauges;
-  gauges.events = engine_.applied();
+  gauges.events = engine().applied();
   gauges.commits = store.commits;
   gauges.committed_events = store.events;
   gauges.clients = clients_.size();
   gauges.dropped_clients = clients_.dropped();
-  gauges.subscribers = engine_.acquisition().holders();
+  gauges.subscribers = engine().acquisition().holders();
   gauges.merged_deltas = subscribers_.merged();
   gauges.journal_consumers = journal_.consumers();
   return gauges;
@@ -265,7 +261,7 @@ void Service::stats(ClientId client, const Message& request) {
 }
 
 void Service::acquire_mute(ClientId client, const Message& request) {
-  engine_.acquisition().mute();
+  executor_.step(engine::Mute{});
   respond(client, request);
 }
 
@@ -284,9 +280,9 @@ void Service::property(ClientId client, const Message& request) {
 }
 
 void Service::expiration(ClientId client, const Message& request) {
-  const Sequence before = engine_.applied();
+  const Sequence before = engine().applied();
   execute(client, request, proto::parse_expiration(proto::parse_object(request)));
-  if (engine_.applied() != before) own_expiration_set_ = engine_.applied_at();
+  if (engine().applied() != before) own_expiration_set_ = engine().applied_at();
 }
 
 void Service::shrink(ClientId client, const Message& request) {
@@ -304,7 +300,7 @@ void Service::inventory(ClientId client, const Message& request) {
 }
 
 void Service::feasibility(ClientId client, const Message& request) {
-  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   const proto::RequestKey key = requests_.add(client, request);
   try {
     feasibility_.add(key, clients_.find(client)->principal.name, request, answers_.acquirable());
@@ -345,7 +341,7 @@ void Service::attr_get(ClientId client, const Message& request) {
 }
 
 void Service::execute(ClientId client, const Message& request, const Command& command) {
-  engine_.execute(command);
+  executor_.step(command);
   respond(client, request);
 }
 
@@ -362,7 +358,7 @@ void Service::refuse(ClientId client, const Message& request, const Error& error
 
 void Service::push(ClientId client, Message response) {
   if (Clients::Client* known = clients_.find(client)) ++known->waiting;
-  outbox_.push(engine_.applied(), Response{client, std::move(response)});
+  outbox_.push(engine().applied(), Response{client, std::move(response)});
 }
 
 void Service::deliver(Outgoing outgoing) {
@@ -395,9 +391,9 @@ void Service::release(proto::RequestKey request, Agents::End end) {
   }
   if (agents_) agents_->end(request, end, uptime_());
   if (const auto holder = subscribers_.remove(request)) {
-    engine_.release(*holder);
+    executor_.step(engine::Release{*holder});
     // Other holders may have got something, and this may be in the middle of a round of sending.
-    if (!engine_.acquisition().partitions().empty()) later_(0, [this] { flush(); });
+    if (!engine().acquisition().partitions().empty()) later_(0, [this] { flush(); });
   }
 }
 

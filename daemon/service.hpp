@@ -20,7 +20,7 @@
 #include "daemon/agents.hpp"
 #include "daemon/answers.hpp"
 #include "daemon/clients.hpp"
-#include "daemon/engine.hpp"
+#include "daemon/executor.hpp"
 #include "daemon/feasibility_checks.hpp"
 #include "daemon/inventory_file.hpp"
 #include "daemon/journal.hpp"
@@ -58,9 +58,11 @@ class Service final : public Listener {
     /// Has the loop do something after so many seconds, unless it has ended by then. With 0 from any thread.
     std::function<void(double, std::function<void()>)> later;
   };
-  Service(Store& store, std::function<double()> now, Settings settings);
+  Service(EventLog& log, std::function<double()> now, Settings settings);
 
-  [[nodiscard]] Engine& engine() noexcept { return engine_; }
+  [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
+  /// Takes an input that no client asked for: of the start, the configuration, the enclosing instance.
+  void step(const engine::Input& input) { executor_.step(input); }
 
   void set_configuration(std::string configuration);
   void set_journal_max(std::size_t most) { journal_.set_most(most); }
@@ -191,7 +193,7 @@ class Service final : public Listener {
   proto::RequestTable requests_;
   Subscribers subscribers_;
   Outbox outbox_;
-  Engine engine_;
+  Executor executor_;
   // The journal's consumers may want it from other threads until the journal is gone.
   std::function<void(double, std::function<void()>)> later_;
   Journal journal_;
@@ -216,7 +218,7 @@ class Service final : public Listener {
   std::function<void(ResourceSet, const std::string&, bool)> load_;
   /// The request that waits for a file that is being read.
   std::optional<proto::RequestKey> loading_;
-  Store& store_;
+  EventLog& log_;
   Stats stats_;
   LoopHolds holds_;
   RateLimit malformed_;

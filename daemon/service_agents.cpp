@@ -34,7 +34,7 @@ void Service::agent(ClientId client, const Message& request) {
     }
     respond(client, request, proto::make_payload(proto::encode_agent(welcome.rank, agents().interval())));
     // This may be the one that the inventory waits for.
-    if (!engine_.module().defined()) agents().tick(uptime_());
+    if (!executor_.module().defined()) agents().tick(uptime_());
   } catch (const Error&) {
     requests_.take(key);
     throw;
@@ -52,6 +52,7 @@ void Service::agent_beat(ClientId client, const Message& request) {
 }
 
 void Service::end_agents(const IdSet& ranks) {
+  if (!agents_) return;
   for (const proto::RequestKey request : agents_->forget(ranks)) {
     end_stream(request, Error(EINVAL, "this node has left the instance for good"));
   }
@@ -73,14 +74,14 @@ void Service::exclude_from_discovery(const Hostlist& hosts) {
   if (!agents_) return;
   agents_->exclude(hosts);
   // Fewer agents may be enough now.
-  if (!engine_.module().defined()) agents_->tick(uptime_());
+  if (!executor_.module().defined()) agents_->tick(uptime_());
   schedule();
 }
 
 std::vector<ReloadCommand::Drain> Service::verify_included(const IdSet& exclude) const {
   std::vector<ReloadCommand::Drain> drains;
   if (!agents_) return drains;
-  for (auto& [rank, reason] : agents_->verify_included(engine_.module().excluded() - exclude)) {
+  for (auto& [rank, reason] : agents_->verify_included(executor_.module().excluded() - exclude)) {
     drains.push_back({IdSet::range(rank, rank), std::move(reason)});
   }
   return drains;

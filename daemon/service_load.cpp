@@ -40,11 +40,11 @@ void Service::reload(ClientId client, const Message& request) {
 }
 
 void Service::check_loadable() const {
-  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (presence_) {
     throw Error(EINVAL, "the resources of this instance are those that the enclosing one gave it");
   }
-  if (engine_.acquisition().holders() > 0) throw Error(EBUSY, "resources are busy (unload scheduler?)");
+  if (engine().acquisition().holders() > 0) throw Error(EBUSY, "resources are busy (unload scheduler?)");
 }
 
 void Service::on_inventory_file(proto::RequestKey key, const std::string& path, bool force,

@@ -22,7 +22,7 @@ Error out_of_range() { return {EPROTO, "up value is out of range"}; }
 
 void Service::monitor_waitup(ClientId client, const Message& request) {
   const auto wanted = proto::parse_waitup(proto::parse_object(request));
-  const Module& module = engine_.module();
+  const Module& module = executor_.module();
   if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) {
     throw out_of_range();
@@ -40,11 +40,11 @@ void Service::monitor_waitup(ClientId client, const Message& request) {
 
 void Service::answer_waitups() {
   if (waitups_.empty()) return;
-  for (const proto::RequestKey key : waitups_.take(engine_.module().online().count())) {
+  for (const proto::RequestKey key : waitups_.take(executor_.module().online().count())) {
     if (const auto request = requests_.take(key)) respond(key.client, *request);
   }
   // Another R, or one that has shrunk, may have fewer targets than are waited for.
-  for (const proto::RequestKey key : waitups_.take_above(engine_.module().inventory().ranks().count())) {
+  for (const proto::RequestKey key : waitups_.take_above(executor_.module().inventory().ranks().count())) {
     if (const auto request = requests_.take(key)) refuse(key.client, *request, out_of_range());
   }
 }
@@ -52,9 +52,9 @@ void Service::answer_waitups() {
 // The agents of these targets count for nothing until they say hello again.
 void Service::monitor_force_down(ClientId client, const Message& request) {
   const IdSet ranks = proto::parse_force_down(proto::parse_object(request));
-  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  if (!engine_.module().inventory().ranks().includes(ranks)) throw Error(EINVAL, "idset is out of range");
-  const IdSet down = ranks & engine_.module().online();
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!executor_.module().inventory().ranks().includes(ranks)) throw Error(EINVAL, "idset is out of range");
+  const IdSet down = ranks & executor_.module().online();
   if (agents_) agents_->force_down(down, uptime_());
   MonitorCommand command;
   command.offline = down;

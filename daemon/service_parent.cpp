@@ -8,7 +8,7 @@
 namespace resourced::daemon {
 
 void Service::enclose() {
-  presence_.emplace(engine_.module().online());
+  presence_.emplace(executor_.module().online());
   if (agents_) agents_->share(*presence_);
 }
 
@@ -16,9 +16,9 @@ void Service::on_parent(ParentChange change) {
   const LoopHold hold(&holds_, "enclosing instance");
   // The parent set it before, and is heard only now.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
-  for (const Command& command : presence_->told(change, engine_.module())) {
+  for (const Command& command : presence_->told(change, executor_.module())) {
     try {
-      engine_.execute(command);
+      executor_.step(command);
     } catch (const Error& error) {
       if (const auto before = disagreements_.admit()) {
         spdlog::warn("cannot do what the enclosing instance does: {} ({} more since the last such line)",

@@ -17,6 +17,7 @@
 
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "daemon/event_log.hpp"
 #include "daemon/journal_source.hpp"
 #include "daemon/named_targets.hpp"
 #include "daemon/record.hpp"
@@ -33,7 +34,7 @@ inline constexpr const char* store_file = "resourced.sqlite";
 /// The file of a state directory, which is made if it is not there. Throws Error that names it.
 [[nodiscard]] std::string store_path(const std::string& directory);
 
-class Store {
+class Store final : public EventLog {
  public:
   /// How the store's threads reach the loop: they call `post`, which runs the rest there.
   struct Callbacks {
@@ -49,7 +50,7 @@ class Store {
   /// Opens the store of a state directory, which is made if it is not there, and locks it against a second
   /// daemon. Throws Error that names the file and says what to do.
   explicit Store(const std::string& directory);
-  ~Store();
+  ~Store() override;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   Store(Store&&) = delete;
@@ -57,24 +58,19 @@ class Store {
 
   /// What was recorded before; to be read before start().
   [[nodiscard]] RecordedState load();
-  /// The last event on disk, 0 in a new store.
-  [[nodiscard]] Sequence last_sequence() const noexcept { return last_sequence_; }
-  /// When that was, or the last event that is whole; 0 in a new store.
-  [[nodiscard]] double last_timestamp() const noexcept { return last_timestamp_; }
+  [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
+  [[nodiscard]] double last_timestamp() const noexcept override { return last_timestamp_; }
   /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
   [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
 
   void start(Callbacks callbacks);
 
-  /// Queues a record. Sequences come in order without gaps.
-  void append(Record record);
-
-  /// Queues a question to the event log, in order; the answer comes by the loop. What is to be looked up for
-  /// one can be queued before it.
-  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer);
-  void find_start(const EventFilter& filter, std::size_t most, std::function<void(HistoryStart)> answer);
+  void append(Record record) override;
+  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const EventFilter& filter, std::size_t most,
+                  std::function<void(HistoryStart)> answer) override;
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                 std::function<void(HistoryPage)> answer);
+                 std::function<void(HistoryPage)> answer) override;
 
   /// Hides events from before this time from readers that begin from now on, and drops, in steps, those from
   /// before the time of the previous call: a reader that has begun has the time between two calls. 0 keeps
@@ -84,11 +80,7 @@ class Store {
   /// Commits what is queued and ends the threads. Questions that wait have no answer.
   void stop();
 
-  struct Counters {
-    std::uint64_t commits = 0;
-    std::uint64_t events = 0;
-  };
-  [[nodiscard]] Counters counters() const;
+  [[nodiscard]] Counters counters() const override;
 
  private:
   using Question = std::function<void()>;

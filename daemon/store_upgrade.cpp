@@ -69,14 +69,14 @@ std::optional<Record> replay(Database& database) {
 void write(Database& database, const Record& present) {
   database.execute("DELETE FROM drain; DELETE FROM property; DELETE FROM shrunk");
   Statement drain(database, "INSERT INTO drain(host, ordinal, timestamp, reason) VALUES (?, ?, ?, ?)");
-  for (const Record::Drained& drained : present.drained) {
+  for (const TableChanges::Drained& drained : present.changes.drained) {
     drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       drain.bind(1, host).bind(2, std::int64_t{ordinal}).bind(3, drained.timestamp).bind(4, drained.reason);
       drain.run();
     });
   }
   Statement put(database, "INSERT INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)");
-  for (const Record::Property& property : present.properties) {
+  for (const TableChanges::Property& property : present.changes.properties) {
     const bool added = property.difference == PropertyState::Difference::added;
     property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       put.bind(1, std::string_view(property.name)).bind(2, host);
@@ -84,7 +84,7 @@ void write(Database& database, const Record& present) {
     });
   }
   Statement shrunk(database, "INSERT INTO shrunk(host, ordinal) VALUES (?, ?)");
-  present.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+  present.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     shrunk.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
 }

@@ -269,31 +269,31 @@ void StoreWriter::write(const Record& record) {
                  record.resources.get(), false});
   write_drains(record);
   write_properties(record);
-  if (record.forget_shrunk) forget_shrunk_.run();
-  record.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+  if (record.changes.forget_shrunk) forget_shrunk_.run();
+  record.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
-  if (record.forget_loaded) forget_loaded_.run();
-  if (record.inventory) {
-    put_inventory_.bind(1, proto::method_name(record.inventory->method))
-        .bind(2, std::string_view(record.inventory->text))
-        .bind(3, record.inventory->replaced)
+  if (record.changes.forget_loaded) forget_loaded_.run();
+  if (record.changes.inventory) {
+    put_inventory_.bind(1, proto::method_name(record.changes.inventory->method))
+        .bind(2, std::string_view(record.changes.inventory->text))
+        .bind(3, record.changes.inventory->replaced)
         .run();
   }
-  if (record.expiration) {
-    put_expiration_.bind(1, record.expiration->value)
-        .bind(2, record.expiration->configured)
-        .bind(3, record.expiration->timestamp)
+  if (record.changes.expiration) {
+    put_expiration_.bind(1, record.changes.expiration->value)
+        .bind(2, record.changes.expiration->configured)
+        .bind(3, record.changes.expiration->timestamp)
         .run();
   }
 }
 
 void StoreWriter::write_drains(const Record& record) {
-  if (record.forget_drains) forget_drains_.run();
-  record.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
+  if (record.changes.forget_drains) forget_drains_.run();
+  record.changes.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
     take_drain_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
-  for (const Record::Drained& drain : record.drained) {
+  for (const TableChanges::Drained& drain : record.changes.drained) {
     drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       put_drain_.bind(1, host)
           .bind(2, std::int64_t{ordinal})
@@ -306,8 +306,8 @@ void StoreWriter::write_drains(const Record& record) {
 
 void StoreWriter::write_properties(const Record& record) {
   using Difference = PropertyState::Difference;
-  if (record.forget_properties) forget_properties_.run();
-  for (const Record::Property& property : record.properties) {
+  if (record.changes.forget_properties) forget_properties_.run();
+  for (const TableChanges::Property& property : record.changes.properties) {
     property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       Statement& statement = property.difference == Difference::same ? take_property_ : put_property_;
       statement.bind(1, std::string_view(property.name)).bind(2, host).bind(3, std::int64_t{ordinal});

@@ -22,7 +22,25 @@ IdSet with_property(const ResourceSet& set, const std::string& name) {
   return found == set.properties().end() ? IdSet{} : found->second;
 }
 
+struct FoldInventory {
+  void operator()(const DefineEvent& event) const { inventory = *event.inventory; }
+  void operator()(const UpdateEvent& event) const {
+    for (const auto& [name, ranks] : event.property_add) inventory.add_property(name, ranks);
+    for (const auto& [name, ranks] : event.property_remove) inventory.remove_property(name, ranks);
+    if (event.expiration) inventory.set_expiration(*event.expiration);
+    if (!event.shrink.empty()) inventory.remove_ranks(event.shrink);
+  }
+  template <class AboutStates>
+  void operator()(const AboutStates& /*event*/) const {}
+
+  ResourceSet& inventory;
+};
+
 }  // namespace
+
+void fold_inventory(const EventBody& event, ResourceSet& inventory) {
+  std::visit(FoldInventory{inventory}, event);
+}
 
 Outcome Module::apply(const Event& event) {
   Outcome outcome;
@@ -55,7 +73,7 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
   }
   const IdSet touched = inventory_.ranks() | event.inventory->ranks();
   if (event.loaded) move_states(*event.inventory);
-  inventory_ = *event.inventory;
+  FoldInventory{inventory_}(event);
   exclude_ = event.exclude;
   configured_ = event.configured ? *event.configured : inventory_;
   kept_properties_ = event.kept_properties;
@@ -66,20 +84,13 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
 }
 
 void Module::apply_to(const UpdateEvent& event, double /*timestamp*/, Outcome& outcome) {
-  for (const auto& [name, ranks] : event.property_add) {
-    inventory_.add_property(name, ranks);
+  FoldInventory{inventory_}(event);
+  for (const auto& [name, ranks] : event.property_add)
     kept_properties_[name] |= ranks - with_property(configured_, name);
-  }
-  for (const auto& [name, ranks] : event.property_remove) {
-    inventory_.remove_property(name, ranks);
-    kept_properties_[name] -= ranks;
-  }
+  for (const auto& [name, ranks] : event.property_remove) kept_properties_[name] -= ranks;
   outcome.delta.property_add = event.property_add;
   outcome.delta.property_remove = event.property_remove;
-  if (event.expiration) {
-    inventory_.set_expiration(*event.expiration);
-    outcome.delta.expiration = event.expiration;
-  }
+  outcome.delta.expiration = event.expiration;
   if (!event.shrink.empty()) shrink(event.shrink, outcome);
   ++inventory_version_;
 }
@@ -89,7 +100,6 @@ void Module::shrink(const IdSet& ranks, Outcome& outcome) {
   // Excluded ones, too: a scheduler may have acquired them before.
   outcome.delta.shrink = ranks;
   outcome.delta.down = ranks;
-  inventory_.remove_ranks(ranks);
   exclude_ -= ranks;
   online_ -= ranks;
   torpid_ -= ranks;

@@ -98,6 +98,9 @@ struct LivelyEvent {
 using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
                                OfflineEvent, TorpidEvent, LivelyEvent>;
 
+/// Brings an inventory up to date with an event. Events that are not about R leave it as it is.
+void fold_inventory(const EventBody& event, ResourceSet& inventory);
+
 struct Event {
   /// Seconds since the Unix epoch, > 0.
   double timestamp = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/engine/recorder.hpp"
 #include "core/module/monitor_commands.hpp"
 
 namespace resourced::test {
@@ -17,8 +18,7 @@ std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
 }
 
 void World::start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude) {
-  shrunk_.clear();
-  expiration_.reset();
+  tables_ = {};
   StartCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
@@ -65,7 +65,17 @@ void World::begin(const StartCommand& command) {
   for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();
-  for (const auto& [event, recorded] : Module::start(command, now)) apply_event(event);
+  for (const auto& [event, recorded] : Module::start(command, now)) {
+    if (recorded) {
+      apply_known(event);
+    } else {
+      apply_event(event);
+    }
+  }
+  // Drains of hosts that are gone are gone, too.
+  engine::TableChanges drains;
+  engine::rewrite_drains(drains, *module_);
+  tables_.apply(drains);
 }
 
 void World::execute(const Command& command) {
@@ -77,12 +87,13 @@ void World::apply(const EventBody& body) { apply_event({now, body}); }
 void World::apply_event(const Event& event) {
   const Outcome outcome = module_->apply(event);
   log_.push_back(event);
-  if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
-    module_->names(update->shrink).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      shrunk_.push_back({std::string(host), ordinal});
-    });
-    if (update->expiration) expiration_ = {*update->expiration, module_->configured().expiration()};
-  }
+  tables_.apply(engine::make_record(log_.size(), event, outcome, *module_).changes);
+  acquisition_.announce(outcome.delta, module_->excluded(), teller());
+}
+
+void World::apply_known(const Event& event) {
+  const Outcome outcome = module_->apply(event);
+  log_.push_back(event);
   acquisition_.announce(outcome.delta, module_->excluded(), teller());
 }
 
@@ -109,32 +120,6 @@ void World::release(const std::string& scheduler) {
   const Acquisition::HolderId holder = holders_.at(scheduler);
   holders_.erase(scheduler);
   acquisition_.release(holder, module_->available(), teller());
-}
-
-RecordedState World::recorded() const {
-  RecordedState state;
-  const ResourceSet& inventory = module_->inventory();
-  for (const auto& [key, ranks] : module_->drains().groups()) {
-    module_->names(ranks).for_each([&, &drain = key](std::string_view host, std::uint32_t ordinal) {
-      state.drains.push_back({{std::string(host), ordinal}, drain.timestamp, drain.reason});
-    });
-  }
-  std::map<std::string, bool> names;
-  for (const auto& [name, ranks] : inventory.properties()) names[name] = true;
-  for (const auto& [name, ranks] : module_->configured().properties()) names[name] = true;
-  for (const auto& [name, unused] : names) {
-    for (const PropertyState& property : module_->property_states(name, inventory.ranks())) {
-      if (property.difference == PropertyState::Difference::same) continue;
-      module_->names(property.ranks).for_each([&](std::string_view host, std::uint32_t ordinal) {
-        state.properties.push_back({property.name,
-                                    {std::string(host), ordinal},
-                                    property.difference == PropertyState::Difference::added});
-      });
-    }
-  }
-  state.shrunk = shrunk_;
-  state.expiration = expiration_;
-  return state;
 }
 
 }  // namespace resourced::test

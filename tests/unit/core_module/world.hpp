@@ -1,5 +1,5 @@
-// A module with schedulers around it, driven without a daemon: carries out commands as the engine does, keeps
-// the tables that the store would keep, and collects what each scheduler is told.
+// A module with schedulers around it, driven without a daemon: carries out commands, keeps the tables that a
+// log keeps, and collects what each scheduler is told. Partitions may change at any time here.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/tables.hpp"
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/module/monitor.hpp"
@@ -52,7 +53,7 @@ class World {
   [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
   /// Every event since the last start, in order.
   [[nodiscard]] const std::vector<Event>& log() const noexcept { return log_; }
-  [[nodiscard]] RecordedState recorded() const;
+  [[nodiscard]] RecordedState recorded() const { return tables_.state(); }
 
   double now = 1000;
 
@@ -60,6 +61,8 @@ class World {
   void begin(const StartCommand& command);
   void tick();
   void apply_event(const Event& event);
+  /// Applies an event whose changes the tables have already.
+  void apply_known(const Event& event);
   Acquisition::Tell teller();
 
   Hear hear_;
@@ -69,8 +72,7 @@ class World {
   std::map<std::string, Acquisition::HolderId> holders_;
   Acquisition::HolderId last_ = 0;
   std::vector<Event> log_;
-  std::vector<TargetName> shrunk_;
-  std::optional<RecordedState::Expiration> expiration_;
+  engine::Tables tables_;
 };
 
 }  // namespace resourced::test

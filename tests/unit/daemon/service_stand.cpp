@@ -44,7 +44,7 @@ void Stand::start() {
                                LoadCommand command;
                                command.inventory = std::make_shared<const ResourceSet>(std::move(resources));
                                if (!agents_) command.online = command.inventory->ranks();
-                               service->engine().load(command, {});
+                               service->step(engine::Load{command, {}});
                              },
                              [this](double seconds, std::function<void()> work) {
                                if (seconds > 0) {
@@ -68,7 +68,7 @@ void Stand::start() {
                   service->on_committed(last);
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
-  service->engine().start(command, {});
+  service->step(engine::Start{command, {}});
   service->on_defined();
   settle();
 }

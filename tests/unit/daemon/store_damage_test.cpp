@@ -47,23 +47,24 @@ Record make_event(Sequence sequence, std::mt19937& random) {
       break;
     case 2:
       record.name = "property-update";
-      record.properties.push_back({"fast", {record.hosts, {}}, PropertyState::Difference::added});
+      record.changes.properties.push_back({"fast", {record.hosts, {}}, PropertyState::Difference::added});
       break;
     case 3:
       record.name = "undrain";
-      record.undrained = {record.hosts, {}};
+      record.changes.undrained = {record.hosts, {}};
       break;
     case 4:
       record.name = "resource-update";
-      record.expiration = {static_cast<double>(sequence), 0};
+      record.changes.expiration = {static_cast<double>(sequence), 0};
       break;
     case 5:
       record.name = "shrink";
-      record.shrunk = {record.hosts, {}};
+      record.changes.shrunk = {record.hosts, {}};
       break;
     default:
       record.name = "drain";
-      record.drained.push_back({{record.hosts, {}}, record.timestamp, fmt::format("reason {}", random())});
+      record.changes.drained.push_back(
+          {{record.hosts, {}}, record.timestamp, fmt::format("reason {}", random())});
   }
   record.text = fmt::format(R"({{"timestamp":{:.1f},"name":"{}","context":{{"idset":"{}"}}}})",
                             record.timestamp, record.name, rank);

@@ -31,7 +31,7 @@ Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, 
   record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
                             record.timestamp, rank, host);
   record.hosts = Hostlist::parse(host);
-  record.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
+  record.changes.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
   return record;
 }
 
@@ -394,7 +394,7 @@ TEST_CASE("an inventory that no configuration names is there at the next start")
   {
     StoreWriter writer(path);
     Record record = drain_record(1, 0, "n0", "why");
-    record.inventory = {DefineMethod::dynamic_discovery, text, std::nullopt};
+    record.changes.inventory = {DefineMethod::dynamic_discovery, text, std::nullopt};
     writer.commit({record});
   }
   const auto discovered = StoreWriter(path).load().inventory;
@@ -405,7 +405,7 @@ TEST_CASE("an inventory that no configuration names is there at the next start")
   {
     StoreWriter writer(path);
     Record record = drain_record(2, 0, "n0", "why");
-    record.inventory = {DefineMethod::reload, text, "what was configured"};
+    record.changes.inventory = {DefineMethod::reload, text, "what was configured"};
     writer.commit({record});
   }
   const auto loaded = StoreWriter(path).load().inventory;
@@ -454,7 +454,7 @@ TEST_CASE("events of a host are found among those of others, narrow or wide") {
         drain_record(i, static_cast<IdSet::Id>(i % 100), fmt::format("host{}", i % 100), "why"));
   }
   Record wide = drain_record(3001, 7, "host[0-99]", "all");
-  wide.drained.clear();
+  wide.changes.drained.clear();
   records.push_back(wide);
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());
@@ -485,7 +485,7 @@ TEST_CASE("a page of a host's events looks at so many others and no more") {
     const bool is_sought = i % apart == 0;
     records.push_back(
         drain_record(i, 0, is_sought ? "host[0-99]" : (i % block_size == 7 ? "host1" : "other"), ""));
-    records.back().drained.clear();
+    records.back().changes.drained.clear();
   }
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());
@@ -512,7 +512,7 @@ TEST_CASE("a page of a rare host's events passes over blocks that have none") {
   std::vector<Record> records;
   for (Sequence i = 1; i <= events; ++i) {
     records.push_back(drain_record(i, 0, i == 777 || i + 3 == events ? "rare" : "other[0-99]", ""));
-    records.back().drained.clear();
+    records.back().changes.drained.clear();
   }
   writer.commit(records);
   StoreReader reader(writer.database(), writer.hosts());

@@ -1,0 +1,114 @@
+#include "core/engine/recorder.hpp"
+
+#include <utility>
+#include <variant>
+
+namespace resourced::engine {
+namespace {
+
+using Difference = PropertyState::Difference;
+
+void add_properties(TableChanges& changes, const Module& module, const std::string& name, const IdSet& ranks,
+                    bool also_same) {
+  for (const PropertyState& state : module.property_states(name, ranks)) {
+    if (state.difference == Difference::same && !also_same) continue;
+    changes.properties.push_back({name, module.names(state.ranks), state.difference});
+  }
+}
+
+// After a definition every property may stand otherwise against the configuration.
+void rewrite_properties(TableChanges& changes, const Module& module) {
+  changes.forget_properties = true;
+  const IdSet& all = module.inventory().ranks();
+  const auto& now = module.inventory().properties();
+  const auto& configured = module.configured().properties();
+  for (const auto& [name, ranks] : now) add_properties(changes, module, name, all, false);
+  for (const auto& [name, ranks] : configured) {
+    if (!now.contains(name)) add_properties(changes, module, name, all, false);
+  }
+}
+
+void record_update(TableChanges& changes, const UpdateEvent& update, double timestamp, const Module& module) {
+  for (const auto& [name, ranks] : update.property_add) add_properties(changes, module, name, ranks, true);
+  for (const auto& [name, ranks] : update.property_remove) add_properties(changes, module, name, ranks, true);
+  if (update.expiration)
+    changes.expiration = {*update.expiration, module.configured().expiration(), timestamp};
+  changes.shrunk = module.names(update.shrink);
+}
+
+struct Concerned {
+  IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
+  IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
+  template <class OfRanks>
+  IdSet operator()(const OfRanks& event) const {
+    return event.ranks;
+  }
+};
+
+// An event that names its hosts knows better than the inventory, which may not have them yet or any more.
+struct ConcernedHosts {
+  Hostlist operator()(const RestartEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const DrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const UndrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const UpdateEvent& event) const {
+    Hostlist hosts = inventory.hosts(Concerned{}(event));
+    hosts.append(event.shrink_nodelist);
+    return hosts;
+  }
+  template <class OfRanks>
+  Hostlist operator()(const OfRanks& event) const {
+    return inventory.hosts(Concerned{}(event));
+  }
+
+  const ResourceSet& inventory;
+};
+
+void record_loaded(TableChanges& changes, const DefineEvent& define, double timestamp, const Module& module) {
+  changes.inventory = {define.method, define.inventory->encode(), define.loaded->replaced};
+  changes.expiration = {define.inventory->expiration(), define.inventory->expiration(), timestamp};
+  changes.forget_shrunk = true;
+  rewrite_drains(changes, module);
+}
+
+void record_define(TableChanges& changes, const DefineEvent& define, double timestamp, const Module& module) {
+  rewrite_properties(changes, module);
+  if (define.loaded) {
+    record_loaded(changes, define, timestamp, module);
+  } else if (define.method == DefineMethod::configuration || define.method == DefineMethod::job_info) {
+    changes.forget_loaded = true;
+  } else if (define.method == DefineMethod::dynamic_discovery) {
+    changes.inventory = {define.method, define.configured->encode(), std::nullopt};
+  }
+}
+
+}  // namespace
+
+Record make_record(Sequence sequence, Event event, const Outcome& outcome, const Module& module) {
+  Record record;
+  record.sequence = sequence;
+  record.ranks = std::visit(Concerned{}, event.body);
+  record.hosts = std::visit(ConcernedHosts{module.inventory()}, event.body);
+  for (const DrainGroup& group : outcome.drained) {
+    record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
+  }
+  record.changes.undrained = module.names(outcome.undrained);
+  if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
+    record_update(record.changes, *update, event.timestamp, module);
+  } else if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
+    record.resources = std::make_shared<const std::string>(module.inventory().encode());
+    record_define(record.changes, *define, event.timestamp, module);
+  }
+  record.event = std::move(event);
+  return record;
+}
+
+void rewrite_drains(TableChanges& changes, const Module& module) {
+  changes.forget_drains = true;
+  changes.undrained = {};
+  changes.drained.clear();
+  for (const auto& [key, ranks] : module.drains().groups()) {
+    changes.drained.push_back({module.names(ranks), key.timestamp, key.reason});
+  }
+}
+
+}  // namespace resourced::engine

@@ -1,0 +1,62 @@
+#include "core/engine/tables.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace resourced::engine {
+
+void Tables::apply(const TableChanges& changes) {
+  apply_drains(changes);
+  apply_properties(changes);
+  if (changes.forget_shrunk) shrunk_.clear();
+  changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    shrunk_.insert({std::string(host), ordinal});
+  });
+  if (changes.forget_loaded && inventory_ && inventory_->method == DefineMethod::reload) inventory_.reset();
+  if (changes.inventory) inventory_ = changes.inventory;
+  if (changes.expiration) expiration_ = changes.expiration;
+}
+
+void Tables::apply_drains(const TableChanges& changes) {
+  if (changes.forget_drains) drains_.clear();
+  changes.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    drains_.erase({std::string(host), ordinal});
+  });
+  for (const TableChanges::Drained& drained : changes.drained) {
+    drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      drains_.insert_or_assign({std::string(host), ordinal}, Drain{drained.timestamp, drained.reason});
+    });
+  }
+}
+
+void Tables::apply_properties(const TableChanges& changes) {
+  using Difference = PropertyState::Difference;
+  if (changes.forget_properties) properties_.clear();
+  for (const TableChanges::Property& property : changes.properties) {
+    property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      std::pair<std::string, TargetName> key{property.name, {std::string(host), ordinal}};
+      if (property.difference == Difference::same) {
+        properties_.erase(key);
+      } else {
+        properties_.insert_or_assign(std::move(key), property.difference == Difference::added);
+      }
+    });
+  }
+}
+
+RecordedState Tables::state() const {
+  RecordedState state;
+  for (const auto& [target, drain] : drains_) state.drains.push_back({target, drain.timestamp, drain.reason});
+  for (const auto& [key, added] : properties_) state.properties.push_back({key.first, key.second, added});
+  state.shrunk.assign(shrunk_.begin(), shrunk_.end());
+  state.expiration = expiration_;
+  if (inventory_) {
+    state.inventory = {inventory_->method,
+                       std::make_shared<const ResourceSet>(ResourceSet::parse(inventory_->text)),
+                       inventory_->replaced};
+  }
+  return state;
+}
+
+}  // namespace resourced::engine

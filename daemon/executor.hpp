@@ -1,0 +1,49 @@
+// Takes inputs through the engine and carries out their effects, in the order that engine::Effects states:
+// the log, the journal, the outbox.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/engine/engine.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/event_log.hpp"
+#include "daemon/journal_source.hpp"
+#include "daemon/outbox.hpp"
+
+namespace resourced::daemon {
+
+class Executor {
+ public:
+  struct Listeners {
+    /// An event for the journal, and the targets that it concerns. Must not take a step.
+    std::function<void(LoggedEvent, IdSet)> logged;
+    /// The state has changed, and all other effects of the step are carried out.
+    std::function<void()> changed;
+    /// These targets left for good; called last.
+    std::function<void(const IdSet&)> removed;
+  };
+  /// `now` gives seconds since the Unix epoch.
+  Executor(EventLog& log, Outbox& outbox, std::function<double()> now, Listeners listeners)
+      : log_(log),
+        outbox_(outbox),
+        now_(std::move(now)),
+        listeners_(std::move(listeners)),
+        engine_(log.last_sequence(), log.last_timestamp()) {}
+
+  /// What the input causes is applied when this returns, and durable once engine().applied() is committed.
+  /// Returns what an engine::Acquire gets. Throws Error as engine::Engine::step(); nothing has changed then.
+  std::optional<engine::Effects::Acquired> step(const engine::Input& input);
+
+  [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] const Module& module() const noexcept { return engine_.module(); }
+
+ private:
+  EventLog& log_;
+  Outbox& outbox_;
+  std::function<double()> now_;
+  Listeners listeners_;
+  engine::Engine engine_;
+};
+
+}  // namespace resourced::daemon

@@ -1,0 +1,162 @@
+// One step: its effects, in the order in which they may be carried out, and nothing where it is refused.
+#include "core/engine/engine.hpp"
+
+#include <memory>
+
+#include <doctest/doctest.h>
+
+#include "core/engine/tables.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::engine {
+namespace {
+
+std::shared_ptr<const ResourceSet> inventory(std::string_view hosts) {
+  Hostlist nodelist = Hostlist::parse(hosts);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
+  return std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}},
+                                             std::move(nodelist));
+}
+
+Start start(std::string_view hosts, RecordedState recorded = {}) {
+  Start input;
+  input.command.inventory = inventory(hosts);
+  input.command.online = input.command.inventory->ranks();
+  input.command.recorded = std::move(recorded);
+  return input;
+}
+
+/// A started engine, and the tables that its log has.
+struct Started {
+  Engine engine;
+  Tables tables;
+
+  explicit Started(std::string_view hosts) { step(start(hosts), 10); }
+  Effects step(const Input& input, double now = 20) {
+    Effects effects = engine.step(input, now);
+    for (const Record& record : effects.records) tables.apply(record.changes);
+    return effects;
+  }
+};
+
+TEST_CASE("a start leaves its events as records, numbered from 1") {
+  Engine engine;
+  const Effects effects = engine.step(start("n[0-3]"), 10);
+  REQUIRE(effects.records.size() == 2);
+  CHECK(std::holds_alternative<RestartEvent>(effects.records[0].event.body));
+  CHECK(std::holds_alternative<DefineEvent>(effects.records[1].event.body));
+  CHECK(effects.records[0].sequence == 1);
+  CHECK(effects.records[1].sequence == 2);
+  CHECK(*effects.records[1].resources == engine.module().inventory().encode());
+  CHECK(engine.applied() == 2);
+  CHECK(effects.updates.empty());
+}
+
+TEST_CASE("the log of an earlier start is continued, in number and in time") {
+  Engine engine(41, 1000);
+  const Effects effects = engine.step(start("n[0-3]"), 10);
+  CHECK(effects.records.front().sequence == 42);
+  CHECK(effects.records.front().event.timestamp == 1000);
+}
+
+TEST_CASE("a command before the inventory is known is refused") {
+  Engine engine;
+  CHECK_THROWS_WITH_AS((void)engine.step(DrainCommand{"0", {}, {}}, 1), "the inventory is not known yet",
+                       Error);
+}
+
+TEST_CASE("a holder hears of its targets once the log has the event") {
+  Started it("n[0-3]");
+  const auto acquired = it.step(Acquire{7, {}}).acquired;
+  REQUIRE(acquired);
+  CHECK(acquired->resources == IdSet::parse("0-3"));
+  const Effects effects = it.step(DrainCommand{"n[1-2]", "dimm", {}});
+  REQUIRE(effects.records.size() == 1);
+  CHECK(effects.records[0].ranks == IdSet::parse("1-2"));
+  CHECK(effects.records[0].hosts.encode() == "n[1-2]");
+  REQUIRE(effects.updates.size() == 1);
+  CHECK(effects.updates[0].holder == 7);
+  CHECK(effects.updates[0].after == effects.records[0].sequence);
+  CHECK(effects.updates[0].delta.down == IdSet::parse("1-2"));
+}
+
+TEST_CASE("a refused input changes nothing") {
+  Started it("n[0-3]");
+  it.step(Acquire{1, {}});
+  const auto applied = it.engine.applied();
+  const auto version = it.engine.module().state_version();
+  CHECK_THROWS_AS(it.step(DrainCommand{"n[0-9]", {}, {}}), Error);
+  CHECK_THROWS_AS(it.step(Acquire{2, {}}), Error);
+  CHECK_THROWS_AS(it.step(Acquire{3, "none"}), Error);
+  CHECK(it.engine.applied() == applied);
+  CHECK(it.engine.module().state_version() == version);
+  CHECK(it.engine.acquisition().holders() == 1);
+}
+
+TEST_CASE("what leaves for good is told for those who speak for it") {
+  Started it("n[0-3]");
+  const Effects effects = it.step(ShrinkCommand{"2"});
+  CHECK(effects.removed == IdSet{2});
+}
+
+TEST_CASE("a clock that is set back does not bring the log out of order") {
+  Started it("n[0-3]");
+  CHECK(it.step(DrainCommand{"0", {}, {}}, 500).records[0].event.timestamp == 500);
+  CHECK(it.step(DrainCommand{"1", {}, {}}, 400).records[0].event.timestamp == 500);
+}
+
+TEST_CASE("each partition has its holder, who hears of its targets alone") {
+  Engine engine;
+  Start input = start("n[0-3]");
+  PartitionRule left{"left", IdSet::parse("0-1"), {}};
+  PartitionRule right{"right", IdSet::parse("2-3"), {}};
+  input.partitions = {left, right};
+  (void)engine.step(input, 1);
+  CHECK(engine.step(Acquire{1, "left"}, 2).acquired->resources == IdSet::parse("0-1"));
+  CHECK(engine.step(Acquire{2, "right"}, 2).acquired->resources == IdSet::parse("2-3"));
+  // A change is told to the one that it concerns.
+  const Effects effects = engine.step(DrainCommand{"3", {}, {}}, 3);
+  REQUIRE(effects.updates.size() == 1);
+  CHECK(effects.updates[0].holder == 2);
+  CHECK(engine.step(Release{1}, 4).records.empty());
+  CHECK(engine.step(Acquire{3, "left"}, 5).acquired->resources == IdSet::parse("0-1"));
+}
+
+TEST_CASE("after a mute holders hear nothing") {
+  Started it("n[0-3]");
+  it.step(Acquire{1, {}});
+  it.step(Mute{});
+  CHECK(it.step(DrainCommand{"0", {}, {}}).updates.empty());
+}
+
+TEST_CASE("the tables of a log bring the state to the next start, by host and which of its targets") {
+  Started before("h,h,h,k");
+  before.step(DrainCommand{"1", "fan", {}});
+  before.step(PropertyCommand{PropertyCommand::Op::add, "big", "2"});
+  before.step(ShrinkCommand{"0"});
+  before.step(ExpirationCommand{5000});
+
+  Engine after;
+  (void)after.step(start("k,h,h,h", before.tables.state()), 100);
+  const Module& module = after.module();
+  // The first h is gone, the second drained, the third has the property.
+  CHECK(module.inventory().ranks() == IdSet::parse("0,2-3"));
+  CHECK(module.drains().ranks() == IdSet{2});
+  CHECK(module.inventory().properties().at("big") == IdSet{3});
+  CHECK(module.inventory().expiration() == 5000);
+}
+
+TEST_CASE("a drain of a host that is gone leaves the tables with the next start") {
+  Started before("n[0-3]");
+  before.step(DrainCommand{"n[1-2]", "fan", {}});
+  Tables& tables = before.tables;
+  Engine after(before.engine.applied(), 20);
+  for (const Record& record : after.step(start("n[0-1]", tables.state()), 100).records)
+    tables.apply(record.changes);
+  REQUIRE(tables.state().drains.size() == 1);
+  CHECK(tables.state().drains[0].target == TargetName{"n1", 0});
+}
+
+}  // namespace
+}  // namespace resourced::engine
