@@ -21,10 +21,6 @@ namespace {
 constexpr std::string_view empty_resources =
     R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})";
 
-std::string resources_text(const ResourceSet& resources) {
-  return resources.empty() ? std::string(empty_resources) : resources.encode(false);
-}
-
 // What was drained within one second for one reason.
 struct DrainEntry {
   double second;
@@ -155,7 +151,7 @@ std::string encode_delta(const Delta& delta) {
 
 std::string encode_status(const Module& module, const Acquisition& acquisition) {
   std::string out = R"({"R":)";
-  out += resources_text(module.inventory());
+  out += module.inventory().encode(false);
   append_key(out, "drain");
   append_drains(out, module.drains());
   const auto idset = [&](std::string_view key, const IdSet& ids) {
@@ -174,11 +170,11 @@ std::string encode_status(const Module& module, const Acquisition& acquisition) 
 std::string encode_sched_status(const Module& module) {
   const IdSet all = module.acquirable();
   std::string out = R"({"all":)";
-  out += resources_text(module.inventory().copy_ranks(all));
+  out += module.inventory().copy_ranks(all).encode(false);
   out += R"(,"allocated":)";
   out += empty_resources;
   out += R"(,"down":)";
-  out += resources_text(module.inventory().copy_ranks(all - module.available()));
+  out += module.inventory().copy_ranks(all - module.available()).encode(false);
   out += '}';
   return out;
 }

@@ -1,0 +1,41 @@
+// sim [--seed N] [--steps N] [--runs N]: that many runs, each from a seed of its own, of so many steps
+// together. A failure names its seed, with which it happens again.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "simulation.hpp"
+
+int main(int argc, char** argv) {
+  std::uint32_t seed = 1;
+  std::uint64_t steps = 100'000;
+  std::uint32_t runs = 50;
+  CLI::App app("Simulates the daemon, its disk, its clock and its clients from a seed.");
+  app.add_option("--seed", seed, "of the first run");
+  app.add_option("--steps", steps, "of all runs together");
+  app.add_option("--runs", runs, "how many")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+
+  resourced::sim::Simulation::Counts all;
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    try {
+      resourced::sim::Simulation simulation(seed + run);
+      simulation.run(steps / runs);
+      all.events += simulation.counts().events;
+      all.crashes += simulation.counts().crashes;
+      all.responses += simulation.counts().responses;
+      all.deltas += simulation.counts().deltas;
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "seed {}: {}\n  again: sim --seed {} --runs 1 --steps {}\n", seed + run,
+                 error.what(), seed + run, steps / runs);
+      return 1;
+    }
+  }
+  fmt::print("{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers\n", steps,
+             runs, all.events, all.crashes, all.responses, all.deltas);
+  return 0;
+}

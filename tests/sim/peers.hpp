@@ -1,0 +1,70 @@
+// The clients of the simulated daemon, each with what it was told and what it may rightly expect.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/transport.hpp"
+#include "reference.hpp"
+
+namespace resourced::sim {
+
+using daemon::ClientId;
+
+/// Messages on their way to clients. A client may stall, and be gone.
+class SimTransport final : public daemon::Transport {
+ public:
+  [[nodiscard]] std::string endpoint() const override { return "sim"; }
+  daemon::SendResult send(ClientId client, const proto::Message& message) override;
+  void drop(ClientId client) override { gone.insert(client); }
+  void stop_reading() override {}
+  [[nodiscard]] std::size_t unsent() const override { return 0; }
+
+  std::deque<std::pair<ClientId, proto::Message>> sent;
+  std::set<ClientId> stalled;
+  std::set<ClientId> gone;
+};
+
+/// A scheduler's picture of its resources (RFC 28): the first response, and every change since.
+struct View {
+  Reference::Ranks resources;
+  Reference::Ranks up;
+  std::map<std::string, Reference::Ranks> properties;
+  double expiration = 0;
+
+  explicit View(const nlohmann::json& first);
+  /// Throws std::runtime_error for a change that is none, or of a target that is not the scheduler's.
+  void apply(const nlohmann::json& delta);
+};
+
+struct Scheduler {
+  ClientId client{};
+  std::uint32_t matchtag = 0;
+  /// Empty: the whole, or what no partition names.
+  std::string partition;
+  /// Another one held the same when this one asked: it is refused.
+  bool is_second = false;
+  std::optional<View> view;
+  /// The picture is that of after this event, or of a later one.
+  std::uint64_t seen = 0;
+};
+
+struct Consumer {
+  ClientId client{};
+  std::uint32_t matchtag = 0;
+  /// The next event that it should get; nothing where it begins after a truncate.
+  std::optional<std::uint64_t> next = 1;
+};
+
+struct Agent {
+  ClientId client{};
+  std::uint32_t matchtag = 0;
+};
+
+}  // namespace resourced::sim

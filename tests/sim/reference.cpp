@@ -1,0 +1,150 @@
+#include "reference.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace resourced::sim {
+
+Reference::Ranks parse_ranks(const std::string& idset) {
+  Reference::Ranks ranks;
+  std::istringstream parts(idset);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto dash = part.find('-');
+    const auto first = static_cast<unsigned>(std::stoul(part));
+    const auto last =
+        dash == std::string::npos ? first : static_cast<unsigned>(std::stoul(part.substr(dash + 1)));
+    for (unsigned rank = first; rank <= last; ++rank) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+std::map<std::string, std::string> property_sets(const nlohmann::json& object, const char* key) {
+  return object.value(key, std::map<std::string, std::string>());
+}
+
+void Reference::begin(const Configuration& configuration) {
+  names_.clear();
+  excluded_.clear();
+  for (const std::string& host : configuration.hosts) {
+    const auto ordinal = std::ranges::count(names_, host, &Name::host);
+    names_.push_back({host, static_cast<unsigned>(ordinal)});
+  }
+  for (const unsigned rank : configuration.exclude) excluded_.insert(names_.at(rank));
+}
+
+Reference::Ranks Reference::ranks(const std::set<Name>& names) const {
+  Ranks result;
+  for (unsigned rank = 0; rank < names_.size(); ++rank) {
+    if (names.contains(names_[rank])) result.insert(rank);
+  }
+  return result;
+}
+
+std::set<Reference::Name> Reference::names(const std::string& idset) const {
+  std::set<Name> result;
+  for (const unsigned rank : parse_ranks(idset)) result.insert(names_.at(rank));
+  return result;
+}
+
+Reference::Ranks Reference::present() const {
+  Ranks result;
+  for (unsigned rank = 0; rank < names_.size(); ++rank) {
+    if (!shrunk_.contains(names_[rank])) result.insert(rank);
+  }
+  return result;
+}
+
+Reference::Ranks Reference::available() const {
+  Ranks result;
+  for (const unsigned rank : present()) {
+    const Name& name = names_[rank];
+    if (online_.contains(name) && !torpid_.contains(name) && !drained_.contains(name) &&
+        !excluded_.contains(name)) {
+      result.insert(rank);
+    }
+  }
+  return result;
+}
+
+std::map<unsigned, std::string> Reference::drained() const {
+  std::map<unsigned, std::string> result;
+  for (const unsigned rank : present()) {
+    const auto found = drained_.find(names_[rank]);
+    if (found != drained_.end()) result.emplace(rank, found->second);
+  }
+  return result;
+}
+
+std::map<std::string, Reference::Ranks> Reference::properties() const {
+  std::map<std::string, Ranks> result;
+  for (const unsigned rank : present()) {
+    for (const auto& [property, name] : properties_) {
+      if (name == names_[rank]) result[property].insert(rank);
+    }
+  }
+  return result;
+}
+
+// A target that the configuration does not have any more takes along what was known of it; one that is
+// excluded is not drained (RFC 44).
+void Reference::define() {
+  const std::set<Name> here(names_.begin(), names_.end());
+  std::erase_if(drained_, [&](const auto& drain) {
+    return !here.contains(drain.first) || shrunk_.contains(drain.first) || excluded_.contains(drain.first);
+  });
+  std::erase_if(properties_, [&](const auto& property) {
+    return !here.contains(property.second) || shrunk_.contains(property.second);
+  });
+}
+
+void Reference::drain(const nlohmann::json& context) {
+  const std::string reason = context.value("reason", "");
+  const int overwrite = context.at("overwrite");
+  for (const Name& name : names(context.at("idset"))) {
+    if (drained_.contains(name) && overwrite == 0) {
+      // A drain without a reason may get one.
+      if (drained_[name].empty()) drained_[name] = reason;
+      continue;
+    }
+    drained_[name] = reason;
+  }
+}
+
+void Reference::apply(const nlohmann::json& event) {
+  const std::string name = event.at("name");
+  const nlohmann::json& context = event.at("context");
+  if (name == "restart") {
+    online_ = names(context.at("online"));
+    torpid_.clear();
+  } else if (name == "resource-define") {
+    define();
+  } else if (name == "drain") {
+    drain(context);
+  } else if (name == "undrain") {
+    for (const Name& target : names(context.at("idset"))) drained_.erase(target);
+  } else if (name == "online") {
+    online_.merge(names(context.at("idset")));
+  } else if (name == "offline") {
+    for (const Name& target : names(context.at("idset"))) online_.erase(target), torpid_.erase(target);
+  } else if (name == "torpid") {
+    torpid_.merge(names(context.at("idset")));
+  } else if (name == "lively") {
+    for (const Name& target : names(context.at("idset"))) torpid_.erase(target);
+  } else if (name == "shrink") {
+    shrunk_.merge(names(context.at("idset")));
+  } else if (name == "resource-update") {
+    expiration_ = context.at("expiration");
+  } else if (name == "property-update") {
+    for (const auto& [property, targets] : property_sets(context, "property-add")) {
+      for (const Name& target : names(targets)) properties_.emplace(property, target);
+    }
+    for (const auto& [property, targets] : property_sets(context, "property-remove")) {
+      for (const Name& target : names(targets)) properties_.erase({property, target});
+    }
+  } else {
+    throw std::runtime_error("an event of no known name: " + name);
+  }
+}
+
+}  // namespace resourced::sim

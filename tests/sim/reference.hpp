@@ -1,0 +1,69 @@
+// What the events of a log mean, written down a second time and in the plainest way: sets of target names,
+// folded from the JSON that consumers of the journal get (RFC 44). No code of the module is in here.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace resourced::sim {
+
+/// What a start is told by its configuration: the host of each rank, where hosts may repeat, and the excluded
+/// ranks.
+struct Configuration {
+  std::vector<std::string> hosts;
+  std::set<unsigned> exclude;
+};
+
+class Reference {
+ public:
+  /// A host, and which of its targets.
+  struct Name {
+    std::string host;
+    unsigned ordinal = 0;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+  using Ranks = std::set<unsigned>;
+
+  /// The next event belongs to a start with this configuration.
+  void begin(const Configuration& configuration);
+  void apply(const nlohmann::json& event);
+
+  /// Ranks of the present start.
+  [[nodiscard]] Ranks present() const;
+  [[nodiscard]] Ranks available() const;
+  [[nodiscard]] Ranks online() const { return ranks(online_); }
+  [[nodiscard]] Ranks torpid() const { return ranks(torpid_); }
+  [[nodiscard]] Ranks excluded() const { return ranks(excluded_); }
+  [[nodiscard]] std::map<unsigned, std::string> drained() const;
+  [[nodiscard]] std::map<std::string, Ranks> properties() const;
+  [[nodiscard]] double expiration() const { return expiration_; }
+
+ private:
+  [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
+  [[nodiscard]] std::set<Name> names(const std::string& idset) const;
+  void define();
+  void drain(const nlohmann::json& context);
+
+  std::vector<Name> names_;
+  std::set<Name> excluded_;
+  std::set<Name> online_;
+  std::set<Name> torpid_;
+  std::set<Name> shrunk_;
+  std::map<Name, std::string> drained_;
+  std::set<std::pair<std::string, Name>> properties_;
+  double expiration_ = 0;
+};
+
+/// The ids of an idset such as "0-3,7" (RFC 22).
+[[nodiscard]] Reference::Ranks parse_ranks(const std::string& idset);
+
+/// An object of properties and their idsets (RFC 20); empty if there is none under this key.
+[[nodiscard]] std::map<std::string, std::string> property_sets(const nlohmann::json& object, const char* key);
+
+}  // namespace resourced::sim

@@ -1,0 +1,54 @@
+#include "sim_log.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace resourced::sim {
+
+void SimLog::append(daemon::Record record) {
+  if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
+  queue_.push_back(std::move(record));
+}
+
+void SimLog::sync(std::size_t count) {
+  for (; count > 0; --count) {
+    disk_.tables.apply(queue_.front().changes);
+    disk_.records.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+}
+
+void SimLog::find_start(const daemon::EventFilter& /*filter*/, std::size_t most,
+                        std::function<void(daemon::HistoryStart)> answer) {
+  questions_.emplace_back([this, most, answer = std::move(answer)] {
+    daemon::HistoryStart start;
+    start.first = disk_.last() >= most ? disk_.last() - most + 1 : 1;
+    if (start.first > 1) start.truncated = disk_.records[start.first - 2].timestamp;
+    answer(start);
+  });
+}
+
+void SimLog::read_page(const daemon::EventFilter& /*filter*/, daemon::Sequence from, daemon::Sequence to,
+                       std::size_t limit, std::function<void(daemon::HistoryPage)> answer) {
+  questions_.emplace_back([this, from, to, limit, answer = std::move(answer)] {
+    daemon::HistoryPage page;
+    daemon::PageLimit room(limit);
+    page.next = from;
+    for (; page.next <= std::min(to, disk_.last()); ++page.next) {
+      const daemon::Record& record = disk_.records[page.next - 1];
+      const bool defines = record.name == "resource-define";
+      if (!room.admit(record.text.size(), defines)) break;
+      page.events.push_back({record.sequence, record.timestamp, record.text, defines, record.resources});
+    }
+    answer(page);
+  });
+}
+
+void SimLog::answer() {
+  const auto question = std::move(questions_.front());
+  questions_.pop_front();
+  question();
+}
+
+}  // namespace resourced::sim

@@ -1,0 +1,53 @@
+// A log in memory with the faults of a disk: what is not synced when the process dies is lost, from some
+// point on; a commit may be durable without anybody knowing it yet.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "core/engine/tables.hpp"
+#include "daemon/event_log.hpp"
+
+namespace resourced::sim {
+
+/// What outlives a crash.
+struct Disk {
+  std::vector<daemon::Record> records;
+  engine::Tables tables;
+
+  [[nodiscard]] daemon::Sequence last() const { return records.size(); }
+};
+
+class SimLog final : public daemon::EventLog {
+ public:
+  explicit SimLog(Disk& disk) : disk_(disk) {}
+
+  [[nodiscard]] daemon::Sequence last_sequence() const noexcept override { return disk_.last(); }
+  [[nodiscard]] double last_timestamp() const noexcept override {
+    return disk_.records.empty() ? 0 : disk_.records.back().timestamp;
+  }
+  void append(daemon::Record record) override;
+  void find_start(const daemon::EventFilter& filter, std::size_t most,
+                  std::function<void(daemon::HistoryStart)> answer) override;
+  void read_page(const daemon::EventFilter& filter, daemon::Sequence from, daemon::Sequence to,
+                 std::size_t limit, std::function<void(daemon::HistoryPage)> answer) override;
+  [[nodiscard]] Counters counters() const override { return {}; }
+
+  /// What was appended and is not on disk.
+  [[nodiscard]] std::size_t unsynced() const { return queue_.size(); }
+  /// Writes the first `count` of them.
+  void sync(std::size_t count);
+
+  [[nodiscard]] bool has_questions() const { return !questions_.empty(); }
+  /// Answers the question that was asked first.
+  void answer();
+
+ private:
+  Disk& disk_;
+  std::deque<daemon::Record> queue_;
+  std::deque<std::function<void()>> questions_;
+};
+
+}  // namespace resourced::sim

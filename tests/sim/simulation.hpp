@@ -1,0 +1,146 @@
+// The daemon without sockets, files, threads and clocks: service, streams, outbox, engine and log in one
+// process, with clients that ask, stall, die and come back, and a machine that crashes. All that happens
+// follows from one seed. What the clients are told is held against a second reading of the log
+// (reference.hpp):
+//
+//  - nothing is told before it is on disk; what was answered is there after a crash;
+//  - a scheduler's picture is the state after some event on disk, and later ones after later events; what it
+//  holds
+//    nobody else is given (RFC 28, and the rules of docs/compliance.md);
+//  - the journal is the log, without gaps; its fold is what status says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/service.hpp"
+#include "peers.hpp"
+#include "reference.hpp"
+#include "sim_log.hpp"
+
+namespace resourced::sim {
+
+/// A rule does not hold. The text says which, and after what.
+class Violation : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(std::uint32_t seed);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+  Simulation(Simulation&&) = delete;
+  Simulation& operator=(Simulation&&) = delete;
+
+  /// Throws Violation.
+  void run(std::uint64_t steps);
+
+  struct Counts {
+    std::uint64_t events = 0;
+    std::uint64_t crashes = 0;
+    std::uint64_t responses = 0;
+    std::uint64_t deltas = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  /// An operator's request that waits for its response.
+  struct Asked {
+    std::string what;
+    bool is_status = false;
+    /// The last event when the request had been handled.
+    std::uint64_t after = 0;
+  };
+
+  // Actions.
+  void step();
+  void crash();
+  void stop();
+  void fail_store();
+  void start();
+  void operate();
+  void ask_status();
+  void acquire();
+  void end_scheduler();
+  void follow();
+  void unfollow();
+  void say_hello();
+  void beat();
+  void end_agent();
+  void stall();
+  void sync();
+  void notify();
+  void pass();
+  void settle();
+
+  // What the clients make of what they are sent.
+  void deliver();
+  void receive(ClientId client, const proto::Message& message);
+  void receive(Scheduler& scheduler, const proto::Message& message);
+  void receive(Consumer& consumer, const proto::Message& message);
+  void receive(const Asked& asked, const proto::Message& message);
+  void check_status(const nlohmann::json& status, const Reference& state) const;
+  void check_views() const;
+  /// The state after an event of this start. The log is read as far as that.
+  const Reference& state_after(std::uint64_t sequence);
+
+  [[nodiscard]] std::uint32_t below(std::uint32_t limit);
+  [[nodiscard]] bool chance(double probability);
+  [[nodiscard]] std::string some_targets();
+  [[nodiscard]] Configuration random_configuration();
+  void demand(bool holds, const std::string& otherwise) const;
+  void note(std::string action);
+  std::uint32_t request(ClientId client, const std::string& topic, const nlohmann::json& payload,
+                        std::uint8_t flags = 0);
+  ClientId connect();
+  void disconnect(ClientId client);
+  void run_later();
+  template <class Peers>
+  auto random_peer(Peers& peers);
+
+  std::mt19937 random_;
+  bool with_agents_;
+  /// Targets of the first host names are one partition, if there is any.
+  bool with_partition_;
+  std::size_t journal_max_;
+  Disk disk_;
+  std::uint32_t generation_ = 0;
+  Configuration configuration_;
+  /// The state after each event of this start, as far as it was asked for; the last event before this start,
+  /// and the state then, with the configuration of this one.
+  std::vector<Reference> states_;
+  std::uint64_t states_begin_ = 0;
+  Reference before_;
+  std::unique_ptr<SimLog> log_;
+  SimTransport transport_;
+  std::deque<std::function<void()>> later_;
+  std::unique_ptr<daemon::Service> service_;
+  std::uint64_t notified_ = 0;
+  double now_ = 1000;
+  double uptime_ = 0;
+  std::optional<double> wake_;
+  std::uint64_t last_client_ = 0;
+  std::uint32_t last_matchtag_ = 0;
+  ClientId operator_{};
+  std::map<std::uint32_t, Asked> asked_;
+  std::map<ClientId, Scheduler> schedulers_;
+  std::map<ClientId, Consumer> consumers_;
+  std::map<ClientId, Agent> agents_;
+  std::uint64_t steps_ = 0;
+  std::deque<std::string> trace_;
+  Counts counts_;
+};
+
+}  // namespace resourced::sim
