@@ -336,7 +336,7 @@ void Service::config_get(ClientId client, const Message& request) {
 void Service::attr_get(ClientId client, const Message& request) {
   const std::string name = proto::parse_attr_get(proto::parse_object(request));
   if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", resourced::quoted(name)));
-  if (!engine_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!engine().module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   respond(client, request, answers_.hostlist());
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("rows that cannot be read after the store was opened refuse it, and it
   {
     StoreWriter writer(path);
     Record record = drain_record(1, 0, "a", "x");
-    record.inventory = {DefineMethod::reload, "no R", std::nullopt};
+    record.changes.inventory = {DefineMethod::reload, "no R", std::nullopt};
     writer.commit({record});
     std::filesystem::copy(dir.path(), killed.path());
   }
