@@ -19,6 +19,13 @@ void SimLog::sync(std::size_t count) {
   }
 }
 
+void SimLog::find_targets(std::shared_ptr<daemon::NamedTargets> targets, std::function<void()> answer) {
+  questions_.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
+    targets->find();
+    answer();
+  });
+}
+
 void SimLog::find_start(const daemon::EventFilter& /*filter*/, std::size_t most,
                         std::function<void(daemon::HistoryStart)> answer) {
   questions_.emplace_back([this, most, answer = std::move(answer)] {

@@ -29,6 +29,7 @@ class SimLog final : public daemon::EventLog {
     return disk_.records.empty() ? 0 : disk_.records.back().timestamp;
   }
   void append(daemon::Record record) override;
+  void find_targets(std::shared_ptr<daemon::NamedTargets> targets, std::function<void()> answer) override;
   void find_start(const daemon::EventFilter& filter, std::size_t most,
                   std::function<void(daemon::HistoryStart)> answer) override;
   void read_page(const daemon::EventFilter& filter, daemon::Sequence from, daemon::Sequence to,
