@@ -31,8 +31,8 @@ class EventLog {
   /// "committed up to n" (Service::on_committed).
   virtual void append(Record record) = 0;
 
-  /// Queues a question to the log, in order; the answer comes by the loop, never from within the call. Targets
-  /// are looked up before it, where the filter has them.
+  /// Queues a question to the log, in order; the answer comes by the loop, never from within the call.
+  /// Targets are looked up before it, where the filter has them.
   virtual void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) = 0;
   virtual void find_start(const EventFilter& filter, std::size_t most,
                           std::function<void(HistoryStart)> answer) = 0;

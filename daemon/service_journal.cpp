@@ -15,7 +15,8 @@ void Service::journal(ClientId client, const proto::Message& request) {
   proto::JournalRequest wanted = proto::parse_journal(proto::parse_optional_object(request));
   const proto::RequestKey key = requests_.add(client, request);
   try {
-    journal_.add(key, std::move(wanted), executor_.module().inventory(), clients_.find(client)->principal.name);
+    journal_.add(key, std::move(wanted), executor_.module().inventory(),
+                 clients_.find(client)->principal.name);
   } catch (const Error&) {
     requests_.take(key);
     throw;
