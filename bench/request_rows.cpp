@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/request/document.hpp"
-#include "core/request/jobspec_v1.hpp"
-#include "core/request/shape.hpp"
+#include "core/document/document.hpp"
+#include "core/jobspec/jobspec_v1.hpp"
+#include "core/jobspec/shape.hpp"
 #include "rows.hpp"
 #include "timing.hpp"
 

@@ -11,11 +11,11 @@
 #include "cli/context.hpp"
 #include "cli/input.hpp"
 #include "cli/request.hpp"
+#include "core/constraint/query.hpp"
+#include "core/document/document.hpp"
 #include "core/error.hpp"
-#include "core/request/document.hpp"
-#include "core/request/feasibility.hpp"
-#include "core/request/jobspec.hpp"
-#include "core/request/query.hpp"
+#include "core/feasibility/feasibility.hpp"
+#include "core/jobspec/jobspec.hpp"
 
 namespace resourced::cli {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/request/resource_graph.hpp"
-#include "core/request/shape.hpp"
+#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/shape.hpp"
 
 namespace resourced::cli {
 

@@ -10,8 +10,8 @@
 #include "config/accounts.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
+#include "core/constraint/query.hpp"
 #include "core/error.hpp"
-#include "core/request/query.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/request/feasibility.hpp"
+#include "core/feasibility/feasibility.hpp"
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon {

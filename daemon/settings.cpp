@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/constraint/query.hpp"
 #include "core/error.hpp"
-#include "core/request/query.hpp"
 
 namespace resourced::daemon {
 

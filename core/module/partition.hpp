@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/constraint/constraint.hpp"
 #include "core/module/acquisition.hpp"
 #include "core/module/event.hpp"
-#include "core/request/constraint.hpp"
 #include "core/rset/resource_set.hpp"
 
 namespace resourced {

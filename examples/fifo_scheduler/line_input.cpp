@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/document/document.hpp"
 #include "core/error.hpp"
-#include "core/request/document.hpp"
 
 namespace resourced::fifo {
 

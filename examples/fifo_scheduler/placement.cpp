@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "core/request/node_filling.hpp"
+#include "core/feasibility/node_filling.hpp"
 
 namespace resourced::fifo {
 

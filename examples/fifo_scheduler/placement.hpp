@@ -1,5 +1,5 @@
-// Which node serves which part of a request. core/request/packing.hpp says whether a request fits; here is
-// asked again after each node, so that no node is used in a way that leaves the rest without a place.
+// Which node serves which part of a request. core/feasibility/packing.hpp says whether a request fits; here
+// is asked again after each node, so that no node is used in a way that leaves the rest without a place.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/request/packing.hpp"
+#include "core/feasibility/packing.hpp"
 
 namespace resourced::fifo {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <set>
 
-#include "core/request/feasibility.hpp"
+#include "core/feasibility/feasibility.hpp"
 #include "core/rset/operations.hpp"
 #include "examples/fifo_scheduler/placement.hpp"
 

@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/constraint/amount.hpp"
+#include "core/constraint/query.hpp"
+#include "core/document/document.hpp"
 #include "core/error.hpp"
-#include "core/request/amount.hpp"
-#include "core/request/document.hpp"
-#include "core/request/json_path.hpp"
-#include "core/request/query.hpp"
-#include "core/request/shape.hpp"
+#include "core/jobspec/shape.hpp"
+#include "core/json/json_path.hpp"
 
 namespace resourced::fifo {
 

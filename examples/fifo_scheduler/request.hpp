@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/request/constraint.hpp"
-#include "core/request/request_demand.hpp"
-#include "core/request/resource_graph.hpp"
+#include "core/constraint/constraint.hpp"
+#include "core/feasibility/request_demand.hpp"
+#include "core/jobspec/resource_graph.hpp"
 
 namespace resourced::fifo {
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "core/request/constraint.hpp"
+#include "core/constraint/constraint.hpp"
 #include "core/rset/resource_set.hpp"
 #include "fuzz.hpp"
 

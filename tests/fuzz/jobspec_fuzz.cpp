@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "core/request/document.hpp"
-#include "core/request/jobspec_canonical.hpp"
-#include "core/request/jobspec_v1.hpp"
+#include "core/document/document.hpp"
+#include "core/jobspec/jobspec_canonical.hpp"
+#include "core/jobspec/jobspec_v1.hpp"
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "core/request/query.hpp"
+#include "core/constraint/query.hpp"
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
-#include "core/request/resource_graph.hpp"
-#include "core/request/shape.hpp"
+#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/shape.hpp"
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/input.hpp"
+#include "core/document/document.hpp"
 #include "core/error.hpp"
-#include "core/request/document.hpp"
 #include "fake_bus.hpp"
 #include "run_program.hpp"
 

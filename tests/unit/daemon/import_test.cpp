@@ -11,8 +11,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/constraint/query.hpp"
 #include "core/error.hpp"
-#include "core/request/query.hpp"
 #include "daemon/store.hpp"
 #include "daemon/store_reader.hpp"
 #include "daemon/store_writer.hpp"

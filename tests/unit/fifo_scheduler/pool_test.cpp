@@ -14,7 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "core/request/feasibility.hpp"
+#include "core/feasibility/feasibility.hpp"
 
 namespace resourced::fifo {
 namespace {

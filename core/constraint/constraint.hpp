@@ -1,0 +1,73 @@
+// A job constraint (RFC 31): a condition on properties, hosts and ranks that narrows an inventory to the
+// ranks that satisfy it. The text form that people write is in query.hpp; what a request needs of the ranks
+// that match is the business of feasibility.hpp.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/constraint/budget.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+class JsonPath;
+
+class Constraint {
+ public:
+  /// Objects may be nested this deep.
+  static constexpr std::size_t max_depth = 64;
+  /// The most objects, operators and property names that one constraint may have.
+  static constexpr std::size_t max_terms = 4096;
+  /// The most hosts that the hostlists of one constraint may name.
+  static constexpr std::size_t max_hosts = std::size_t{1} << 20;
+
+  /// Matches everything, as `{}` does.
+  Constraint() = default;
+
+  /// Reads an RFC 31 object. Throws Error EINVAL that names operator and place
+  /// (`and[1].properties[0]: must be a string`), or ERANGE for one that is past a limit.
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
+  /// The same for an object that has its place in a larger document: the errors start with it.
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place);
+  /// The same within a budget.
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place,
+                                            Budget& budget);
+
+  /// The object as it was read.
+  [[nodiscard]] nlohmann::json to_json() const;
+
+  /// The ranks of the inventory that satisfy the constraint. The cost is one set operation for each term and
+  /// one look-up for each host that is named. Ranks, hosts and properties that the inventory does not have
+  /// match nothing.
+  [[nodiscard]] IdSet match(const ResourceSet& inventory) const;
+  /// The same within a budget.
+  [[nodiscard]] IdSet match(const ResourceSet& inventory, Budget& budget) const;
+
+ private:
+  enum class Operator { properties, hostlist, ranks, conjunction, disjunction, negation };
+
+  /// One key of an object with its values: of the members only those that the operator calls for are filled.
+  struct Operation {
+    Operator op = Operator::conjunction;
+    std::vector<std::string> values;
+    Hostlist hosts;
+    IdSet ranks;
+    std::vector<Constraint> operands;
+  };
+
+  class Reader;
+
+  [[nodiscard]] static IdSet match(const Operation& operation, const ResourceSet& inventory, Budget& budget);
+
+  /// All of them must hold.
+  std::vector<Operation> operations_;
+};
+
+}  // namespace resourced

@@ -1,0 +1,39 @@
+// The text form of a constraint (RFC 35), as people write it on a command line and in configuration:
+// `gpu&-slow`, `a|b c`, `host:node[1-4] or ranks:0-3`. It is read into the JSON object of RFC 31; what that
+// object means is in constraint.hpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/constraint/constraint.hpp"
+
+namespace resourced {
+
+struct QueryOptions {
+  /// What a term without `operator:` means.
+  std::string default_operator = "properties";
+  /// The operators that may be written, with the name that each has in the object.
+  std::map<std::string, std::string, std::less<>> operators = {
+      {"properties", "properties"}, {"hostlist", "hostlist"}, {"hosts", "hostlist"},
+      {"host", "hostlist"},         {"ranks", "ranks"},       {"rank", "ranks"},
+  };
+};
+
+/// The longest query, in bytes, and the deepest nesting of parentheses and `not`.
+constexpr std::size_t max_query_length = 65536;
+constexpr std::size_t max_query_depth = 24;
+
+/// Reads a query into an RFC 31 object. The operand of `properties` may be
+/// several names with commas between them, all of which are required. Operands are taken as they are. Throws
+/// Error EINVAL `column N: ...` (characters, counted from 1) that shows what was found there.
+[[nodiscard]] nlohmann::json query_to_json(std::string_view text, const QueryOptions& options = {});
+
+/// Reads a query into a constraint. Throws as query_to_json and Constraint::from_json do.
+[[nodiscard]] Constraint parse_query(std::string_view text);
+
+}  // namespace resourced

@@ -1,0 +1,223 @@
+#include "core/feasibility/feasibility.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/feasibility/packing.hpp"
+#include "core/feasibility/request_demand.hpp"
+#include "core/json/json_path.hpp"
+
+namespace resourced {
+
+namespace {
+
+using Verdict = Feasibility::Verdict;
+
+/// So many parts of a request are named in a reason.
+constexpr std::size_t max_parts_named = 4;
+
+/// What it costs to find how many ranks of a group match.
+constexpr std::uint64_t steps_per_group = 32;
+
+std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks, Budget& budget) {
+  budget.spend(steps_per_group * inventory.groups().size());
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> nodes;
+  const bool all = ranks.count() == inventory.ranks().count();
+  for (const ResourceGroup& group : inventory.groups()) {
+    const std::size_t count = all ? group.ranks.count() : (group.ranks & ranks).count();
+    if (count > 0) nodes[{group.cores.count(), group.gpus.count()}] += count;
+  }
+  std::vector<NodeKind> kinds;
+  kinds.reserve(nodes.size());
+  for (const auto& [each, count] : nodes) kinds.push_back({count, each.first, each.second});
+  return kinds;
+}
+
+std::string amount(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string with_what(std::uint64_t cores, std::uint64_t gpus) {
+  if (cores == 0 && gpus == 0) return "";
+  if (gpus == 0) return " with " + amount(cores, "core");
+  if (cores == 0) return " with " + amount(gpus, "gpu");
+  return fmt::format(" with {} and {}", amount(cores, "core"), amount(gpus, "gpu"));
+}
+
+std::string describe(const NodeDemand& node) {
+  return amount(node.count, node.whole ? "whole node" : "node") + with_what(node.cores, node.gpus);
+}
+
+std::string describe(const PieceDemand& piece) {
+  if (piece.cores + piece.gpus == 1) return amount(piece.count, piece.gpus == 0 ? "core" : "gpu");
+  return amount(piece.count, "slot") + with_what(piece.cores, piece.gpus);
+}
+
+/// Says what is short: first of each part of the request by itself, then of all together.
+class Explanation {
+ public:
+  /// The holder is what a reason calls the nodes.
+  Explanation(const std::vector<NodeKind>& kinds, const Demand& demand, std::string_view holder)
+      : kinds_(kinds), demand_(demand), holder_(holder) {
+    for (const NodeKind& kind : kinds) {
+      supply_.count = plus(supply_.count, kind.count);
+      supply_.cores = plus(supply_.cores, times(kind.count, kind.cores));
+      supply_.gpus = plus(supply_.gpus, times(kind.count, kind.gpus));
+    }
+  }
+
+  std::string text(const Packing& packing) const {
+    for (const NodeDemand& node : demand_.nodes)
+      if (const std::uint64_t found = nodes_for(kinds_, node); found < node.count) return of_nodes(node);
+    for (const PieceDemand& piece : demand_.pieces)
+      if (const std::uint64_t room = pieces_in(kinds_, piece); room < piece.count)
+        return of_pieces(piece, room);
+    if (const std::optional<std::string> total = of_totals()) return *total;
+    std::vector<std::string> parts;
+    if (!packing.rivals.empty()) {
+      for (const std::size_t rival : packing.rivals) parts.push_back(describe(demand_.nodes[rival]));
+      return fmt::format("needs {} at the same time, {} has {} for them", enumerate(parts), holder_,
+                         amount(packing.nodes_for_rivals, "node"));
+    }
+    return fmt::format("needs {} at the same time, {} does not have that", all_parts(), holder_);
+  }
+
+  std::string all_parts() const {
+    std::vector<std::string> parts;
+    for (const NodeDemand& node : demand_.nodes) parts.push_back(describe(node));
+    for (const PieceDemand& piece : demand_.pieces) parts.push_back(describe(piece));
+    return enumerate(parts);
+  }
+
+ private:
+  /// Names no more of the demand than it takes to be short, gpus first: they are what is rare.
+  std::string of_nodes(const NodeDemand& node) const {
+    NodeDemand named{node.count, 0, 0, false};
+    for (const auto& [cores, gpus] : {std::pair(false, true), {true, false}, {true, true}}) {
+      named.cores = cores ? node.cores : 0;
+      named.gpus = gpus ? node.gpus : 0;
+      if (nodes_for(kinds_, named) < named.count) break;
+    }
+    return fmt::format("needs {}, {} has {}", describe(named), holder_, nodes_for(kinds_, named));
+  }
+
+  std::string of_pieces(const PieceDemand& piece, std::uint64_t room) const {
+    if (piece.cores + piece.gpus == 1)
+      return fmt::format("needs {}, {} has {}", describe(piece), holder_, room);
+    return fmt::format("needs {}{}, {} has room for {}", describe(piece),
+                       piece.count == 1 ? " in one node" : " in one node each", holder_, room);
+  }
+
+  std::optional<std::string> of_totals() const {
+    NodeKind need;
+    const auto add = [&](const auto& part) {
+      need.cores = plus(need.cores, times(part.count, part.cores));
+      need.gpus = plus(need.gpus, times(part.count, part.gpus));
+    };
+    std::ranges::for_each(demand_.nodes, add);
+    std::ranges::for_each(demand_.pieces, add);
+    for (const NodeDemand& node : demand_.nodes) need.count = plus(need.count, node.count);
+    const auto compare = [&](std::uint64_t needed, std::uint64_t found,
+                             std::string_view noun) -> std::optional<std::string> {
+      if (needed <= found) return std::nullopt;
+      return fmt::format("needs {} in all, {} has {}", amount(needed, noun), holder_, found);
+    };
+    if (auto nodes = compare(need.count, supply_.count, "node")) return nodes;
+    if (auto cores = compare(need.cores, supply_.cores, "core")) return cores;
+    return compare(need.gpus, supply_.gpus, "gpu");
+  }
+
+  static std::string enumerate(const std::vector<std::string>& parts) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(parts.size(), max_parts_named); ++i)
+      text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+    if (parts.size() > max_parts_named) text += fmt::format(" and {} more", parts.size() - max_parts_named);
+    return text;
+  }
+
+  const std::vector<NodeKind>& kinds_;
+  const Demand& demand_;
+  std::string_view holder_;
+  /// Sums over all nodes.
+  NodeKind supply_;
+};
+
+/// Null for a member that is null or not there.
+const nlohmann::json* object_at(const nlohmann::json* parent, const char* key, const JsonPath& path) {
+  if (parent == nullptr) return nullptr;
+  const auto found = parent->find(key);
+  if (found == parent->end() || found->is_null()) return nullptr;
+  if (!found->is_object()) path.fail("must be an object");
+  return &*found;
+}
+
+Constraint constraint_of(const nlohmann::json& jobspec, Budget& budget) {
+  const JsonPath attributes_path = JsonPath("attributes");
+  const JsonPath system_path = attributes_path / "system";
+  const JsonPath constraints_path = system_path / "constraints";
+  const nlohmann::json* attributes = object_at(&jobspec, "attributes", attributes_path);
+  const nlohmann::json* system = object_at(attributes, "system", system_path);
+  const nlohmann::json* constraints = object_at(system, "constraints", constraints_path);
+  return constraints == nullptr ? Constraint()
+                                : Constraint::from_json(*constraints, constraints_path, budget);
+}
+
+}  // namespace
+
+Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
+                              const ResourceSet& inventory) {
+  Budget unlimited;
+  return check_feasibility(resources, constraint, inventory, unlimited);
+}
+
+Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
+                              const ResourceSet& inventory, Budget& budget) {
+  const RequestDemand request = demand_of(resources, budget);
+  if (inventory.empty()) return {Verdict::infeasible, "the inventory is empty"};
+  const IdSet ranks = constraint.match(inventory, budget);
+  if (ranks.empty()) return {Verdict::infeasible, "no target matches the constraint"};
+  if (!request.not_judged.empty())
+    return {Verdict::undecided,
+            fmt::format("cannot judge {}: R tells only nodes, cores and gpus", request.not_judged)};
+
+  const std::vector<NodeKind> kinds = kinds_of(inventory, ranks, budget);
+  const bool narrowed = ranks.count() < inventory.ranks().count();
+  const Explanation explanation(kinds, request.demand,
+                                narrowed ? "what matches the constraint" : "the inventory");
+  const Packing packing = pack(kinds, request.demand, budget);
+  switch (packing.answer) {
+    case Packing::Answer::fits:
+      return {};
+    case Packing::Answer::does_not_fit:
+      return {Verdict::infeasible, explanation.text(packing)};
+    case Packing::Answer::unknown:
+      break;
+  }
+  return {Verdict::undecided, fmt::format("cannot judge {} at the same time: too many ways to place them",
+                                          explanation.all_parts())};
+}
+
+Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory) {
+  Budget unlimited;
+  return check_jobspec_feasibility(jobspec, inventory, unlimited);
+}
+
+Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory,
+                                      Budget& budget) {
+  if (!jobspec.is_object()) throw Error(EINVAL, "jobspec: must be an object");
+  const auto list = jobspec.find("resources");
+  if (list == jobspec.end()) throw Error(EINVAL, "resources: is missing");
+  const ResourceGraph resources = resources_from_json(*list, ExtraKeys::allowed);
+  return check_feasibility(resources, constraint_of(jobspec, budget), inventory, budget);
+}
+
+}  // namespace resourced
