@@ -99,7 +99,7 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   return result;
 }
 
-/// A uid may have a quarter of the daemon's descriptors, the scheduler one of them.
+/// The most connections of agents: a uid may have a quarter of the daemon's descriptors, others take some.
 std::size_t most_connections() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) throw std::runtime_error("no limit of descriptors");

@@ -33,7 +33,7 @@ class Printer : public client::AcquisitionObserver {
   void on_response(std::string_view json) override {
     // What came along with the response that ends the command is not shown.
     if (done_) return;
-    // JSON may have line ends and tabs between its values, and nowhere else.
+    // Line ends and tabs stand only between JSON values, where a blank means the same.
     std::string line(json);
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');

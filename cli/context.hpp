@@ -40,7 +40,7 @@ using WallClock = std::function<double()>;
 
 class Context {
  public:
-  /// `timeout`: how long the daemon may take for an answer.
+  /// `timeout` is the longest wait for an answer of the daemon.
   Context(std::istream& in, std::ostream& out, bool terminal, WallClock now, client::Milliseconds timeout);
   ~Context();
   Context(const Context&) = delete;
@@ -61,8 +61,8 @@ class Context {
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
 
-  /// Writes a line and flushes it; the control characters of its text are shown, not carried out. Throws
-  /// Error EIO if it cannot be written.
+  /// Writes a line and flushes it, with control characters as escapes (printable()). Throws Error EIO if it
+  /// cannot be written.
   void print_line(std::string_view text) const;
 
  private:

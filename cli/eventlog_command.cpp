@@ -65,7 +65,7 @@ class Reader {
   void stop() noexcept { done_ = true; }
   [[nodiscard]] bool done() const noexcept { return done_; }
   [[nodiscard]] bool past_is_told() const noexcept { return past_is_told_ || done_; }
-  /// The events that have come.
+  /// The number of events received.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
@@ -88,7 +88,7 @@ std::string in_seconds(client::Milliseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
-/// `how`: what happened instead of the end.
+/// The error of a history without an end. `how` continues its text.
 Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
   return {ETIMEDOUT, fmt::format("resource.journal: {}: no end of the history, but {} events {}",
                                  connection.uri(), reader.count(), how)};
@@ -98,12 +98,12 @@ Error no_answer(const client::Connection& connection, const std::string& time) {
   return {ETIMEDOUT, fmt::format("resource.journal: no answer from {} within {}", connection.uri(), time)};
 }
 
-/// Ends the command by an Error if the past does not come, stops in the middle, or does not end. What is to
-/// come after the past may take its time.
+/// Throws Error ETIMEDOUT if the history does not come, stops in the middle, or does not end. Later events
+/// have no time limit.
 class PastWatch {
  public:
-  /// `silence`: the longest time without an answer. The past as a whole may take as long as
-  /// `most_silences` of them, if it `must_end`.
+  /// `silence` is the longest time between two responses. With `must_end` the whole history may take
+  /// `most_silences` times as long.
   PastWatch(client::Connection& connection, const Reader& reader, client::Milliseconds silence, bool must_end)
       : connection_(connection), reader_(reader), silence_(silence) {
     restart();

@@ -51,7 +51,7 @@ void build(CLI::App& app, Context& context) {
   register_feasibility(app, context);
 }
 
-/// A failure is one line, also where its text comes from outside.
+/// Prints a failure as one line, whatever its text has from outside.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
   err << "resourcectl: " << printable_line(text) << '\n';
   return static_cast<int>(status);

@@ -10,8 +10,8 @@ namespace resourced::cli {
 
 enum class ExitStatus : int { done = 0, failed = 1, usage = 2 };
 
-/// `terminal`: out is one. `timeout`: how long the daemon may take for an answer. Failures are one line on
-/// err, `resourcectl: what and why`.
+/// `terminal` says whether `out` is one, `timeout` is the longest wait for an answer of the daemon. A failure
+/// is one line on err, `resourcectl: TEXT`.
 [[nodiscard]] int run(int argc, const char* const* argv, std::istream& in, std::ostream& out,
                       std::ostream& err, bool terminal, const WallClock& now,
                       client::Milliseconds timeout = client::Milliseconds(30000));

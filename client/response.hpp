@@ -27,8 +27,8 @@ class Response {
   [[nodiscard]] bool local() const noexcept { return local_; }
   [[nodiscard]] const std::string& topic() const noexcept { return message_.topic; }
 
-  /// The failure. The daemon's text is one line of at most max_printable_line bytes that is fit to be shown:
-  /// see core/json/printable.hpp. Requires !ok().
+  /// The failure. Its text is one line of at most max_printable_line bytes without control characters (see
+  /// core/json/printable.hpp). Requires !ok().
   [[nodiscard]] const Error& error() const;
 
   /// The payload as it was sent, one JSON object; empty if there is none. Requires ok().

@@ -21,13 +21,14 @@ struct Absent {
   IdSet ranks;
 };
 
-/// The most hosts that one key may name, and all [[resource.config]] entries together.
+/// Upper bound of the hosts that one key names, and of those that all [[resource.config]] entries name
+/// together.
 inline constexpr std::size_t max_named_hosts = std::size_t{1} << 22;
-/// Throws Error EINVAL for more: hosts that the inventory need not have are looked at one by one.
+/// Throws Error EINVAL for more than max_named_hosts. Hosts that may be absent are looked up one by one, so
+/// the length of the text does not bound the time.
 void check_host_count(const Hostlist& hosts);
 
-/// Every rank of these hosts, less those that are absent. Throws as
-/// check_host_count() and ranks_of_hosts() do.
+/// Every rank of these hosts, without absent ones. Throws as check_host_count() and ranks_of_hosts() do.
 [[nodiscard]] IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent);
 
 /// Targets of an inventory as parse_targets() reads them, less those that are absent.

@@ -69,9 +69,10 @@ class Agents {
     /// The request of an agent whose place this one has taken.
     std::optional<proto::RequestKey> replaced;
   };
-  /// Of a host with one target the later agent speaks for it. Of one with several, an agent gets a target
-  /// without an agent, or else that of an agent that is silent or came by the same connection. Throws Error
-  /// EINVAL for a host that is not in the inventory, EEXIST where no target of the host is to be had.
+  /// The later agent replaces the earlier one of a host with one target. On a host with several targets an
+  /// agent gets a target without an agent, or else replaces an agent that is silent or uses the same
+  /// connection. Throws Error EINVAL for a host that is not in the inventory, EEXIST if no target of the host
+  /// is free.
   Welcome hello(proto::RequestKey request, const NodeReport& report, double now);
   /// A sign of life of all agents of a client.
   void beat(ClientId client, double now);

@@ -1,5 +1,5 @@
-// The log as the service and the executor see it: events go in, and come out again for the journal. The store
-// (store.hpp) is one on disk.
+// Interface of the event log: the executor appends events, the journal reads them. Implemented by the store
+// on disk (store.hpp).
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,12 @@ class EventLog {
 
   /// The last event that is durable, 0 in an empty log.
   [[nodiscard]] virtual Sequence last_sequence() const noexcept = 0;
-  /// When that was, in seconds since the Unix epoch, or the last event that is whole; 0 in an empty log.
+  /// The timestamp of that event in seconds since the Unix epoch, or if it is damaged, of the last event that
+  /// is whole. 0 in an empty log.
   [[nodiscard]] virtual double last_timestamp() const noexcept = 0;
 
-  /// Queues a record. Sequences come in order without gaps. That it is durable is told by the loop, as
-  /// "committed up to n" (Service::on_committed).
+  /// Queues a record. Sequences come in order without gaps. The loop calls Service::on_committed() once the
+  /// record is durable.
   virtual void append(Record record) = 0;
 
   /// Queues a question to the log, in order; the answer comes by the loop, never from within the call.

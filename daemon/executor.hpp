@@ -18,9 +18,9 @@ class Executor {
   struct Listeners {
     /// An event for the journal, and the targets that it concerns. Must not take a step.
     std::function<void(LoggedEvent, IdSet)> logged;
-    /// The state has changed, and all other effects of the step are carried out.
+    /// The state has changed. Called after the log and the outbox have the records and updates of the step.
     std::function<void()> changed;
-    /// These targets left for good; called last.
+    /// These targets left for good. Called last, and may take a step.
     std::function<void(const IdSet&)> removed;
   };
   /// `now` gives seconds since the Unix epoch.
@@ -31,8 +31,9 @@ class Executor {
         listeners_(std::move(listeners)),
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
-  /// What the input causes is applied when this returns, and durable once engine().applied() is committed.
-  /// Returns what an engine::Acquire gets. Throws Error as engine::Engine::step(); nothing has changed then.
+  /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
+  /// committed. Returns a value for an engine::Acquire. Throws Error as engine::Engine::step(), with nothing
+  /// changed.
   std::optional<engine::Effects::Acquired> step(const engine::Input& input);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }

@@ -80,7 +80,7 @@ void check_nodelist(const nlohmann::json& entry) {
   }
 }
 
-// How a definition says that the inventory became known.
+// The method of a resource-define; nothing for one that is missing or unknown.
 std::optional<DefineMethod> method_of(const nlohmann::json& entry) {
   const auto context = entry.find("context");
   if (context == entry.end() || !context->is_object()) return std::nullopt;

@@ -120,7 +120,8 @@ void ImportedState::take_back(const std::vector<std::string>& hosts) {
   shrunk_ -= back;
 }
 
-// A target that had left has no events until it is loaded again, and then none of its host is gone any more.
+// A target that had left has no events until another R with it is loaded. That R then has all targets of the
+// host, so the event shows that none of them is gone.
 void ImportedState::see(const TargetName& name) {
   if (reloadable_.empty()) return;
   const bool is_host_there = targets_.present().rank_of(name.host).has_value();
@@ -138,7 +139,7 @@ void ImportedState::see(const TargetName& name) {
   forget_before_load();
 }
 
-// Properties and expiration are those of the R that was loaded, but for what changed since.
+// Drops changes of properties and expiration from before the load, since the loaded R has its own.
 void ImportedState::forget_before_load() {
   for (auto& [property, overlay] : properties_) {
     for (Numbers* numbers : {&overlay.added, &overlay.removed, &overlay.fresh})
@@ -198,7 +199,7 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
     std::optional<TargetName> name = targets_.name_of(rank);
     std::string host = hosts.empty() ? name->host : std::move(hosts[position++]);
     see(name && name->host == host ? *name : TargetName{host, 0});
-    // Its ordinals may count anew.
+    // see() may have changed the ordinals of the host.
     name = targets_.name_of(rank);
     if (!name || name->host != host) {
       const bool is_one_of_several = targets_.present().rank_of(host, 1) || (!name && repeats);

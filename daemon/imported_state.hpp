@@ -26,8 +26,8 @@ class ImportedState {
   /// Throws Error EINVAL that names the key if the event changes something of hosts that are not known.
   Hostlist apply(const Event& event);
 
-  /// The inventory was defined anew, of which the log has no more than the method. One of `reload` may have
-  /// been the load of another R, with targets that had left: an event that names one of them tells.
+  /// The inventory was defined anew; the log has the method alone. A definition by `reload` may be the load
+  /// of another R with targets that had left: a later event that names such a target shows it.
   void define(std::optional<DefineMethod> method);
 
   /// Adds the present to the last record of the log.
@@ -47,7 +47,7 @@ class ImportedState {
     Numbers removed;
     // Of these the first change since the last definition is known: it tells what is configured.
     Numbers fresh;
-    // Targets that were changed since the last definition that may have been the load of another R.
+    // Targets that were changed since the last definition by `reload`.
     Numbers since_load;
   };
 
@@ -66,7 +66,7 @@ class ImportedState {
   void take_back(const std::vector<std::string>& hosts);
   // An event names this target, or the host alone where the last restart had no such target of it.
   void see(const TargetName& name);
-  // Another R was loaded, so what was changed of the one before does not hold any more.
+  // Another R was loaded: forgets changes of the one before.
   void forget_before_load();
   void keep_present();
   void forget(const Numbers& numbers);
@@ -88,7 +88,7 @@ class ImportedState {
   DrainTable drains_;
   std::map<std::string, Overlay> properties_;
   Numbers shrunk_;
-  // Those that left before the last definition that may have been the load of another R.
+  // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;
   std::optional<double> expiration_;
   double expiration_timestamp_ = 0;

@@ -94,7 +94,8 @@ void Journal::trim() {
 
 std::shared_ptr<NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
                                              const std::string& follower) {
-  // The copies of an inventory share its hosts for as long as those are the same.
+  // Copies of an inventory share its list of hosts until one of them changes it, so the address tells whether
+  // hosts have changed.
   const bool is_new = !inventory_ || &inventory_->nodelist() != &inventory.nodelist();
   if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
   std::shared_ptr<NamedTargets> shared = targets_.lock();
@@ -175,7 +176,7 @@ void Journal::remove(proto::RequestKey request) {
   leave(follower);
 }
 
-// Forgets a follower without journals, unless the store's reader still has targets that count for it.
+// Forgets a follower without journals, unless targets that count for it wait for the reading thread.
 void Journal::leave(const std::string& follower) {
   const auto found = followers_.find(follower);
   if (found == followers_.end()) return;

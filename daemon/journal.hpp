@@ -37,7 +37,7 @@ class Journal {
  public:
   /// How many events one response holds at the most.
   static constexpr std::size_t batch = 1000;
-  /// What the targets that one follower has named take at the most, in bytes.
+  /// Upper bound of the targets that one follower has named, in bytes (FilterBytes).
   static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
 
   /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
@@ -58,13 +58,13 @@ class Journal {
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
 
-  /// Targets that a follower names: the very ones of the previous text if that was the same and somebody has
-  /// them still, as the streams of one program often name the same. Throws Error EBUSY if the follower's take
-  /// too much memory already.
+  /// The targets that a follower names. Returns those of the previous call, if its text was the same and they
+  /// are still in use: the streams of one program often name the same targets. Throws Error EBUSY if the
+  /// targets of the follower would take more than max_filter_bytes.
   [[nodiscard]] std::shared_ptr<NamedTargets> share(std::string text, const ResourceSet& inventory,
                                                     const std::string& follower);
-  /// `follower` names who asks. Throws Error EBUSY if it follows too many journals already, or of too many
-  /// targets.
+  /// Adds a consumer. `follower` is the name of its principal. Throws Error EBUSY if the follower has too
+  /// many journals, or its targets take too much memory.
   void add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
            const std::string& follower);
   void remove(proto::RequestKey request);
@@ -165,9 +165,10 @@ class Journal {
   std::deque<Entry> entries_;
   std::map<proto::RequestKey, Consumer> consumers_;
   std::map<std::string, Follower, std::less<>> followers_;
-  /// The latest inventory in which targets were named, less changes of properties.
+  /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
+  /// needs.
   std::shared_ptr<const ResourceSet> inventory_;
-  /// The latest text that named targets, and what became of it.
+  /// The latest text that named targets, and its targets while they are in use.
   std::string text_;
   std::weak_ptr<NamedTargets> targets_;
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();

@@ -16,17 +16,17 @@
 
 namespace resourced::daemon {
 
-/// Targets that events are chosen by, by host on disk and by rank in memory. They take a bit for each target
-/// at the most, and what the strangers take: the inventory is shared, and only the store's reader makes hosts
-/// of the ranks.
+/// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
+/// for each target of the inventory, and the names of the strangers: the inventory is shared, and only the
+/// reading thread makes a list of hosts.
 struct EventTargets {
-  /// That of the request. Not null.
+  /// The inventory at the time of the request. Not null.
   std::shared_ptr<const ResourceSet> inventory;
   IdSet ranks;
   /// Hosts that are not in the inventory (any more): only the store knows of their events.
   Hostlist strangers;
 
-  /// Those of the ranks.
+  /// The hosts of `ranks`.
   [[nodiscard]] Hostlist hosts() const { return inventory->hosts(ranks); }
 };
 

@@ -45,7 +45,8 @@ class LocalTransport final : public Transport {
     clear_socket(path_, this->endpoint());
     boost::system::error_code error;
     acceptor_.open(endpoint.protocol());
-    // Otherwise Asio keeps these errors to itself and waits for another connection, those behind it too.
+    // Report ECONNABORTED and EPROTO: by default Asio drops them and waits for another connection, so those
+    // that wait already are not accepted until then.
     acceptor_.set_option(asio::socket_base::enable_connection_aborted(true));
     acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -97,8 +98,8 @@ class LocalTransport final : public Transport {
       const LoopHold hold(options_.holds, "accepting");
       if (!error) meet(std::move(socket));
       if (!acceptor_.is_open()) return;
-      // Most errors last for a while (no descriptors, no memory, a refusal of the system), and the same
-      // connection would come up again and again.
+      // Most errors last for a while (no descriptors, no memory, a refusal of the system): without a pause
+      // the loop would do nothing but accept the same connection.
       if (error) return accept_later(error.message());
       accept();
     });

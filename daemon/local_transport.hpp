@@ -18,7 +18,8 @@
 namespace resourced::daemon {
 
 struct LocalOptions {
-  /// For the owner. All others have max_guest_message if that is less: a user may have many connections.
+  /// Bound of a message of the owner. For other users max_guest_message, if that is less, as a user may have
+  /// many connections.
   std::size_t max_message_size = std::size_t{64} << 20;
   std::uint32_t owner = 0;
   /// How long a frame may take to be whole once it has begun.

@@ -5,7 +5,7 @@
 namespace resourced::daemon {
 namespace {
 
-/// What a list of few hosts takes, about.
+/// Estimated memory of a short list of hosts.
 std::size_t bytes_of(const Hostlist& hosts) {
   constexpr std::size_t beside_name = 64;
   std::size_t bytes = 0;

@@ -1,5 +1,5 @@
-// Targets as a request for the journal names them. A text of some hundred thousand bytes takes milliseconds
-// to look up, so the store's reader does that, and the loop only hands the text over.
+// Targets that a request for the journal names. The reading thread of the store looks them up, since a text
+// of some hundred thousand bytes takes milliseconds.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@
 
 namespace resourced::daemon {
 
-/// The bytes that one follower's filters take, in whichever threads.
+/// The bytes that the filters of one follower take. Atomic, as the loop and the reading thread change it.
 using FilterBytes = std::atomic<std::size_t>;
 
 class NamedTargets {
  public:
-  /// What one takes besides its text: the set of ranks, and itself.
+  /// Bytes besides the text: the set of ranks, and the object itself.
   static constexpr std::size_t envelope = 4096;
 
-  /// `taken` counts what this takes until the end of its life.
+  /// Adds the bytes of this object to `taken` for as long as it lives.
   NamedTargets(std::string text, std::shared_ptr<const ResourceSet> inventory,
                std::shared_ptr<FilterBytes> taken);
   ~NamedTargets();
@@ -34,10 +34,10 @@ class NamedTargets {
 
   [[nodiscard]] const std::shared_ptr<const ResourceSet>& inventory() const noexcept { return inventory_; }
 
-  /// Looks them up, the first time it is called, and drops the text. Always to be called by the same thread.
+  /// Looks the targets up and drops the text; later calls do nothing. All calls come from one thread.
   void find();
-  /// What was found, or why they were refused (null: they were not). After find(), by any thread that knows
-  /// that it has returned.
+  /// The targets, or the error of a text that was refused. To be called only after find() has returned, from
+  /// any thread that has been told so. targets() requires that there is no error.
   [[nodiscard]] const EventTargets& targets() const { return *targets_; }
   [[nodiscard]] const std::optional<Error>& refusal() const noexcept { return refusal_; }
 

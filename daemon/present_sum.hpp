@@ -35,7 +35,7 @@ class PresentSum {
 
   /// Makes the row of the sum in a store that has none, and numbers the store. Within a transaction.
   static void begin(Database& database, Sequence last);
-  /// Computes the sum anew where the tables have changed. Within a transaction.
+  /// Computes and stores the sum again after the columns of a table have changed. Within a transaction.
   static void renew(Database& database);
 
  private:

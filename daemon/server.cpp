@@ -147,7 +147,7 @@ bool is_loaded(const config::Config& config, const config::Inventory& inventory,
          recorded.inventory.replaced == configured_text(config, inventory);
 }
 
-// Which R is in force after one was loaded.
+// A log line that names the R in force, for a store in which an R was loaded.
 std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
   if (is_loaded)
     return "in force is the R that resource.reload loaded, as the configured inventory is the same";
@@ -158,7 +158,7 @@ std::string_view in_force(const config::Config& config, const config::Inventory&
   return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
 }
 
-// When the expiration that is in force was set at run time; 0 where it is the configured one.
+// The time at which the expiration in force was set at run time; 0 if it is the configured one.
 double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
   const auto& expiration = recorded.expiration;
   return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : 0;
@@ -254,8 +254,8 @@ class Server {
         drain_timer_(loop_),
         watchdog_(loop_) {
     if (!config_.bus.curve_key_file.empty()) curve_ = load_curve_server(config_.bus.curve_key_file, zap_);
-    // Before anything is recorded: an address that cannot be used refuses the start. Clients that connect
-    // meanwhile are heard when the loop runs.
+    // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
+    // connect meanwhile are served when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
     start_module();
     // Nothing has to be on disk where nothing is known yet.
@@ -432,7 +432,7 @@ class Server {
 
   // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
   void announce() {
-    // A start that has read an inventory leaves much of its heap free, up to twice what is in use.
+    // Return memory: reading an inventory leaves up to twice the used heap free.
     malloc_trim(0);
     spdlog::info("{}", status());
     // A reader that has gone away already is no reason not to serve.
@@ -696,8 +696,8 @@ std::optional<RecordedState> peek(const std::string& directory) {
   }
 }
 
-// What a start would define now with the recorded state; nothing where agents are to tell. Throws what it
-// would throw. `fault` as of starting_inventory().
+// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
+// Throws the error with which a start would fail. `fault` is that of starting_inventory().
 std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
                                              RecordedState recorded, const std::optional<Error>& fault) {
   const bool loaded = is_loaded(config, inventory, recorded);

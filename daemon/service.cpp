@@ -331,8 +331,8 @@ void Service::config_get(ClientId client, const Message& request) {
   respond(client, request, configuration_);
 }
 
-// One attribute of a Flux broker, from which its command line learns the ranks of hosts. The others say
-// things of a broker that are not so here.
+// Answers the broker attribute `hostlist`, from which Flux's command line derives the ranks of hosts. Other
+// attributes describe a broker, which this daemon is not.
 void Service::attr_get(ClientId client, const Message& request) {
   const std::string name = proto::parse_attr_get(proto::parse_object(request));
   if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", resourced::quoted(name)));

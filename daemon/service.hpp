@@ -61,7 +61,7 @@ class Service final : public Listener {
   Service(EventLog& log, std::function<double()> now, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
-  /// Takes an input that no client asked for: of the start, the configuration, the enclosing instance.
+  /// Takes an input that comes from the start, the configuration or the enclosing instance.
   void step(const engine::Input& input) { executor_.step(input); }
 
   void set_configuration(std::string configuration);

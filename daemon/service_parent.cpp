@@ -14,7 +14,7 @@ void Service::enclose() {
 
 void Service::on_parent(ParentChange change) {
   const LoopHold hold(&holds_, "enclosing instance");
-  // The parent set it before, and is heard only now.
+  // An expiration that a client of this instance set later holds.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
   for (const Command& command : presence_->told(change, executor_.module())) {
     try {

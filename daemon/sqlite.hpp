@@ -45,8 +45,8 @@ class Database {
   /// was all, so that the next commit begins the log anew.
   bool checkpoint();
 
-  /// Puts the content of another database, as of one commit, in the place of this one's. Throws as fail()
-  /// does.
+  /// Replaces the content of this database by that of another one, as of one of its commits. Throws as fail()
+  /// does, and Error EBUSY if the other database is locked.
   void copy_from(Database& other);
 
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }

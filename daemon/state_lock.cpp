@@ -35,7 +35,7 @@ std::optional<StateLock::Head> read_head(int descriptor) {
   return head;
 }
 
-// Whether an open file still is the one behind a path.
+// Whether a path still leads to an open file.
 bool is_named(int descriptor, const std::string& path) {
   struct stat opened {};
   struct stat named {};
@@ -61,7 +61,8 @@ StateLock::StateLock(const std::string& store_path)
   head_ = read_head(descriptor_);
 }
 
-// Removed while it is locked: a daemon that waits for it finds that it is not the named file any more.
+// A file that this start has made is removed before it is unlocked. A daemon that waits for the lock then
+// finds that the path leads to another file or to none, and opens it again.
 StateLock::~StateLock() {
   if (is_new_ && is_named(descriptor_, path_)) ::unlink(path_.c_str());
   ::close(descriptor_);
@@ -73,7 +74,7 @@ bool StateLock::try_lock() {
   int descriptor = ::open(path_.c_str(), flags);
   const bool is_new = descriptor < 0 && errno == ENOENT;
   if (is_new) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
-  // Another daemon was faster.
+  // Another daemon has made it in between.
   if (is_new && descriptor < 0 && errno == EEXIST) return false;
   if (descriptor < 0) throw Error(errno, fmt::format("{}: {}", path_, std::strerror(errno)));
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_named(descriptor, path_)) {

@@ -1,7 +1,7 @@
 // The lock file of a state directory. It keeps a second daemon out, and tells how far the store had come: the
 // number of the last commit is written to it after each, so a store that has lost commits is noticed. The
 // write is not synced, as after a loss of power an older number does no harm. A start that is refused before
-// its first commit leaves the file as it was, also if it was not there.
+// its first commit leaves the file as it was, and removes a file that it has made.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,8 @@ class PrivateDirectory {
   throw Error(EBUSY, fmt::format("{}: in use by a running resourced{}", store, why));
 }
 
-// Keeps a daemon from starting meanwhile, unless one runs.
+// A shared lock of the state directory, which keeps a daemon from starting. Not taken beside a running
+// daemon.
 class SharedLock {
  public:
   SharedLock(const std::string& lock_path, const std::string& store)
@@ -71,11 +72,12 @@ class SharedLock {
   SharedLock(SharedLock&&) = delete;
   SharedLock& operator=(SharedLock&&) = delete;
 
-  /// Whether a daemon has the store.
+  /// Whether a daemon has locked the state directory.
   [[nodiscard]] bool is_running() const noexcept { return is_running_; }
 
  private:
-  // A daemon of schema 1 or 2 has locked ranges of the database file instead (fcntl(2)), against readers too.
+  // Refuses beside a daemon of schema 1 or 2, which locks ranges of the database file (fcntl(2)) and lets no
+  // other process read it.
   static void refuse_older(const std::string& store) {
     const int file = ::open(store.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) fail(store);
@@ -121,7 +123,8 @@ std::optional<RecordedState> peek_store(const std::string& directory) {
   const SharedLock lock(lock_path, path);
   const PrivateDirectory copy;
   const std::string copied = (fs::path(copy.path()) / store_file).string();
-  // The lock file tells whether commits are missing. First: a daemon that runs writes to it after each.
+  // The lock file tells whether commits are missing. It is copied first, as a running daemon writes to it
+  // after each commit: copied last, it could name a commit that the copy of the store does not have.
   copy_file(lock_path, (fs::path(copy.path()) / lock_file).string());
   if (lock.is_running()) {
     copy_running(path, copied);

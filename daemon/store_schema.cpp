@@ -144,8 +144,8 @@ constexpr const char* version_3_after_copy = R"sql(
   DROP TABLE event_2;
 )sql";
 
-// When the expiration was set: an enclosing instance may have set another before or after. Where the event is
-// not there any more, the time of the last event.
+// Adds the time at which the expiration was set, to tell whether the enclosing instance has set another one
+// later: the time of its event, or if that was dropped, of the last event.
 constexpr const char* version_4 = R"sql(
   ALTER TABLE expiration ADD COLUMN timestamp REAL NOT NULL DEFAULT 0;
   UPDATE expiration SET timestamp = coalesce(
@@ -154,7 +154,8 @@ constexpr const char* version_4 = R"sql(
     (SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1),
     0);
 )sql";
-// The first version that keeps a checksum of the present, and its tables as they were made.
+// The first version with a checksum of the present. From it on tables have the same statements whether they
+// were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
 
 std::int64_t pragma(Database& database, const char* text) {

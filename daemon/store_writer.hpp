@@ -49,8 +49,8 @@ class StoreWriter {
   [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
 
  private:
-  // The files beside the database that opening it makes. A start that is refused takes them away again; the
-  // connection is closed by then.
+  // The files that opening the database makes beside it. Removes them when the start is refused, after the
+  // connection is closed.
   class Traces {
    public:
     explicit Traces(const std::string& path);
@@ -60,7 +60,7 @@ class StoreWriter {
     Traces(Traces&&) = delete;
     Traces& operator=(Traces&&) = delete;
 
-    /// Leaves them, from now on: another process uses them too, or the store has been written to.
+    /// Leaves the files in place: another process uses them too, or the store has been written to.
     void keep() noexcept { kept_ = true; }
     [[nodiscard]] bool kept() const noexcept { return kept_; }
     [[nodiscard]] bool had_log() const noexcept { return had_log_; }

@@ -14,7 +14,8 @@ namespace resourced::daemon {
 
 using proto::ClientId;
 
-/// Bound of a message in bytes, for all but the owner on its own machine. The topics' own bounds are lower.
+/// Bound of a message in bytes, except for the owner on a Unix socket or ipc. The bounds of the topics are
+/// lower.
 inline constexpr std::size_t max_guest_message = std::size_t{2} << 20;
 
 /// Who a client is, as far as its transport can vouch for it: the kernel's word on a Unix socket, the key

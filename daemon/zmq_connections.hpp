@@ -36,11 +36,11 @@ class ZmqConnections {
   /// Shuts a connection down, if it is still there. That it has ended is for the monitor to say.
   void end(int descriptor) const;
 
-  /// A message of this many bytes, as Multipart counts them, has come by the connection on this descriptor.
+  /// Counts a message of this many bytes (Multipart::bytes) from the connection on this descriptor.
   void heard(int descriptor, std::uint64_t bytes);
-  /// Looks at a share of the TCP connections, all within some calls, and shuts down those with more than
-  /// `most` bytes that belong to no message yet, and of all together, where it is more than `most_in_all`,
-  /// those with most: libzmq keeps the parts of a message until the last one has come, without a bound.
+  /// Measures some of the TCP connections, and all of them in several calls. Shuts down each one that has
+  /// received more than `most` bytes of an unfinished message, and while all together have more than
+  /// `most_in_all`, the one with the most: libzmq keeps the parts of an unfinished message without a bound.
   /// Returns lines for the log.
   [[nodiscard]] std::vector<std::string> end_overlong(std::uint64_t most, std::uint64_t most_in_all);
 
@@ -53,11 +53,11 @@ class ZmqConnections {
     std::uint64_t socket = 0;
     /// Who it counts for; "" for a connection that was refused.
     std::string peer;
-    /// Bytes received that are known to belong to whole messages, or to commands of ZMTP.
+    /// Received bytes that belong to whole messages or to ZMTP commands.
     std::uint64_t settled = 0;
-    /// Bytes received beyond those, if no message has come since the last look.
+    /// Received bytes beyond `settled`, or 0 if a message was read since the last look.
     std::uint64_t pending = 0;
-    /// Since the last look.
+    /// Whether a message was read since the last look.
     bool has_message = false;
   };
 

@@ -16,7 +16,7 @@ struct Multipart {
   bool too_many = false;
   /// Bytes of all parts, thrown away or not, with the header of each frame (ZMTP 3.1, section 3.4).
   std::uint64_t bytes = 0;
-  /// The last call of receive_now() stopped between two parts.
+  /// Whether the last call of receive_now() stopped between two parts.
   bool is_unfinished = false;
 };
 

@@ -41,7 +41,7 @@ struct ZmqOptions {
   int receive_hwm = 1000;
   std::chrono::milliseconds heartbeat_interval{5000};
   std::chrono::milliseconds heartbeat_timeout{15000};
-  /// For ipc. On tcp a message may be no longer than max_guest_message either.
+  /// Bound of a message on ipc. On tcp max_guest_message, if that is less.
   std::size_t max_message_size = std::size_t{64} << 20;
   /// How long a connection may take until both ends know who they talk to.
   std::chrono::milliseconds handshake_timeout{30000};

@@ -47,12 +47,12 @@ struct JournalRequest {
 };
 [[nodiscard]] JournalRequest parse_journal(const nlohmann::json& payload);
 
-/// The broker attribute that a client of Flux's local connector asks for: `{"name": STRING}`. EPROTO for a
-/// name that is missing or no string; further keys are passed over, as Flux does.
+/// The name of the broker attribute that a Flux client asks for: `{"name": STRING}`. EPROTO for a name that
+/// is missing or not a string; other keys are ignored, as in Flux.
 [[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
 
-/// How many values the payload of a hello may have: those of one node are few, and to read an R of thousands
-/// takes milliseconds.
+/// Upper bound of the values in the payload of a hello: one node needs few, and an R of thousands takes
+/// milliseconds to read.
 inline constexpr std::size_t max_hello_values = 1024;
 
 /// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
@@ -78,10 +78,10 @@ inline constexpr std::size_t max_hello_values = 1024;
 [[nodiscard]] std::string encode_sched_status(const Module& module);
 /// resource.get.
 [[nodiscard]] std::string encode_inventory(const Module& module);
-/// attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 says that no client can set it. The
-/// place of a host in the list is its rank, so targets that left for good keep theirs, and ranks that there
-/// are not have the names `unknown-RANK`. Throws Error ERANGE for ranks beyond the hosts that an expression
-/// of a hostlist may stand for.
+/// The response to attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 means that clients
+/// cannot set it. The position of a host in the list is its rank, so targets that left for good keep their
+/// positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank is
+/// not below Hostlist::max_expansion.
 [[nodiscard]] std::string encode_hostlist(const Module& module);
 
 }  // namespace resourced::proto

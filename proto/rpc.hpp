@@ -41,8 +41,8 @@ namespace resourced::proto {
 /// True if no further response to the same request may follow, so that its matchtag is free again (RFC 6).
 [[nodiscard]] bool is_final(const Message& response) noexcept;
 
-/// The failure that a response reports, in the words of its sender or else of its errno. The sender's text is
-/// made fit to be shown by printable_line(). EPROTO if the errnum is none.
+/// The error that a response reports. Its text is that of the sender, passed through printable_line(), or
+/// else that of the errno. EPROTO if the errnum is not a valid errno.
 [[nodiscard]] Error response_error(const Message& response);
 
 /// How deep arrays and objects of a payload may nest, the object itself included.
@@ -53,7 +53,7 @@ inline constexpr std::size_t max_json_depth = 64;
 inline constexpr std::size_t max_request_values = 16384;
 
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
-/// `resource.drain: payload is not a JSON object`. Of a request it has `most_values` values at the most.
+/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
                                           std::size_t most_values = max_request_values);
 /// The same, for a topic that takes no arguments: an empty object if there is no payload.

@@ -33,7 +33,7 @@ void Engine::apply(Event event, Effects& effects) {
 
 void Engine::take(const Start& input, Effects& effects) {
   auto events = Module::start(input.command, last_timestamp_);
-  // Before anything is recorded, as overlapping partitions keep the daemon from starting.
+  // Divided before any event is applied: overlapping partitions refuse the start.
   for (const auto& [event, recorded] : events) {
     if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
       acquisition_.divide(divide_at_start(input.partitions, *define), {}, teller(effects));

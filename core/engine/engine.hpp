@@ -1,6 +1,6 @@
-// The resource module behind one function: an input goes in, its effects come out. Nothing here reads a
-// clock, a file or a socket, and nothing is called back: whoever owns the engine carries the effects out, in
-// the order that `Effects` states.
+// The resource module behind one function, which takes an input and returns its effects. The engine reads no
+// clock, file or socket and calls nothing back: its owner carries the effects out, in the order that
+// `Effects` states.
 #pragma once
 
 #include <optional>
@@ -17,52 +17,55 @@ namespace resourced::engine {
 
 using HolderId = Acquisition::HolderId;
 
-/// The first step: the inventory of today, with what was recorded before, divided by these rules.
+/// The first step: defines the present inventory, applies the recorded state to it, and divides it by these
+/// rules.
 struct Start {
   StartCommand command;
   std::vector<PartitionRule> partitions;
 };
 
-/// Another inventory in the place of the present one, divided by these rules. Requires that nobody holds
-/// resources.
+/// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
 struct Load {
   LoadCommand command;
   std::vector<PartitionRule> partitions;
 };
 
-/// A scheduler acquires a partition, or without a name all that no partition names (RFC 28). Requires a
-/// defined inventory.
+/// A scheduler acquires a partition, or without a name all targets that are in no partition (RFC 28).
+/// Requires a defined inventory.
 struct Acquire {
   HolderId holder = 0;
   std::optional<std::string> partition;
 };
 
-/// A holder lets go; others may get what it had kept from them. One that holds nothing is passed over.
+/// Releases the targets of a holder. Targets that it kept from other holders come up for those. An unknown
+/// holder is ignored.
 struct Release {
   HolderId holder = 0;
 };
 
-/// All who hold now hear of no more changes.
+/// Sends no further changes to the present holders.
 struct Mute {};
 
 using Input = std::variant<Start, Load, Command, Acquire, Release, Mute>;
 
 /// A change for one holder.
 struct Update {
-  /// The last event that it tells of.
+  /// The last event whose changes it contains.
   Sequence after = 0;
   HolderId holder = 0;
   Delta delta;
 };
 
-/// What follows from one input.
+/// The effects of one input.
 struct Effects {
-  /// The events that were applied, in order. They go to the log first and as one batch. Nothing that tells of
-  /// one of them, or of the state after it, may leave before the log has it.
+  /// The events that were applied, in order. They go to the log first, one after the other: a crash may keep
+  /// the first of them and lose the rest. Nothing that tells of an event, or of the state after it, may leave
+  /// before the log has that event.
   std::vector<Record> records;
-  /// For holders, in order. Each may leave once the log has its event `after`.
+  /// Changes for holders, in order. Each may leave once the log has its event `after`.
   std::vector<Update> updates;
-  /// Targets that left for good: nobody speaks for them any more. At any time after the records.
+  /// Targets that left for good, whose agents are to be ended. May be carried out at any time after the
+  /// records.
   IdSet removed;
   /// For an Acquire: its targets, and those of them that no other holder keeps (Acquisition::Acquired). The
   /// response may leave once the log has the event applied().
@@ -75,8 +78,8 @@ struct Effects {
 
 class Engine {
  public:
-  /// On a log whose last event has this number and this time (seconds since the Unix epoch); 0 and 0 for an
-  /// empty one.
+  /// `last` and `last_timestamp` (seconds since the Unix epoch) are those of the last event in the log; 0 and
+  /// 0 for an empty log.
   explicit Engine(Sequence last = 0, double last_timestamp = 0)
       : last_timestamp_(last_timestamp), applied_(last) {}
 
@@ -106,8 +109,8 @@ class Engine {
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<Partition> divided_after(const std::vector<Event>& events) const;
 
-  /// The time of the present step, but never before the last event: the log stays in order when the clock is
-  /// set back.
+  /// The timestamp of the last event in the log. No later event has an earlier one, so the log stays in order
+  /// when the clock is set back.
   double last_timestamp_;
   double applied_at_ = 0;
   Module module_;

@@ -1,5 +1,5 @@
-// What one event leaves in the log: the event, and the rows of the present that it changes. A store that
-// keeps these tables beside the log starts at the cost of the present, whatever the length of its past.
+// The record of one event in the log: the event, and the rows of the tables of the present that it changes. A
+// start reads these tables alone, so it takes as long whatever the length of the log.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ namespace resourced::engine {
 /// Numbers events from 1, over all starts on one log.
 using Sequence = std::uint64_t;
 
-/// The rows of the present that an event changes, by host and which of its targets (TargetNames).
+/// The rows of the tables of the present that an event changes. A target is named by its host and its ordinal
+/// among the targets of that host (TargetNames).
 struct TableChanges {
-  /// Targets whose drain is now this, and those that are drained no more.
+  /// Targets whose drain entry has changed to this one. Those of `undrained` are no longer drained.
   struct Drained {
     TargetNames targets;
     /// Seconds since the Unix epoch.
@@ -27,39 +28,39 @@ struct TableChanges {
   };
   std::vector<Drained> drained;
   TargetNames undrained;
-  /// How a property of these targets stands against the configuration.
+  /// A property of these targets compared with the configuration.
   struct Property {
     std::string name;
     TargetNames targets;
     PropertyState::Difference difference = PropertyState::Difference::same;
   };
   std::vector<Property> properties;
-  /// The table of properties begins anew with this event.
+  /// Empty the table of properties first.
   bool forget_properties = false;
   /// Targets that left for good.
   TargetNames shrunk;
   std::optional<RecordedState::Expiration> expiration;
-  /// An R that only the log will know after a restart: as it was discovered or loaded, without what changed
-  /// at run time.
+  /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded,
+  /// without changes of run time.
   struct Inventory {
     DefineMethod method = DefineMethod::dynamic_discovery;
     std::string text;
-    /// For a loaded R the text of the configured one that it stands for; nothing where none is configured.
+    /// For a loaded R the text of the configured one that it replaced; nothing where none is configured.
     std::optional<std::string> replaced;
   };
   std::optional<Inventory> inventory;
-  /// The drain table begins anew with this event: some targets are gone.
+  /// Empty the table of drains first, as some of its targets are gone.
   bool forget_drains = false;
-  /// A new inventory names all targets that there are: none of them has left.
+  /// Empty the table of targets that left for good first: a new inventory has all its targets.
   bool forget_shrunk = false;
-  /// A loaded R that is kept is in force no more, as the configuration has changed.
+  /// Remove a loaded R from the table, as a changed configuration has replaced it.
   bool forget_loaded = false;
 };
 
 struct Record {
   Sequence sequence = 0;
   Event event;
-  /// The targets that the event concerns, and their hosts: none for a definition.
+  /// The targets that the event concerns, and their hosts. Empty for a definition.
   IdSet ranks;
   Hostlist hosts;
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.

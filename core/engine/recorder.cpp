@@ -16,7 +16,7 @@ void add_properties(TableChanges& changes, const Module& module, const std::stri
   }
 }
 
-// After a definition every property may stand otherwise against the configuration.
+// Any property may compare otherwise with the configuration after a definition, so all rows are written anew.
 void rewrite_properties(TableChanges& changes, const Module& module) {
   changes.forget_properties = true;
   const IdSet& all = module.inventory().ranks();
@@ -45,7 +45,7 @@ struct Concerned {
   }
 };
 
-// An event that names its hosts knows better than the inventory, which may not have them yet or any more.
+// Hosts of the event's own come first, since the inventory may not have them yet, or any more.
 struct ConcernedHosts {
   Hostlist operator()(const RestartEvent& event) const { return event.nodelist; }
   Hostlist operator()(const DrainEvent& event) const { return event.nodelist; }

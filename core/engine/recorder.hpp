@@ -1,4 +1,4 @@
-// From an event and what it changed to what the log keeps of it.
+// Makes the record of an event, from the event and its outcome.
 #pragma once
 
 #include "core/engine/record.hpp"
@@ -10,8 +10,8 @@ namespace resourced::engine {
 [[nodiscard]] Record make_record(Sequence sequence, Event event, const Outcome& outcome,
                                  const Module& module);
 
-/// Makes a record replace the drain table by the module's. Used where a start did not find all targets that
-/// were drained.
+/// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
+/// find all drained targets in its inventory.
 void rewrite_drains(TableChanges& changes, const Module& module);
 
 }  // namespace resourced::engine

@@ -1,5 +1,4 @@
-// The tables that a log keeps of the present, in memory: the fold of TableChanges. A store on disk does the
-// same with rows.
+// The tables of the present in memory, as a fold of TableChanges. The store on disk keeps the same as rows.
 #pragma once
 
 #include <map>
@@ -14,10 +13,11 @@ namespace resourced::engine {
 
 class Tables {
  public:
-  /// In the order of the events.
+  /// Applies the changes of one event. Events come in their order.
   void apply(const TableChanges& changes);
 
-  /// What the next start takes up. Throws Error as ResourceSet::parse() does, for an inventory that is none.
+  /// The recorded state for the next start. Throws Error as ResourceSet::parse() does if the text of the
+  /// inventory is not an R.
   [[nodiscard]] RecordedState state() const;
 
  private:
@@ -30,7 +30,7 @@ class Tables {
   void apply_properties(const TableChanges& changes);
 
   std::map<TargetName, Drain> drains_;
-  /// Whether the property was added; false for one that was taken away.
+  /// Whether the property was added; false for one that was removed.
   std::map<std::pair<std::string, TargetName>, bool> properties_;
   std::set<TargetName> shrunk_;
   std::optional<RecordedState::Expiration> expiration_;

@@ -121,7 +121,7 @@ class Reader {
       vertex.exclusive = require_boolean(value, path);
     } else if (key == "with") {
       vertex.with = list(value, path, depth + 1);
-      // A slot without any is refused with a text of its own, with the key or without it.
+      // A slot without vertices gets an error of its own, whether it has the key or not.
       if (vertex.with.empty() && !vertex.is_slot()) path.fail("must have at least one vertex");
     } else {
       return false;

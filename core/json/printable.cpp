@@ -50,7 +50,8 @@ std::string_view first_character(std::string_view text) {
 }
 
 char32_t code_of(std::string_view character) {
-  // The lead byte has as many bits less as the character has bytes, and one for the zero behind them.
+  // The lead byte of a character of n bytes begins with n ones and a zero; the rest of it belongs to the
+  // code.
   const auto lead = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return lead;
   char32_t code = lead & (0xFFU >> (character.size() + 1));
@@ -58,8 +59,8 @@ char32_t code_of(std::string_view character) {
   return code;
 }
 
-/// Calls f with each character of valid UTF-8 and with the replacement of each byte that is none, until f
-/// returns false. Takes one pass, whatever the text.
+/// Calls f with each character of valid UTF-8, and with the replacement character for each byte that is not
+/// UTF-8, until f returns false. Reads the text once.
 template <class F>
 void for_each_character(std::string_view text, F f) {
   while (!text.empty()) {
@@ -101,7 +102,7 @@ std::string printable_line(std::string_view text) {
   const auto is_line_end = [](char c) { return c == '\n' || c == '\r'; };
   while (!text.empty() && is_line_end(text.back())) text.remove_suffix(1);
   std::string out;
-  // Where to cut, so that there is room for the ellipsis.
+  // The longest prefix that leaves room for the ellipsis.
   std::size_t end = 0;
   for_each_character(text, [&](std::string_view character) {
     if (out.size() + ellipsis.size() <= max_printable_line) end = out.size();

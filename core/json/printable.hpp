@@ -1,5 +1,5 @@
-// Text from outside on a terminal or in a log: neither the reason of a drain nor the error text of a hostile
-// peer may move the cursor of a reader, add lines to a table, or fill a screen.
+// Text from outside for a terminal or a log. Without this the reason of a drain, or the error text of a
+// hostile peer, could move the cursor, add lines to a table, or fill the screen.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace resourced {
 
-/// The most bytes of printable_line().
+/// Upper bound of the text that printable_line() returns, in bytes.
 inline constexpr std::size_t max_printable_line = 1024;
 
-/// Valid UTF-8. Control characters (C0, DEL, C1), line and paragraph separators and the characters that turn
-/// the direction of text are written as JSON writes them, `\n` or `\u001b`, so a JSON text on one line stays
-/// the same value. Each byte that is not UTF-8 becomes U+FFFD. All else stays as it is, the backslash too.
+/// The text as valid UTF-8. Control characters (C0, DEL, C1), line and paragraph separators, and characters
+/// that change the direction of text become JSON escapes, `\n` or `\u001b`, so a JSON text on one line keeps
+/// its value. Each byte that is not UTF-8 becomes U+FFFD. Other characters are unchanged, also the backslash.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The same for a text that is a line of its own, such as an error: line ends at its end are left out, others
-/// become blanks. What is longer than max_printable_line is cut between two characters, and ends in `...`
-/// within that length.
+/// The same for a text that is one line, such as an error: line ends at its end are removed, others become
+/// blanks. A result longer than max_printable_line is cut between two characters and ends in `...`, within
+/// that bound.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
 }  // namespace resourced

@@ -1,6 +1,6 @@
-// Agents and the targets that they speak for: gives each agent a rank of its host, and tells the agent of
-// today from one whose lost connection is noticed late. Connections are the caller's business, time the
-// monitor's.
+// Agents and the targets that they speak for. Gives each agent a rank of its host, and keeps a new agent
+// apart from an earlier one whose lost connection is noticed late. The caller keeps the connections, the
+// monitor the times.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ class AgentRoster {
     std::optional<AgentId> replaced;
   };
 
-  /// Whether an agent that speaks for a rank may lose it to a later one.
+  /// Whether a later agent may replace the agent that speaks for a rank.
   using MayReplace = std::function<bool(AgentId, IdSet::Id)>;
 
-  /// An agent says hello for a host. It takes the place of the agent that speaks for the host's only rank.
-  /// Where several ranks share the host, it gets the lowest one without an agent, or else the lowest one
-  /// whose agent `may_replace` gives up. Throws Error EINVAL if the host is not in the inventory, EEXIST for
-  /// an agent that is here already, or a host that has no rank to give.
+  /// Admits an agent of a host. It replaces the agent that speaks for the host's only rank. Where several
+  /// ranks share the host, it gets the lowest rank without an agent, or else the lowest one for whose agent
+  /// `may_replace` returns true. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent
+  /// that was admitted before, or if no rank of the host is free.
   Admission admit(AgentId agent, const std::string& hostname, const ResourceSet& inventory,
                   const MayReplace& may_replace);
 

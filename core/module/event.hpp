@@ -98,7 +98,7 @@ struct LivelyEvent {
 using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
                                OfflineEvent, TorpidEvent, LivelyEvent>;
 
-/// Brings an inventory up to date with an event. Events that are not about R leave it as it is.
+/// Applies an event to an inventory. Only definitions and updates change it.
 void fold_inventory(const EventBody& event, ResourceSet& inventory);
 
 struct Event {

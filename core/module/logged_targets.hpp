@@ -25,7 +25,7 @@ class LoggedTargets {
   std::vector<std::string> restart(const IdSet& ranks, const Hostlist& hosts);
   /// A target leaves for good. Ranks stay what they are until the next restart.
   void shrink(const TargetName& name) { left_.insert(name); }
-  /// Another R with all targets of a host was loaded: none of them is gone any more.
+  /// Another R with all targets of a host was loaded, so those that had left are present again.
   void take_back(const std::string& host);
 
   /// Ranks and hosts of the last restart. Their cores are placeholders.

@@ -69,7 +69,7 @@ class Monitor {
   /// The agent has ended in order: offline at once.
   void goodbye(IdSet::Id rank, double now);
 
-  /// Whether the agent of a target has not been heard for the time after which it is torpid, or is not there.
+  /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
   [[nodiscard]] bool is_silent(IdSet::Id rank, double now) const;
 
   /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. To be

@@ -107,7 +107,7 @@ std::optional<ParentChange> ParentMirror::take(double now) {
   const IdSet down = (drained_ | unreachable) - told_shrunk_;
   change.down = down - told_down_;
   change.up = told_down_ - down;
-  // The same one set again is news too: this instance may have set another in between.
+  // The parent may set the same expiration again, after this instance has set another one.
   if (expiration_ != told_expiration_ || expiration_set_ > told_expiration_set_) {
     change.expiration = expiration_;
     change.expiration_set = expiration_set_;

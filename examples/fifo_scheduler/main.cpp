@@ -39,8 +39,8 @@ struct Options {
   throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
 }
 
-/// One line of JSON, at once: whoever reads it waits for it. Texts may come from the daemon or from the
-/// input, whose bytes need not be UTF-8.
+/// Prints one line of JSON and flushes it, since a reader may wait for it. Its texts may come from the daemon
+/// or from the input, whose bytes need not be UTF-8.
 void print(const nlohmann::ordered_json& object) {
   const std::string line =
       printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
