@@ -40,8 +40,7 @@ struct Watched : Cluster {
     return started;
   }
   /// Kills the daemon and these agents, and starts the daemon with this configuration and agents of these
-  /// hosts. Agents that stay wait longer for each further daemon, up to 10 s, which is not what this is
-  /// about.
+  /// hosts. New agents connect at once, while the old ones would wait up to 10 s before the next attempt.
   void restart(const std::string& config, Agents& running, const std::vector<std::string>& hosts) {
     daemon.kill();
     running.clear();
@@ -551,7 +550,7 @@ TEST_CASE("a further agent of a host with several targets gets one that its agen
   const RawResponse refused = join(third);
   CHECK(refused.errnum == wire_errno::exist);
   CHECK(refused.text() == "each of the 2 targets of host h has an agent");
-  // Both are there still: their beats count, and nobody told them of another.
+  // Both still have their targets: their beats are accepted, and no other agent has replaced them.
   for (RawClient* client : {first.get(), &second}) {
     CHECK(client->call("resource.agent-beat").errnum == 0);
     take_arrived(*client, [](const RawResponse& response) { FAIL(response.text()); });

@@ -1,5 +1,5 @@
-// A daemon that is broken or hostile, whose part the test plays on a plain socket: what its clients show of
-// the texts that it sends.
+// Output of the clients of a hostile daemon, which the test plays on a plain socket: its texts must not
+// control a terminal or a log.
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -70,11 +70,11 @@ class HostileDaemon {
 };
 
 /// Escape sequences in both encodings, a second line, text from right to left, bytes that are not UTF-8, and
-/// more than anybody wants to read.
+/// far more bytes than a line may have.
 const std::string hostile_text =
     "\033[2J\u009b31m\x7f\xFF\xC2\nresourcectl: all is well\r\u202e" + std::string(100'000, 'x');
 
-/// A line that does nothing to a terminal, and has its end.
+/// Checks that a text is one short line without control characters.
 void check_harmless(std::string line) {
   CAPTURE(line.substr(0, 300));
   REQUIRE(line.ends_with('\n'));
@@ -111,7 +111,7 @@ TEST_CASE("the text of a refusal does nothing to a terminal or a log, and is sho
   }
 }
 
-TEST_CASE("the log of an agent takes no more of it") {
+TEST_CASE("the log of an agent shows the text of a refusal on one short line") {
   HostileDaemon daemon;
   const TempDir dir;
   Process agent({RESOURCED_BIN "/resource-agent", "--uri", daemon.uri(), "--hostname", "n1", "--synthetic",

@@ -217,12 +217,12 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
     }
     for (const RawSocket& socket : hostile) CHECK(socket.ended());
   }
-  // One that is whole right before, and empty parts, each of which takes libzmq more memory than bytes.
+  // A whole message, and then one of empty parts, each of which takes more memory in libzmq than bytes.
   RawSocket hidden(daemon.endpoints()[1]);
   hidden.send(zmtp_greeting);
   std::string whole_and_more = "\x00\x01x"s;
   for (int i = 0; i < 1'500'000; ++i) whole_and_more += "\x01\x00"s;
-  // It may be cut off before it has sent all.
+  // The daemon may end the connection before all is sent.
   (void)hidden.send_all(whole_and_more);
   most = std::max(most, memory());
   CHECK(hidden.ended());
@@ -319,12 +319,12 @@ TEST_CASE(
   ping(after);
 }
 
-// It takes milliseconds, in which all clients wait: an operator must be able to see them.
+// All clients wait while memory is given back, so the statistics show that time under a name of its own.
 TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name") {
   constexpr std::size_t connections = 600;
   Both cluster;
   RawClient owner(cluster.daemon.uri());
-  // Seen from outside, so that nothing holds the loop meanwhile.
+  // Read from /proc, as a request for statistics would hold the loop.
   const auto resident = [statm = fmt::format("/proc/{}/statm", cluster.daemon.process().pid())] {
     double pages = 0;
     std::ifstream(statm) >> pages >> pages;
@@ -343,7 +343,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
       }
       REQUIRE(owner.call("resource.stats-clear").errnum == 0);
     }
-    // The daemon looks for crowds that have left every 5 s.
+    // The daemon checks every 5 s whether there is memory to give back.
     const Deadline round(std::chrono::seconds(10));
     while (resident() > before + 8 * mib && !round.passed()) {
     }

@@ -124,7 +124,7 @@ std::string hello(const std::string& children, const std::string& hosts, const s
          R"(],"starttime":0,"expiration":0,"nodelist":[)" + hosts + "]" + more + "}}}";
 }
 
-/// The hellos that take long to read, of about so many bytes.
+/// Hellos of about this many bytes that take long to read.
 std::vector<std::pair<std::string, std::string>> hostile_hellos(std::size_t size) {
   const std::string core = R"({"rank":"0","children":{"core":"0"}})";
   const auto even = [](std::size_t i) { return std::to_string(2 * i); };
@@ -285,7 +285,7 @@ std::vector<Inventory> inventories() {
   return all;
 }
 
-/// Hostlists that are not any, or that nobody means.
+/// Texts that are no hostlist, or whose ranges stand for far too many hosts.
 std::vector<std::pair<std::string, std::string>> hostile_hostlists() {
   constexpr std::size_t size = 57 * kib;
   return {
@@ -324,8 +324,8 @@ std::string targets_payload(const std::string& text, const std::string& more = "
   return R"({"targets":")" + text + "\"" + more + "}";
 }
 
-/// Whether twice the size costs rather four times than twice: milliseconds for a quarter, a half, and the
-/// whole. One step, such as that to a larger buffer, is no growth.
+/// Whether the time grows with the square of the size, from the milliseconds for a quarter, a half and the
+/// whole. Both doublings must show it: a single step may come from a larger buffer.
 bool is_quadratic(double quarter, double half, double whole) {
   constexpr double most = 3;
   constexpr double noise = 0.02;

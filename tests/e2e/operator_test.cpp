@@ -153,14 +153,14 @@ TEST_CASE("resource.get and config.get") {
   CHECK(config["resource"]["config"][0]["hosts"] == "test[0-7]");
 }
 
-// Flux's command line takes the place of a host in this attribute for its rank.
+// Flux's command line takes the position of a host in this attribute as its rank.
 TEST_CASE("attr.get tells the hosts in the order of their ranks, and no other attribute") {
   Cluster cluster;
   const auto get = [&](const json& payload) { return cluster.operator_client.call("attr.get", payload); };
   const json hosts{{"value", "test[0-7]"}, {"flags", 1}};
   CHECK(get({{"name", "hostlist"}}).json() == hosts);
   CHECK(get({{"name", "hostlist"}, {"more", 1}}).json() == hosts);
-  // Nobody else moves up when a target leaves, or is excluded.
+  // The other hosts keep their positions when a target leaves or is excluded.
   cluster.ctl.done({"shrink", "2"});
   CHECK(get({{"name", "hostlist"}}).json() == hosts);
   for (const char* name : {"size", "rank", "", "hostlist2"}) {

@@ -319,7 +319,7 @@ TEST_CASE(
     child.daemon.start();
     until_following(child.daemon, 3);
     CHECK(expiration() == 3850000000.0);
-    // What it said before, said again.
+    // The parent sets the same expiration again.
     parent.ctl.done({"expiration", "set", "3700000000"});
     parent.ctl.done({"expiration", "set", "3800000000"});
     Scheduler inner(child.daemon.uri());

@@ -232,7 +232,7 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
            key + "\"\n";
   };
   Daemon daemon(dir, on_both(dir, config("first.key")));
-  // Alive, it follows with the new key.
+  // Before SIGTERM a reload takes the new key.
   daemon.configure(config("second.key"));
   daemon.hang_up();
   CHECK(daemon.log().find("configuration reloaded") != std::string::npos);

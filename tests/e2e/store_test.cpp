@@ -55,8 +55,8 @@ Outcome start_refused(const Cluster& cluster, const std::string& listen = "bus")
       .finish();
 }
 
-/// The bytes of all files in a state directory by name. SQLite makes the index of a write-ahead log anew, so
-/// of that one the name counts alone.
+/// The bytes of all files in a state directory by name. Of the index of the write-ahead log only the name, as
+/// SQLite makes its content anew.
 std::map<std::string, std::string> state_files(const Cluster& cluster) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(cluster.dir / "state")) {

@@ -1,5 +1,5 @@
-// sim [--seed N] [--steps N] [--runs N]: that many runs, each from a seed of its own, of so many steps
-// together. A failure names its seed, with which it happens again.
+// sim [--seed N] [--steps N] [--runs N]: N runs with the seeds from N on, and N steps in all runs together. A
+// failure names the seed that reproduces it.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

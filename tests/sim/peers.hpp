@@ -1,4 +1,4 @@
-// The clients of the simulated daemon, each with what it was told and what it may rightly expect.
+// The clients of the simulated daemon, each with the messages that it received and those that it may expect.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace resourced::sim {
 
 using daemon::ClientId;
 
-/// Messages on their way to clients. A client may stall, and be gone.
+/// Messages on their way to clients. A client may stall or disconnect.
 class SimTransport final : public daemon::Transport {
  public:
   [[nodiscard]] std::string endpoint() const override { return "sim"; }
@@ -31,7 +31,7 @@ class SimTransport final : public daemon::Transport {
   std::set<ClientId> gone;
 };
 
-/// A scheduler's picture of its resources (RFC 28): the first response, and every change since.
+/// The view that a scheduler has of its resources (RFC 28): the first response, and every change since.
 struct View {
   Reference::Ranks resources;
   Reference::Ranks up;
@@ -39,19 +39,20 @@ struct View {
   double expiration = 0;
 
   explicit View(const nlohmann::json& first);
-  /// Throws std::runtime_error for a change that is none, or of a target that is not the scheduler's.
+  /// Throws std::runtime_error for a change that changes nothing, or of a target that the scheduler does not
+  /// have.
   void apply(const nlohmann::json& delta);
 };
 
 struct Scheduler {
   ClientId client{};
   std::uint32_t matchtag = 0;
-  /// Empty: the whole, or what no partition names.
+  /// Empty for all targets that are in no partition.
   std::string partition;
-  /// Another one held the same when this one asked: it is refused.
+  /// Another scheduler held the same targets at the time of the request, so this one is refused.
   bool is_second = false;
   std::optional<View> view;
-  /// The picture is that of after this event, or of a later one.
+  /// The view is the state after this event, or a later one.
   std::uint64_t seen = 0;
 };
 

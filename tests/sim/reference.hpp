@@ -1,5 +1,5 @@
-// What the events of a log mean, written down a second time and in the plainest way: sets of target names,
-// folded from the JSON that consumers of the journal get (RFC 44). No code of the module is in here.
+// A second implementation of the events of a log (RFC 44), as simple as possible: sets of target names,
+// folded from the JSON that consumers of the journal get. Uses no code of the module.
 #pragma once
 
 #include <compare>
@@ -13,8 +13,7 @@
 
 namespace resourced::sim {
 
-/// What a start is told by its configuration: the host of each rank, where hosts may repeat, and the excluded
-/// ranks.
+/// The configuration of a start: the host of each rank, where hosts may repeat, and the excluded ranks.
 struct Configuration {
   std::vector<std::string> hosts;
   std::set<unsigned> exclude;
@@ -22,7 +21,7 @@ struct Configuration {
 
 class Reference {
  public:
-  /// A host, and which of its targets.
+  /// A target, by its host and its ordinal among the targets of that host.
   struct Name {
     std::string host;
     unsigned ordinal = 0;

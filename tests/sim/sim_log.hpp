@@ -1,5 +1,5 @@
-// A log in memory with the faults of a disk: what is not synced when the process dies is lost, from some
-// point on; a commit may be durable without anybody knowing it yet.
+// A log in memory with the faults of a disk: a crash loses the records after some point that were not synced,
+// and a record may be durable before the daemon is told.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace resourced::sim {
 
-/// What outlives a crash.
+/// The state that a crash keeps.
 struct Disk {
   std::vector<daemon::Record> records;
   engine::Tables tables;
@@ -36,9 +36,9 @@ class SimLog final : public daemon::EventLog {
                  std::size_t limit, std::function<void(daemon::HistoryPage)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
-  /// What was appended and is not on disk.
+  /// The number of records that were appended and are not on disk.
   [[nodiscard]] std::size_t unsynced() const { return queue_.size(); }
-  /// Writes the first `count` of them.
+  /// Writes the first `count` of these records.
   void sync(std::size_t count);
 
   [[nodiscard]] bool has_questions() const { return !questions_.empty(); }

@@ -171,7 +171,7 @@ void Simulation::start() {
 void Simulation::crash() {
   note("crash");
   ++counts_.crashes;
-  // Some of what was being written is on disk all the same.
+  // Some records that were being written may be on disk.
   if (log_->unsynced() > 0 && chance(0.5))
     log_->sync(below(static_cast<std::uint32_t>(log_->unsynced()) + 1));
   service_.reset();
@@ -237,7 +237,7 @@ auto Simulation::random_peer(Peers& peers) {
   return std::next(peers.begin(), below(static_cast<std::uint32_t>(peers.size())));
 }
 
-// What clients do.
+// Requests of clients.
 
 void Simulation::operate() {
   json payload{{"targets", some_targets()}};
@@ -413,7 +413,7 @@ void Simulation::pass() {
   uptime_ = end;
 }
 
-// Everybody reads, everything is on disk, and nothing is left to be done.
+// Lets all clients read, syncs the log, and runs the loop until nothing is left to be done.
 void Simulation::settle() {
   note("settle");
   transport_.stalled.clear();
@@ -422,7 +422,7 @@ void Simulation::settle() {
   do {
     log_->sync(log_->unsynced());
     notify();
-    // The journal keeps to a pace, which time makes room for.
+    // The journal limits its pace, so time must pass.
     uptime_ += 1;
   } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
@@ -463,7 +463,7 @@ void Simulation::run(std::uint64_t steps) {
   }
 }
 
-// What clients hear.
+// Messages to clients.
 
 const Reference& Simulation::state_after(std::uint64_t sequence) {
   if (sequence <= states_begin_) return before_;
@@ -550,7 +550,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   ++counts_.deltas;
   View& view = *scheduler.view;
   view.apply(body);
-  // The picture is that of some moment on disk, and no earlier one than before.
+  // The view is the state after some event on disk, which is not earlier than before.
   for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
     const Reference& state = state_after(sequence);
     if (view.up == shared(state.available(), view.resources) &&
@@ -578,7 +578,7 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
       continue;
     }
     if (!consumer.next) {
-      // The last event with these words, as none is older than journal-max.
+      // The last equal event, as the first one of the journal is among the last journal-max.
       std::uint64_t found = disk_.last();
       while (found > 0 && json::parse(disk_.records[found - 1].text) != event) --found;
       consumer.next = found;

@@ -1,13 +1,12 @@
-// The daemon without sockets, files, threads and clocks: service, streams, outbox, engine and log in one
-// process, with clients that ask, stall, die and come back, and a machine that crashes. All that happens
-// follows from one seed. What the clients are told is held against a second reading of the log
+// The daemon without sockets, files, threads and clocks: service, streams, outbox, engine and log run in one
+// process, with clients that send requests, stall, die and connect again, and a machine that crashes. One
+// seed decides all of it. Every message to a client is compared with a second implementation of the events
 // (reference.hpp):
 //
-//  - nothing is told before it is on disk; what was answered is there after a crash;
-//  - a scheduler's picture is the state after some event on disk, and later ones after later events; what it
-//  holds
-//    nobody else is given (RFC 28, and the rules of docs/compliance.md);
-//  - the journal is the log, without gaps; its fold is what status says.
+//  - no message tells of an event before it is on disk, and an answered change is present after a crash;
+//  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
+//    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
+//  - the journal is the log, without gaps; its fold is the state that status shows.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@
 
 namespace resourced::sim {
 
-/// A rule does not hold. The text says which, and after what.
+/// A rule of the simulation is broken. The text names the rule and the actions before.
 class Violation : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -85,7 +84,7 @@ class Simulation {
   void pass();
   void settle();
 
-  // What the clients make of what they are sent.
+  // Checks of the messages that clients receive.
   void deliver();
   void receive(ClientId client, const proto::Message& message);
   void receive(Scheduler& scheduler, const proto::Message& message);
@@ -93,7 +92,7 @@ class Simulation {
   void receive(const Asked& asked, const proto::Message& message);
   void check_status(const nlohmann::json& status, const Reference& state) const;
   void check_views() const;
-  /// The state after an event of this start. The log is read as far as that.
+  /// The state after an event of this start, from the log up to that event.
   const Reference& state_after(std::uint64_t sequence);
 
   [[nodiscard]] std::uint32_t below(std::uint32_t limit);
@@ -112,14 +111,15 @@ class Simulation {
 
   std::mt19937 random_;
   bool with_agents_;
-  /// Targets of the first host names are one partition, if there is any.
+  /// Whether the lower half of the ranks is a partition.
   bool with_partition_;
   std::size_t journal_max_;
   Disk disk_;
   std::uint32_t generation_ = 0;
   Configuration configuration_;
-  /// The state after each event of this start, as far as it was asked for; the last event before this start,
-  /// and the state then, with the configuration of this one.
+  /// The states after the events of this start, as far as state_after() has computed them. `states_begin_` is
+  /// the last event before this start, and `before_` the state after it, with the configuration of this
+  /// start.
   std::vector<Reference> states_;
   std::uint64_t states_begin_ = 0;
   Reference before_;

@@ -115,7 +115,7 @@ class FakeBus {
     return receive_now();
   }
 
-  /// Nothing is there that could be received now, nor comes within this time.
+  /// Whether no request comes within this time.
   [[nodiscard]] bool quiet(std::chrono::milliseconds patience = std::chrono::milliseconds(0)) {
     zmq_pollitem_t item{router_, 0, ZMQ_POLLIN, 0};
     return zmq_poll(&item, 1, static_cast<long>(patience.count())) == 0;

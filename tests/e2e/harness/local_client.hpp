@@ -20,7 +20,7 @@ class LocalClient {
  public:
   /// Connects and waits for the byte that says whether the client is welcome.
   explicit LocalClient(const std::filesystem::path& socket);
-  /// Takes over a connected socket, for a test that plays the daemon: nobody says welcome.
+  /// Takes over a connected socket, for a test that plays the daemon. Does not wait for the first byte.
   explicit LocalClient(int connected) : fd_(connected) {}
   ~LocalClient();
   LocalClient(const LocalClient&) = delete;

@@ -1,5 +1,4 @@
-// The Unix socket transport where the kernel does not hand out connections: it tries again now and then, and
-// never spins.
+// The Unix socket transport when accept() fails: it tries again after a pause, and never spins.
 #include "daemon/local_transport.hpp"
 
 #include <cerrno>
@@ -21,9 +20,9 @@
 
 namespace {
 
-/// What accept() of this program does: fail with this errno, or its work where that is 0.
+/// The errno with which accept() of this program fails; 0 to accept connections.
 int accept_fails_with = 0;
-/// Calls that found a connection, or failed by the above.
+/// Calls of accept() that found a connection or failed.
 std::size_t accept_calls = 0;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Targets that consumers of the journal name: what equal ones share, what they take, and when it is given
-// back.
+// Targets that consumers of the journal name: sharing of equal ones, and the count of their memory.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -22,7 +21,7 @@ struct Fixture {
   Journal journal{clients, requests, store, 100, [] {}};
 };
 
-/// Names until there is no room; how many there were.
+/// Names targets until the follower has no room left. Returns how many requests were accepted.
 std::size_t fill(Journal& journal, const ResourceSet& inventory, const std::string& follower,
                  std::vector<std::shared_ptr<NamedTargets>>& named) {
   constexpr std::size_t length = 100000;

@@ -134,7 +134,7 @@ TEST_CASE("what is not a store is refused and left as it is") {
 TEST_CASE("rows that cannot be read after the store was opened refuse it, and its files stay") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
-  // As a daemon leaves them that is killed.
+  // A copy of the files as a killed daemon leaves them.
   const resourced::test::TempDir killed;
   {
     StoreWriter writer(path);
