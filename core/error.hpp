@@ -8,8 +8,8 @@
 
 namespace resourced {
 
-/// What went wrong, for the program that called (a POSIX errno, Linux numbers) and for its user (one line
-/// that names the thing). Whoever throws it has changed nothing.
+/// A failure: an errno for the calling program (POSIX, Linux numbers), and one line for its user that names
+/// the thing. A function that throws it has changed nothing.
 class Error : public std::runtime_error {
  public:
   Error(int errnum, const std::string& text) : std::runtime_error(text), errnum_(errnum) {}

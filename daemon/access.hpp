@@ -1,6 +1,5 @@
-// Who may do what: from what a transport knows of a client to its rights. The rules are the site's
-// ([access]); the daemon's own user and root are owners whatever they say. Roles are those of RFC 12, and two
-// of this project's own.
+// Rights of clients, derived from their credentials by the rules of the site ([access]). The daemon's own
+// user and root are always owners. Roles are those of RFC 12, and two of this project's own.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace resourced::daemon {
 
-/// What a topic asks of its sender.
+/// The right that a topic requires of its sender.
 enum class Right : std::uint8_t {
   /// Nothing: it concerns only what its sender asked for before.
   none,
@@ -81,7 +80,7 @@ class Access {
 /// request that claims a userid keeps what it claims (RFC 12).
 void stamp(const Principal& sender, proto::Message& request);
 
-/// What a stamped request may do: less than its sender if an owner speaks for somebody else.
+/// The rights of a stamped request: fewer than those of its sender if an owner sends it for another user.
 [[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);
 
 }  // namespace resourced::daemon

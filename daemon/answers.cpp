@@ -20,7 +20,8 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
   return cache.payload;
 }
 
-// Who holds which partition changes without an event, so a divided inventory is described anew each time.
+// The holders of partitions change without an event, so the status of a divided inventory is encoded each
+// time.
 proto::Payload Answers::status() {
   const auto encode = [this] { return proto::encode_status(module_, acquisition_); };
   if (!acquisition_.partitions().empty()) return proto::make_payload(encode());

@@ -38,7 +38,7 @@ class FeasibilityInventory {
 
 class FeasibilityChecks {
  public:
-  /// What one check may take: some tenths of a second.
+  /// Bound of the steps of one check: some tenths of a second.
   static constexpr std::uint64_t steps = 20'000'000;
   /// The most that waits, of one principal and of all.
   static constexpr std::size_t max_waiting = 1024;

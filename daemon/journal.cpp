@@ -11,12 +11,12 @@
 namespace resourced::daemon {
 namespace {
 
-// What a slice does at the most, so that who asks for something else waits for a part of what an answer takes
-// anyway: in the loop, which spends some microseconds on a message, ...
+// Bounds of a slice, so that another request waits for it no longer than for an answer. Messages, each of
+// which takes the loop some microseconds:
 constexpr std::size_t most_steps = 16;
-// ... in the thread that writes to the sockets, ...
+// Bytes for the thread that writes to the sockets:
 constexpr std::size_t most_bytes = std::size_t{256} << 10;
-// ... and where nobody has anything to get.
+// Consumers that are looked at, also those for which there is nothing to send:
 constexpr std::size_t most_looked_at = 1000;
 
 const proto::Payload& sentinel() {
@@ -230,7 +230,7 @@ void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
                Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again"),
                slice);
   }
-  // Who has been handed all there is has taken something since it had no room.
+  // Caught up: it accepted data, so it is no longer stuck.
   if (!consumer.held && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
   if (!consumer.credit.has_room()) return find_no_room(key, consumer, slice);
   if (!consumer.held) {
@@ -238,7 +238,7 @@ void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
     prepare(key, consumer);
   }
   if (consumer.held) send(key, consumer, slice);
-  // Who is behind goes on in the next round.
+  // A consumer that is behind continues in the next round.
   const bool is_behind = !consumer.live || consumer.next <= round_end_;
   wanted_ = wanted_ || (is_behind && !consumer.held && !consumer.waiting);
 }
@@ -288,8 +288,8 @@ void Journal::send(proto::RequestKey key, Consumer& consumer, Slice& slice) {
   }
 }
 
-// Who is behind because others had to be served first goes on from the store, however far that is; who takes
-// nothing all the while does not read.
+// A consumer that the daemon throttled resumes from the store, however far behind it is. One that accepts no
+// data while more than journal-max events happen is ended, as its client does not read.
 void Journal::find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
   if (!consumer.stuck_at) consumer.stuck_at = committed_;
@@ -315,7 +315,7 @@ void Journal::ask_store(proto::RequestKey key, Consumer& consumer, Sequence last
                  });
 }
 
-// One answer for all who stand at the same place.
+// Asks the store once for all consumers at the same position.
 void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, Sequence last) {
   consumer.waiting = true;
   const Sequence first = consumer.next;

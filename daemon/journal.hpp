@@ -106,20 +106,20 @@ class Journal {
     bool waiting = true;
     /// History and sentinel are behind it.
     bool live = false;
-    /// What it was to get next is not kept any more.
+    /// Its next events are no longer in the store.
     bool lost = false;
     /// Its end was told.
     bool over = false;
-    /// Made for it, and not sent yet for want of an answer's turn or of room.
+    /// A message for it that waits for its turn or for room.
     proto::Payload held;
     std::optional<std::string> unknown_host;
-    /// The store could not read what comes next.
+    /// The store could not read its next events, or its targets were refused.
     std::optional<Error> failure;
     Credit credit;
-    /// How far the log was when it had no room, since when it has taken nothing.
+    /// The last event on disk when it ran out of room. Reset when it accepts data.
     std::optional<Sequence> stuck_at;
   };
-  /// A stretch that was encoded, which other consumers most likely want too.
+  /// Encoded events, kept since other consumers probably need the same ones.
   struct Encoded {
     Sequence first = 0;
     Sequence next = 0;

@@ -1,7 +1,7 @@
-// How much of the daemon the journal may take while others are served. What many consumers could read has no
-// bound, and what a request waits for is the loop, the thread that writes to the sockets and the processors;
-// so a journal that is asked for more than its share falls behind, gathers events into fewer and larger
-// messages, and catches up when nobody else wants anything.
+// Limits the share of the daemon that the journal takes while other requests are served. Many consumers can
+// read without bound, and other requests wait for the same loop, thread that writes to the sockets, and
+// processors. Beyond its share the journal falls behind, gathers events into fewer and larger messages, and
+// catches up when there are no other requests.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@ namespace resourced::daemon {
 
 class JournalPace {
  public:
-  /// Seconds without another request after which the journal is alone: who asks ten times a second never
-  /// waits behind a journal at full speed.
+  /// Seconds without another request after which the journal is not limited: a client that sends ten requests
+  /// a second never waits behind a journal at full speed.
   static constexpr double calm = 0.1;
-  /// The part of the loop's time: as little as others hardly notice.
+  /// The share of the loop's time, small enough for other clients.
   static constexpr double share = 0.1;
-  /// Bytes a second: what fills a fast network link and a processor copies in less than a tenth of its time.
+  /// Bytes a second: enough for a fast network link, and less than a tenth of a processor's time to copy.
   static constexpr double rate = 100e6;
-  /// What was not taken is kept for so many seconds' worth: about a slice, so that a few consumers never
-  /// wait, and nobody waits behind more than that.
+  /// Seconds of unused budget that are saved: about a slice, so that a few consumers never wait, and other
+  /// requests wait behind a slice at most.
   static constexpr double saved = 0.0025;
 
-  /// Somebody else than a consumer was served. Times are seconds that never go back.
+  /// Another request than a journal was served. Times are seconds that never go back.
   void served_another(double now) noexcept { another_at_ = now; }
 
   /// The journal took the loop until `now`, for so many seconds, and handed out so many bytes.
@@ -39,7 +39,7 @@ class JournalPace {
   }
 
  private:
-  // What may be spent at once and comes back at a rate. More may be spent than there is, and is waited for.
+  // A token bucket. It may be overdrawn; pause() is the time until it is not.
   class Budget {
    public:
     explicit Budget(double per_second) : rate_(per_second), left_(per_second * saved) {}

@@ -40,7 +40,7 @@ class Outbox {
   /// All events up to this one are on disk.
   void committed(Sequence last);
 
-  /// What waits for events that will not be on disk any more.
+  /// Takes out everything that waits, as the events before it will not be on disk any more.
   [[nodiscard]] std::vector<Outgoing> abandon();
 
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }

@@ -21,7 +21,7 @@ client::ConnectionOptions connection_options(const config::Config& config) {
   options.retry_first = client::Milliseconds(100);
   options.retry_most = client::Milliseconds(5000);
   options.max_message_size = config.bus.max_message_size;
-  // Whatever the parent sends, this daemon has clients of its own to serve.
+  // Bound the work for the parent's messages, as the daemon has clients of its own.
   options.most_steps = 4;
   return options;
 }

@@ -582,7 +582,7 @@ class Server {
     });
   }
 
-  // What was decided is committed and answered, then the streams end, then the loop.
+  // Commits and answers all decided commands, then ends the streams, then the loop.
   void stop() {
     if (stopping_) return;
     take_nothing_in();
@@ -741,7 +741,7 @@ void check(const Options& options) {
   }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) check_parent(config);
-  // Whoever checks need not be who runs the daemon, and may be kept from the secret half.
+  // Another user than the daemon's may run --check, who cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
 }

@@ -75,7 +75,7 @@ Service::Service(EventLog& log, std::function<double()> now, Settings settings)
       inventory_file_([this](std::function<void()> work) { later_(0, std::move(work)); }) {
   set_configuration(std::move(settings.configuration));
   set_limits(settings.limits);
-  // What the store has from before is on disk.
+  // All events that the store has at the start are on disk.
   outbox_.committed(engine().applied());
   if (settings.agents) agents_.emplace(executor_, *settings.agents);
 }

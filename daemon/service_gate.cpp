@@ -1,4 +1,4 @@
-// What a request meets before its topic: the limits of its client, and the right that the topic takes.
+// Checks before the topic of a request: the limits of its client, and the right that the topic requires.
 #include <algorithm>
 #include <cerrno>
 #include <utility>

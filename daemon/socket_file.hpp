@@ -18,7 +18,7 @@ enum class SocketFile { none, stale, in_use, foreign };
 /// somebody listens, EEXIST for what is not a socket, which is left alone.
 void clear_socket(const std::string& path, std::string_view endpoint);
 
-/// Who may connect to a socket.
+/// File mode and group of a socket, which decide the users that may connect.
 struct SocketMode {
   std::uint32_t mode = 0666;
   /// A gid; the group of the daemon if there is none.

@@ -1,5 +1,5 @@
-// What the service needs of a transport: messages from clients that have names, and to them. The bytes of RFC
-// 3 and the sockets are the transport's own.
+// Interface of a transport for the service: messages from and to clients, each with an id. The transport
+// keeps the sockets and the bytes of RFC 3 to itself.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using proto::ClientId;
 /// lower.
 inline constexpr std::size_t max_guest_message = std::size_t{2} << 20;
 
-/// Who a client is, as far as its transport can vouch for it: the kernel's word on a Unix socket, the key
-/// that the other end has proven to hold on a CURVE connection, and an address where there is nothing better.
+/// The identity of a client as its transport has verified it: credentials from the kernel on a Unix socket,
+/// the key that the peer has proven to hold on a CURVE connection, otherwise its address.
 struct Credentials {
   std::uint32_t userid = proto::userid_unknown;
   /// The primary group of a process on a Unix socket.
@@ -32,7 +32,7 @@ struct Credentials {
 
 enum class SendResult {
   sent,
-  /// The client does not read as fast as it is written to; Listener::on_writable says when to try again.
+  /// The client reads too slowly. Try again after Listener::on_writable().
   full,
   /// There is no such client any more.
   gone,
@@ -40,7 +40,7 @@ enum class SendResult {
 
 class Transport;
 
-/// Who listens to a transport. Calls come from the loop, never from within send() or drop().
+/// Receives the events of a transport. Calls come from the loop, never from within send() or drop().
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -50,7 +50,7 @@ class Listener {
   virtual void on_gone(ClientId client) = 0;
   /// Some client that was full may take more.
   virtual void on_writable() = 0;
-  /// Something came in that is not a message (RFC 3). The client has lost nothing but that.
+  /// A client sent bytes that are not a message (RFC 3). They are dropped, and the client stays.
   virtual void on_malformed(const std::string& reason) = 0;
   /// A connection was turned away before it could be a client.
   virtual void on_refused(const std::string& reason) = 0;

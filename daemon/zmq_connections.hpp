@@ -51,7 +51,7 @@ class ZmqConnections {
   struct Connection {
     /// The inode of the socket, which tells it from the next one on the same descriptor.
     std::uint64_t socket = 0;
-    /// Who it counts for; "" for a connection that was refused.
+    /// The address or uid that it counts for; "" for a connection that was refused.
     std::string peer;
     /// Received bytes that belong to whole messages or to ZMTP commands.
     std::uint64_t settled = 0;

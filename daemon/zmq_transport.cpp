@@ -228,8 +228,7 @@ class ZmqTransport final : public Transport {
     });
   }
 
-  // Whatever took in the news that a full peer has room, no edge will tell of it again; to look at once each
-  // time would keep the processor busy for as long as somebody does not read.
+  // The edge that tells of room for a full peer may be consumed already: retry in 10 ms instead of spinning.
   void try_later() {
     constexpr std::chrono::milliseconds pause{10};
     if (std::exchange(trying_later_, true)) return;

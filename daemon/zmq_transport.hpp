@@ -24,7 +24,7 @@ namespace resourced::daemon {
 
 class ZapHandler;
 
-/// What makes a tcp:// endpoint a CURVE server.
+/// The keys and the ZAP handler of a tcp:// endpoint that is a CURVE server.
 struct CurveServer {
   std::string public_key;  ///< Z85, as the other
   std::string secret_key;

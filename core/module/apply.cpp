@@ -6,7 +6,7 @@
 namespace resourced {
 namespace {
 
-// What is in `now` beyond `before`, name by name.
+// The properties in `now` that are not in `before`, by name.
 ResourceSet::Properties gained(const ResourceSet::Properties& before, const ResourceSet::Properties& now) {
   ResourceSet::Properties result;
   for (const auto& [name, ranks] : now) {

@@ -1,4 +1,4 @@
-// What follows from a command, in the words that operators know (docs: drain and undrain of Flux).
+// Decisions on commands, with the error texts that operators know from Flux's drain and undrain.
 #include <cmath>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// What changes for a scheduler (RFC 28, later acquire responses), and how changes add up to one net change.
+// Changes for a scheduler (RFC 28, later acquire responses), and their merge into one net change.
 #pragma once
 
 #include <optional>

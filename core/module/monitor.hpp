@@ -37,8 +37,8 @@ struct MonitorSettings {
   friend bool operator==(const MonitorSettings&, const MonitorSettings&) = default;
 };
 
-/// What is different from the batch before, as net changes. A target is in one of the first two sets at most,
-/// and in one of the next two; one that goes offline is not torpid any more.
+/// Net changes since the previous batch. A target is in at most one of the first two sets, and in at most one
+/// of the next two; one that goes offline is no longer torpid.
 struct MonitorBatch {
   IdSet online;
   IdSet offline;

@@ -1,4 +1,4 @@
-// What the findings of monitoring and verification ask of the module.
+// Commands to the module that follow from monitoring and verification.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What the monitor remembers of a target, the lists that it keeps targets in, and where it finds them.
+// State of a target in the monitor, the lists that it keeps targets in, and their look-up by rank.
 // Private to monitor.hpp. A list needs no memory of its own: the links are in the targets, which never move.
 #pragma once
 

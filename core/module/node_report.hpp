@@ -1,5 +1,5 @@
-// What a node agent says that its node has, taken from the R that it found there (RFC 20). The ranks of that
-// R are its own and mean nothing here.
+// The resources that a node agent reports for its node, from the R that it found there (RFC 20). The ranks of
+// that R are not those of the inventory and are ignored.
 #pragma once
 
 #include <optional>

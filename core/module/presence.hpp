@@ -1,5 +1,5 @@
-// What is online where two have a say: the node agents of this instance, and its parent. A target is online
-// when it is for both.
+// Online targets of an instance with a parent: a target is online if both the node agents of this instance
+// and its parent say so.
 #pragma once
 
 #include <utility>
