@@ -18,7 +18,7 @@ constexpr const char* topic = "resource.agent";
 
 using Seconds = std::chrono::duration<double>;
 
-/// What the daemon answered, with what it did not say left out.
+/// The answer of the daemon; keys that it left out are empty.
 struct Answer {
   std::optional<std::uint64_t> rank;
   std::optional<Milliseconds> interval;

@@ -1,4 +1,4 @@
-// What keeps a node online: says hello to the daemon with the node's name and R, beats as long as the daemon
+// Keeps a node online: says hello to the daemon with the node's name and R, beats as long as the daemon
 // keeps the stream of the hello open, and says hello again, for ever, when the stream has ended or the
 // daemon cannot be reached. Leaves input and output to the connection and the words it has for its operator
 // to whoever writes them down.

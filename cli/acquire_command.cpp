@@ -31,7 +31,7 @@ class Printer : public client::AcquisitionObserver {
   Printer(const Context& context, const AcquireOptions& options) : context_(context), options_(options) {}
 
   void on_response(std::string_view json) override {
-    // What came along with the response that ends the command is not shown.
+    // Responses that arrive together with the one that ends the command are not shown.
     if (done_) return;
     // Line ends and tabs stand only between JSON values, where a blank means the same.
     std::string line(json);

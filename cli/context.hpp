@@ -1,5 +1,5 @@
-// What every command works with: where it writes, whether that is a terminal, the time, and the daemon, which
-// is connected to when the first command asks for it.
+// The context of every command: its output, whether that is a terminal, the time, and the connection to the
+// daemon, which is made when a command first needs it.
 #pragma once
 
 #include <functional>

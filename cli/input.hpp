@@ -1,4 +1,4 @@
-// What a command reads: files, standard input, several documents one after the other.
+// Input of a command: files, standard input, several documents one after the other.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What the commands about requests share: shapes from a command line, with errors that point at the place.
+// Shared parts of the commands about requests: shapes from a command line, with errors that point at the
+// place.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ class WordWriter {
     if (!first_) out_ << ' ';
     first_ = false;
     out_ << word;
-    // Nobody reads on: no need to go through the rest.
+    // The reader has closed the pipe, so the rest need not be printed.
     if (!out_) throw Error(EIO, "cannot write to standard output");
   }
   void end() { out_ << '\n'; }

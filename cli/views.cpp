@@ -279,7 +279,8 @@ ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) 
   auto all = ResourceSet::from_json(member(sched_status, "all"));
   if (!filter.targets.empty()) all = include(all, filter.targets);
   if (everything) return all;
-  // What is allocated may be down as well: taking away what was not asked for keeps each resource once.
+  // An allocated resource may be down as well, so the sets overlap: all without the rest has each resource
+  // once.
   auto rest = all;
   const auto sets = sched_sets(sched_status, filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace resourced::client {
 
-/// What a scheduler knows: its inventory and which of it is available.
+/// The view of a scheduler: its inventory and the available targets in it.
 struct Picture {
   ResourceSet resources;
   IdSet up;

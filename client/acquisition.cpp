@@ -102,7 +102,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     }
     if (held() && change.expiration) observer_.on_expiration(*change.expiration);
     if (held() && !change.shrink.empty()) observer_.on_shrink(change.shrink);
-    // Who hears that targets left need not hear that they are down.
+    // on_shrink() implies that these targets are down.
     change.down -= change.shrink;
     if (held() && !change.down.empty()) observer_.on_down(change.down);
     if (held() && !change.up.empty()) observer_.on_up(change.up);

@@ -14,7 +14,7 @@
 
 namespace resourced::client {
 
-/// What a scheduler wants to hear; override what you need. One response of the daemon makes these calls in
+/// Callbacks of an acquisition; override those that you need. One response of the daemon makes these calls in
 /// the order in which they stand here, and resources() and up() of the acquisition are up to date before the
 /// first of them. An observer may close() or destroy the acquisition, and the connection under it after that:
 /// no calls follow. Where it closes the connection alone, the calls of the present response go on. It may

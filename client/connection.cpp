@@ -80,7 +80,7 @@ nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& pa
 }
 
 nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout) {
-  // Whatever leaves this function, an exception of another handler too, the handler below must not be called
+  // However this function ends, also by an exception of another handler, the handler below must not be called
   // later.
   struct Forget {
     Impl& impl;

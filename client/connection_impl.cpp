@@ -293,7 +293,7 @@ void Connection::Impl::on_event(Link::Event event) {
       attempt_failed(link_->failure());
       return;
     case Link::Event::lost:
-      // What came before it is read first.
+      // Messages from before the loss are read first.
       losing_ = true;
       return;
   }

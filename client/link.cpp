@@ -28,7 +28,7 @@ constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEE
                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                           ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-/// What a monitor's event (zmq_socket_monitor(3)) says about a connection that did not come about.
+/// The cause of a failed connection, from an event of the monitor (zmq_socket_monitor(3)).
 ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
   switch (event) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:

@@ -19,7 +19,7 @@ namespace resourced::client {
 
 class Link {
  public:
-  /// What may happen to a link. After failed or lost nothing else does.
+  /// Events of a link. No event follows failed or lost.
   enum class Event { connected, failed, lost };
 
   /// The ZeroMQ context that links are made in, with its input/output thread. Ends when it is destroyed,

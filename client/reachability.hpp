@@ -8,7 +8,7 @@
 
 namespace resourced::client {
 
-/// What the transport knows about an attempt that failed.
+/// The cause of a failed attempt to connect, as the transport reports it.
 enum class ConnectFailure : std::uint8_t {
   unreachable,
   /// No answer in time.

@@ -15,7 +15,7 @@ namespace resourced::client {
 
 class Response {
  public:
-  /// What the daemon sent.
+  /// Takes a message of the daemon.
   explicit Response(proto::Message message);
   /// A failure that this side found.
   Response(std::string topic, Error failure);

@@ -1,5 +1,5 @@
-// Who may do what ([access]), as the configuration says it: names of users and groups have been looked up.
-// What a role allows is the daemon's business.
+// The access rules of the configuration ([access]), with the names of users and groups looked up. The daemon
+// decides which topics a role allows (daemon/access.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace resourced::config {
 
-/// What a client is to the daemon; roles add up. Owner, admin and user are those of RFC 12, a scheduler may
+/// The roles of a client, which add up. Owner, admin and user are those of RFC 12, a scheduler may
 /// acquire, an agent speaks for its node.
 enum class Role : std::uint8_t { owner, admin, user, scheduler, agent };
 

@@ -37,7 +37,7 @@ bool look_up(const Ask& ask, Entry& entry, std::vector<char>& buffer, const std:
   for (buffer.resize(first_buffer);; buffer.resize(buffer.size() * 4)) {
     const int failure = ask(&entry, buffer.data(), buffer.size(), &found);
     if (failure == ERANGE && buffer.size() < largest_buffer) continue;
-    // What some databases answer for a name that they do not have.
+    // Some databases report an unknown name by one of these.
     const bool unknown = failure == ENOENT || failure == ESRCH || failure == EBADF || failure == EPERM;
     if (failure != 0 && !unknown)
       throw Error(failure, fmt::format("cannot look up {}: {}", what, std::strerror(failure)));

@@ -50,7 +50,7 @@ struct Resource {
   bool rediscover = false;
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
   std::string parent_uri;            ///< "" when not set
-  /// What $RESOURCED_PARENT_R holds: an R, or the path of its file. Set by the daemon, not by load(), and
+  /// The value of $RESOURCED_PARENT_R: an R, or the path of its file. Set by the daemon, not by load(), and
   /// only where nothing else names the R of an enclosed instance.
   std::string parent_r;
   std::string parent_key_file;  ///< "" when not set
@@ -139,7 +139,7 @@ struct Config {
   /// Flux configuration is a configuration of this daemon. The caller of load() logs them.
   std::vector<std::string> passed_over;
 
-  /// What was read, with the place of each value. Never null after load().
+  /// The document that was read, with the place of each value. Never null after load().
   std::shared_ptr<const Document> document;
 
   /// The files that were read, in order; relative paths in them have been resolved.

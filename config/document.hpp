@@ -1,5 +1,5 @@
-// What a set of TOML files says, merged into one tree of plain values, with the place of each value for
-// errors. Knows no key by name: what may be written is in read_config.cpp.
+// A set of TOML files, merged into one tree of plain values, with the place of each value for
+// errors. Knows no key by name: the allowed keys are in read_config.cpp.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ struct Inventory {
   ResourceSet resources;
   std::string method = "configuration";
   IdSet exclude;  ///< a subset of resources.ranks()
-  /// What the enclosing instance gave, if there is one; `resources` are made of it.
+  /// The R of the enclosing instance, if there is one. `resources` is derived from it.
   std::optional<ResourceSet> handed_down = std::nullopt;
 };
 

@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 5> role_names{"owner", "admin", "user", "
 constexpr std::int64_t most_requests = 1000000;
 constexpr std::int64_t most_per_second = 1000000000;
 constexpr std::int64_t most_connections = 1000000;
-// What libzmq takes, in milliseconds, is an int; an hour is no handshake any more.
+// Upper bound of handshake-timeout in seconds: libzmq takes an int of milliseconds, and an hour is far more
+// than a handshake needs.
 constexpr double longest_handshake = 3600;
 
 Roles read_roles(const TableReader& table, std::string_view key) {

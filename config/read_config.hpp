@@ -21,7 +21,7 @@ namespace resourced::config {
 /// written and differ.
 void read_history(Config& config);
 
-/// What the tables must say together. Throws Error EINVAL if nothing would ever end the discovery of
+/// Checks settings that depend on each other. Throws Error EINVAL if nothing would ever end the discovery of
 /// resources.
 void check_discovery(const Config& config);
 

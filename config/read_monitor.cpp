@@ -13,7 +13,7 @@ namespace resourced::config {
 namespace {
 
 constexpr std::int64_t most_flaps = 1000;
-// What is gathered for longer is no news any more.
+// Upper bound of `coalesce`, in seconds.
 constexpr double longest_coalesce = 60;
 
 MonitorMode read_mode(const TableReader& monitor) {

@@ -19,7 +19,8 @@ namespace resourced::config {
 namespace {
 
 constexpr int max_hwm = 1000000;
-// What libzmq can announce to a peer: ZMQ_HEARTBEAT_TTL holds tenths of seconds in 16 bits.
+// Upper bound of a heartbeat timeout that libzmq can announce to a peer: ZMQ_HEARTBEAT_TTL holds tenths of
+// seconds in 16 bits.
 constexpr std::chrono::milliseconds max_heartbeat{6553500};
 // A message carries an R: smaller would refuse inventories, larger lets one peer fill the memory.
 constexpr std::int64_t min_message_size = std::int64_t{64} << 10;

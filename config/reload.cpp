@@ -108,7 +108,7 @@ void check_settings(const Config& now, const Config& next) {
   }
 }
 
-/// What `in` has that `from` lacks, by name.
+/// The properties that `in` has and `from` lacks, by name.
 ResourceSet::Properties difference(const ResourceSet::Properties& in, const ResourceSet::Properties& from) {
   ResourceSet::Properties result;
   for (const auto& [name, ranks] : in) {

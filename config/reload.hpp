@@ -1,5 +1,5 @@
-// What a changed configuration means for a running daemon: the changes that take effect live, or a refusal as
-// a whole that names what cannot change. Pure: both configurations have been read before.
+// The plan of a reload: the changes that take effect while the daemon runs, or an error that refuses all of
+// them and names the setting that cannot change. Pure: both configurations have been read before.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace resourced::hw {
 
 /// A GPU as one library sees it.
 struct GpuSighting {
-  /// Who sees it: `cuda`, `nvml`, ...
+  /// The backend of hwloc that reports it: `cuda`, `nvml`, ...
   std::string backend;
   /// The same number for the same PCI device; nothing where the library does not say.
   std::optional<std::uint64_t> pci;

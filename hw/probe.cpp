@@ -65,7 +65,7 @@ Source choose_source(const ProbeOptions& options) {
 }
 
 Topology load(const Source& source, bool norestrict) {
-  // What hwloc has to say about odd hardware, lines of it, helps nobody here; what fails is said below.
+  // Silences the warnings of hwloc about odd hardware; failures are reported below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t made = nullptr;
   errno = 0;

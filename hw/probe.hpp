@@ -1,4 +1,4 @@
-// What hardware a node has, as hwloc sees it: the cores that this process may use, and the GPUs. Which rank
+// The hardware of a node, as hwloc reports it: the cores that this process may use, and the GPUs. Which rank
 // and host that is stands in node.hpp.
 #pragma once
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view empty_resources =
     R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})";
 
-// What was drained within one second for one reason.
+// Targets that were drained within one second for one reason.
 struct DrainEntry {
   double second;
   std::string_view reason;

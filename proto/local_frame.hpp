@@ -46,7 +46,7 @@ class LocalFrameDecoder {
   std::size_t max_frame_;
   std::string buffer_;
   std::size_t consumed_ = 0;
-  /// What was wrong with the stream; empty as long as nothing was.
+  /// The error of the stream; empty as long as there is none.
   std::string failure_;
 };
 

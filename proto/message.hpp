@@ -74,7 +74,7 @@ using Parts = std::vector<std::string_view>;
 inline constexpr std::size_t proto_size = 20;
 using ProtoPart = std::string;
 
-/// What from_parts() accepts at most. An identity of ZeroMQ has up to 255 bytes.
+/// Upper bounds of from_parts(). An identity of ZeroMQ has up to 255 bytes.
 inline constexpr std::size_t max_routes = 16;
 inline constexpr std::size_t max_route_size = 255;
 inline constexpr std::size_t max_topic_size = 255;

@@ -1,6 +1,6 @@
-// What an enclosing instance answers to the one that follows it: batches of `resource.journal` (RFC 44) and
-// `resource.status`. The way back of what daemon/journal and proto/payloads write; what follows from it is in
-// core/module/parent.hpp.
+// Responses of an enclosing instance to the one that follows it: batches of `resource.journal` (RFC 44) and
+// `resource.status`. Decodes the output of daemon/journal and proto/payloads; core/module/parent.hpp takes
+// the result.
 #pragma once
 
 #include <cstddef>

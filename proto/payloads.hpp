@@ -31,7 +31,7 @@ namespace resourced::proto {
 /// Targets that are to be offline, `{"ranks": IDSET}`.
 [[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
 
-/// What resource.reload is to do: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml":
+/// The request of resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml":
 /// BOOL?}` for an R. A path that is null is none.
 struct ReloadRequest {
   std::optional<std::string> path;
@@ -40,7 +40,7 @@ struct ReloadRequest {
 };
 [[nodiscard]] ReloadRequest parse_reload(const nlohmann::json& payload);
 
-/// What a consumer of the journal wants: `since` is a time, `targets` an idset or a hostlist.
+/// The request of a journal consumer: `since` is a time, `targets` an idset or a hostlist.
 struct JournalRequest {
   std::optional<double> since;
   std::optional<std::string> targets;
@@ -55,10 +55,10 @@ struct JournalRequest {
 /// milliseconds to read.
 inline constexpr std::size_t max_hello_values = 1024;
 
-/// What a node agent says of its node: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
+/// The hello of a node agent: `{"hostname": NAME, "R": OBJECT, "norestrict": BOOL?}`. Error EINVAL
 /// too if the R is none, or not of one node.
 [[nodiscard]] NodeReport parse_agent(const nlohmann::json& payload);
-/// What the daemon answers: `{"rank": N, "interval": SECONDS}`, without a rank until it is known.
+/// The response to it: `{"rank": N, "interval": SECONDS}`, without a rank until it is known.
 [[nodiscard]] std::string encode_agent(const std::optional<IdSet::Id>& rank, double interval);
 /// The answer to a report whose `norestrict` is not the configured one: `{"norestrict": BOOL}`, as
 /// configured.

@@ -11,7 +11,7 @@ namespace resourced::proto {
 
 enum class Scheme : std::uint8_t { ipc, tcp, local };
 
-/// What an address is for: only a listener may leave the host (`*`) and the port (`*` or 0) open.
+/// The use of an address: only a listener may leave the host (`*`) and the port (`*` or 0) open.
 enum class EndpointUse : std::uint8_t { listen, connect };
 
 /// The longest path that a Unix socket address (sockaddr_un) holds with its terminating NUL.

@@ -11,7 +11,7 @@
 
 namespace resourced::fifo {
 
-/// What one node gives.
+/// The share of one node in an allocation.
 struct Share {
   /// An index into the nodes.
   std::size_t node = 0;

@@ -98,7 +98,7 @@ std::vector<NodeKind> sizes_of(const Nodes& nodes) {
 std::string Pool::denial(const Request& request) const {
   const Feasibility answer = check_feasibility(request.resources, request.constraint, inventory_);
   if (!answer.feasible()) return answer.reason;
-  // What cannot be placed when all is free would block the queue for ever.
+  // A request that cannot be placed when all is free would block the queue for ever.
   if (place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand)) return {};
   return "there are too many ways to place it";
 }

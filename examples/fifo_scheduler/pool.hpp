@@ -1,5 +1,5 @@
-// What a scheduler knows: the resources that it has acquired, which targets are up, and who holds which cores
-// and gpus. Pure state: it is told what happened, and the time, and says what follows.
+// The view of a scheduler: the resources that it has acquired, the targets that are up, and the jobs that
+// hold cores and gpus. Pure state: it is told what happened, and the time, and says what follows.
 //
 // What is held belongs to hosts, not to ranks, which a daemon that comes back may have numbered anew: it
 // stays held until it is released, whatever becomes of its host meanwhile.
@@ -26,7 +26,7 @@ class Pool {
   /// The first picture, or the one after a reconnection: it takes the place of inventory and up set.
   void acquire(const ResourceSet& inventory, const IdSet& up);
 
-  // What the daemon says later, as client::AcquisitionObserver passes it on.
+  // Later changes from the daemon, as client::AcquisitionObserver passes them on.
   void set_up(const IdSet& ranks) { up_ |= ranks; }
   void set_down(const IdSet& ranks) { up_ -= ranks; }
   void shrink(const IdSet& ranks);

@@ -47,7 +47,7 @@ Request read_jobspec(std::string_view line) {
   return request;
 }
 
-/// Who asks for a node and for nothing in it wants the node.
+/// A request for a node without anything in it asks for the whole node.
 void take_bare_nodes_whole(ResourceGraph& resources) {
   for (Vertex& vertex : resources) {
     if (vertex.type == "node" && vertex.with.empty()) vertex.exclusive = true;

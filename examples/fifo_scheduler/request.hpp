@@ -17,7 +17,7 @@ struct Request {
   /// The resources once more, as what has to be packed. A count that is a range stands for its smallest
   /// value.
   Demand demand;
-  /// What becomes nslots of the allocation; a request without slots counts as one.
+  /// nslots of the allocation; a request without slots counts as one.
   std::uint64_t slots = 1;
   /// In seconds; 0 is as long as the resources last.
   double duration = 0;
