@@ -10,9 +10,9 @@
 namespace resourced::engine {
 
 Effects Engine::step(const Input& input, double now) {
-  last_timestamp_ = std::max(last_timestamp_, now);
+  const double time = std::max(last_timestamp_, now);
   Effects effects;
-  std::visit([&](const auto& one) { take(one, effects); }, input);
+  std::visit([&](const auto& one) { take(one, time, effects); }, input);
   return effects;
 }
 
@@ -26,13 +26,14 @@ void Engine::apply(Event event, Effects& effects) {
   const Outcome outcome = module_.apply(event);
   ++applied_;
   applied_at_ = event.timestamp;
+  last_timestamp_ = std::max(last_timestamp_, event.timestamp);
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
   effects.removed |= outcome.delta.shrink;
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
 }
 
-void Engine::take(const Start& input, Effects& effects) {
-  auto events = Module::start(input.command, last_timestamp_);
+void Engine::take(const Start& input, double time, Effects& effects) {
+  auto events = Module::start(input.command, time);
   // Divided before any event is applied: overlapping partitions refuse the start.
   for (const auto& [event, recorded] : events) {
     if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
@@ -57,17 +58,17 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
   return divide_inventory(partitions_, inventory);
 }
 
-void Engine::take(const Load& input, Effects& effects) {
-  std::vector<Event> events = module_.decide(input.command, last_timestamp_);
+void Engine::take(const Load& input, double time, Effects& effects) {
+  std::vector<Event> events = module_.decide(input.command, time);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
   for (Event& event : events) apply(std::move(event), effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
 }
 
-void Engine::take(const Command& command, Effects& effects) {
+void Engine::take(const Command& command, double time, Effects& effects) {
   if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  std::vector<Event> events = module_.decide(command, last_timestamp_);
+  std::vector<Event> events = module_.decide(command, time);
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<UpdateEvent>(event.body) || std::holds_alternative<DefineEvent>(event.body);
   });
@@ -77,15 +78,15 @@ void Engine::take(const Command& command, Effects& effects) {
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }
 
-void Engine::take(const Acquire& input, Effects& effects) {
+void Engine::take(const Acquire& input, double /*time*/, Effects& effects) {
   const auto [resources, kept] = acquisition_.acquire(input.holder, input.partition, module_.acquirable());
   effects.acquired = {resources, kept};
 }
 
-void Engine::take(const Release& input, Effects& effects) {
+void Engine::take(const Release& input, double /*time*/, Effects& effects) {
   acquisition_.release(input.holder, module_.available(), teller(effects));
 }
 
-void Engine::take(const Mute& /*input*/, Effects& /*effects*/) { acquisition_.mute(); }
+void Engine::take(const Mute& /*input*/, double /*time*/, Effects& /*effects*/) { acquisition_.mute(); }
 
 }  // namespace resourced::engine

@@ -97,12 +97,12 @@ class Engine {
   [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
 
  private:
-  void take(const Start& input, Effects& effects);
-  void take(const Load& input, Effects& effects);
-  void take(const Command& command, Effects& effects);
-  void take(const Acquire& input, Effects& effects);
-  void take(const Release& input, Effects& effects);
-  void take(const Mute& input, Effects& effects);
+  void take(const Start& input, double time, Effects& effects);
+  void take(const Load& input, double time, Effects& effects);
+  void take(const Command& command, double time, Effects& effects);
+  void take(const Acquire& input, double time, Effects& effects);
+  void take(const Release& input, double time, Effects& effects);
+  void take(const Mute& input, double time, Effects& effects);
 
   void apply(Event event, Effects& effects);
   [[nodiscard]] Acquisition::Tell teller(Effects& effects);

@@ -106,6 +106,18 @@ TEST_CASE("a clock that is set back does not bring the log out of order") {
   CHECK(it.step(DrainCommand{"1", {}, {}}, 400).records[0].event.timestamp == 500);
 }
 
+TEST_CASE(
+    "only events set the time that the log has reached: an input without any may come of a wrong clock") {
+  Started it("n[0-3]");
+  CHECK_THROWS_AS(it.step(DrainCommand{"n[0-9]", {}, {}}, 9000), Error);
+  MonitorCommand known;
+  known.online = IdSet{0};
+  CHECK(it.step(known, 9000).records.empty());
+  it.step(Acquire{1, {}}, 9000);
+  it.step(Release{1}, 9000);
+  CHECK(it.step(DrainCommand{"0", {}, {}}, 30).records[0].event.timestamp == 30);
+}
+
 TEST_CASE("each partition has its holder, who hears of its targets alone") {
   Engine engine;
   Start input = start("n[0-3]");
