@@ -26,8 +26,9 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     IdSet ranks = std::move(record.ranks);
     const bool defines = std::holds_alternative<DefineEvent>(record.event.body);
     Record row = stored(std::move(record));
-    listeners_.logged({row.sequence, row.timestamp, row.text, defines, row.resources}, std::move(ranks));
+    LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources};
     log_.append(std::move(row));
+    listeners_.logged(std::move(event), std::move(ranks));
   }
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, Update{update.holder, std::move(update.delta)});
