@@ -51,7 +51,8 @@ struct TcpInfo {
 };
 static_assert(sizeof(tcp_info) == 104);
 
-// Nothing where it is not a TCP connection.
+}  // namespace
+
 std::optional<std::uint64_t> bytes_received(int descriptor) {
   TcpInfo info{};
   socklen_t size = sizeof info;
@@ -59,8 +60,6 @@ std::optional<std::uint64_t> bytes_received(int descriptor) {
     return std::nullopt;
   return info.bytes_received;
 }
-
-}  // namespace
 
 ZmqConnections::Admission ZmqConnections::accepted(int descriptor) {
   forget(descriptor);
@@ -114,8 +113,8 @@ void ZmqConnections::measure(int descriptor) {
   const std::uint64_t unsettled = *bytes - connection.settled;
   connection.pending = unsettled;
   if (!std::exchange(connection.has_message, false)) return;
-  // More messages may be waiting in libzmq. If none is, the next look finds the bytes of one that does not
-  // end; so only as many are settled with a message as heartbeats and encryption may have added to it.
+  // Bytes beyond the messages that were read may belong to messages that wait in libzmq, or to one that does
+  // not end; the next look tells. A handshake and heartbeats add few bytes: so many are settled at once.
   constexpr std::uint64_t most_overhead = 65536;
   connection.pending = 0;
   if (unsettled <= most_overhead) connection.settled = *bytes;

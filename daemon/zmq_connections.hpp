@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,9 @@
 #include "daemon/connection_count.hpp"
 
 namespace resourced::daemon {
+
+/// Bytes that a TCP connection has received so far. Nothing for a descriptor that is not one.
+[[nodiscard]] std::optional<std::uint64_t> bytes_received(int descriptor);
 
 class ZmqConnections {
  public:

@@ -12,20 +12,26 @@ namespace resourced::daemon {
 
 /// A message of several parts. The parts beyond a limit are read and thrown away.
 struct Multipart {
+  /// Whether the messages come over CURVE. Set by the caller, for `bytes`.
+  bool is_encrypted = false;
   std::vector<zmq::message_t> parts;
   bool too_many = false;
-  /// Bytes of all parts, thrown away or not, with the header of each frame (ZMTP 3.1, section 3.4).
+  /// Bytes of all parts on the connection, those that were thrown away too (ZMTP 3.1, framing; CurveZMQ,
+  /// MESSAGE command).
   std::uint64_t bytes = 0;
   /// Whether the last call of receive_now() stopped between two parts.
   bool is_unfinished = false;
 };
 
-/// The bytes of one part between libzmq peers, without encryption.
-inline std::uint64_t frame_bytes(const zmq::message_t& part) {
+/// The bytes that one part takes between libzmq peers: its frame, which with CURVE holds a MESSAGE command.
+inline std::uint64_t frame_bytes(const zmq::message_t& part, bool is_encrypted) {
   constexpr std::size_t most_in_short_frame = 255;
   constexpr std::uint64_t short_header = 2;
   constexpr std::uint64_t long_header = 9;
-  return part.size() + (part.size() > most_in_short_frame ? long_header : short_header);
+  // The name of the command, the short nonce, the authenticator and the flags.
+  constexpr std::uint64_t curve_overhead = 8 + 8 + 16 + 1;
+  const std::uint64_t size = part.size() + (is_encrypted ? curve_overhead : 0);
+  return size + (size > most_in_short_frame ? long_header : short_header);
 }
 
 /// Reads without waiting; false if there is nothing. A signal (SIGHUP reloads) may interrupt ZeroMQ even
@@ -53,7 +59,7 @@ inline Reading receive_now(zmq::socket_t& socket, Multipart& message, std::size_
     zmq::message_t part;
     if (!receive_now(socket, part)) return Reading::nothing;
     const bool more = part.more();
-    message.bytes += frame_bytes(part);
+    message.bytes += frame_bytes(part, message.is_encrypted);
     if (message.parts.size() < most_parts) {
       message.parts.push_back(std::move(part));
     } else {

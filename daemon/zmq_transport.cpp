@@ -66,6 +66,7 @@ class ZmqTransport final : public Transport {
                                   : std::min(options.max_message_size, max_guest_message)),
         has_curve_(!is_ipc_ && options.curve.has_value()) {
     configure(options);
+    received_.is_encrypted = has_curve_;
     if (has_curve_) require_keys(*options.curve);
     // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
     if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
@@ -312,7 +313,7 @@ class ZmqTransport final : public Transport {
     // The identity, which libzmq has made itself, may come without the properties of its message.
     const zmq::message_t& sent = parts.at(1);
     const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
-    if (!is_ipc_) connections_.heard(descriptor, received_.bytes - frame_bytes(parts[0]));
+    if (!is_ipc_) connections_.heard(descriptor, received_.bytes - frame_bytes(parts[0], has_curve_));
     const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
     if (arrival.is_unwanted) return true;
     if (arrival.replaced) listener_.on_gone(*arrival.replaced);

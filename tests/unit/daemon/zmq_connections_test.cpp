@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Stand, "messages that wait in libzmq are no reason, as long as
   CHECK_FALSE(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "heartbeats and what encryption adds never sum up to a long message") {
+TEST_CASE_FIXTURE(Stand, "handshakes and heartbeats never sum up to a long message") {
   for (int i = 0; i < 100; ++i) {
     peer.transfer(65536);
     connections.heard(peer.descriptor(), 100);
