@@ -100,7 +100,7 @@ std::shared_ptr<NamedTargets> Journal::share(std::string text, const ResourceSet
   if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
   std::shared_ptr<NamedTargets> shared = targets_.lock();
   if (shared && !is_new && text == text_) return shared;
-  const std::shared_ptr<FilterBytes>& taken = followers_[follower].bytes;
+  const std::shared_ptr<FilterBytes>& taken = follower_of(follower).bytes;
   const std::size_t size = NamedTargets::envelope + text.size();
   if (*taken + size > max_filter_bytes) {
     throw Error(EBUSY, fmt::format("the targets of the journals of {} take more than {} bytes: name ranges, "
@@ -121,7 +121,7 @@ void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const
   }
   std::shared_ptr<NamedTargets> named;
   if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
-  ++followers_[follower].journals;
+  ++follower_of(follower).journals;
   const std::uint64_t id = ++last_id_;
   const Consumer& consumer = consumers_
                                  .insert_or_assign(request, Consumer{.id = id,
@@ -176,11 +176,21 @@ void Journal::remove(proto::RequestKey request) {
   leave(follower);
 }
 
-// Forgets a follower without journals, unless targets that count for it wait for the reading thread.
+// Forgets a follower without journals, unless targets that count for it are still in use.
 void Journal::leave(const std::string& follower) {
   const auto found = followers_.find(follower);
-  if (found == followers_.end()) return;
-  if (found->second.journals == 0 && found->second.bytes.use_count() == 1) followers_.erase(found);
+  if (found != followers_.end() && found->second.is_idle()) followers_.erase(found);
+}
+
+// leave() keeps a follower whose targets the reading thread or another follower still has, and no later call
+// removes it. Addresses are without number, so idle followers are removed whenever the table has doubled.
+Journal::Follower& Journal::follower_of(const std::string& name) {
+  constexpr std::size_t least = 64;
+  if (followers_.size() >= std::max(least, 2 * followers_after_sweep_)) {
+    std::erase_if(followers_, [](const auto& entry) { return entry.second.is_idle(); });
+    followers_after_sweep_ = followers_.size();
+  }
+  return followers_[name];
 }
 
 // An answer of the store may come after its consumer, or for a later one of the same request key.

@@ -71,6 +71,8 @@ class Journal {
   /// Whether somebody's transport had no room, and says when it has.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
+  /// Followers with journals or targets, and some that are still to be forgotten.
+  [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
 
   /// There may be something to do again: another round follows.
   void wake() noexcept { wanted_ = true; }
@@ -154,7 +156,9 @@ class Journal {
   struct Follower {
     std::size_t journals = 0;
     std::shared_ptr<FilterBytes> bytes = std::make_shared<FilterBytes>(0);
+    [[nodiscard]] bool is_idle() const { return journals == 0 && bytes.use_count() == 1; }
   };
+  Follower& follower_of(const std::string& name);
 
   Clients& clients_;
   const proto::RequestTable& requests_;
@@ -165,6 +169,7 @@ class Journal {
   std::deque<Entry> entries_;
   std::map<proto::RequestKey, Consumer> consumers_;
   std::map<std::string, Follower, std::less<>> followers_;
+  std::size_t followers_after_sweep_ = 0;
   /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
   /// needs.
   std::shared_ptr<const ResourceSet> inventory_;

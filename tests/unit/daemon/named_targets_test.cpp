@@ -104,6 +104,19 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
   CHECK(many.back()->targets().ranks == IdSet{0, 1, 7});
 }
 
+TEST_CASE("followers whose targets outlived their journals are forgotten, however many addresses come") {
+  Fixture fixture;
+  const ResourceSet inventory = set_of(8);
+  // As a look-up that is under way when the client of its journal has gone.
+  for (int i = 0; i < 10000; ++i) (void)fixture.journal.share("n1", inventory, fmt::format("address {}", i));
+  CHECK(fixture.journal.followers() <= 64);
+  // Those in use stay, with what they take.
+  std::vector<std::shared_ptr<NamedTargets>> named;
+  (void)fill(fixture.journal, inventory, "uid 1", named);
+  for (int i = 0; i < 10000; ++i) (void)fixture.journal.share("n1", inventory, fmt::format("address {}", i));
+  CHECK_THROWS_AS((void)fixture.journal.share(std::string(100000, 'y'), inventory, "uid 1"), Error);
+}
+
 TEST_CASE("hosts that are not there take room for as long as they are asked for") {
   Fixture fixture;
   const ResourceSet inventory = set_of(8);
