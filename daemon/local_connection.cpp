@@ -51,11 +51,28 @@ SendResult LocalConnection::send(const proto::Message& message) {
     return SendResult::full;
   }
   proto::append_local_frame(waiting_, message);
+  told_the_end_ = !reading_;
   write();
   return SendResult::sent;
 }
 
-void LocalConnection::stop_reading() { reading_ = false; }
+void LocalConnection::stop_reading() {
+  reading_ = false;
+  // A frame that has begun need not be whole in time any more.
+  watching_frame_ = false;
+}
+
+void LocalConnection::end_writing() {
+  ends_writing_ = true;
+  shut_if_written();
+}
+
+// A connection that was full has more to come.
+void LocalConnection::shut_if_written() {
+  if (!ends_writing_ || !open_ || was_full_ || unsent() > 0) return;
+  boost::system::error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
 
 void LocalConnection::close() {
   open_ = false;
@@ -86,6 +103,8 @@ void LocalConnection::read_now() {
   const std::size_t size = socket_.read_some(boost::asio::buffer(received), error);
   if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) return read();
   if (error) return end();
+  // Taken from the socket and dropped: what is left in there is an error to the peer when the socket closes.
+  if (!reading_) return read();
   decoder_.feed({received.data(), size});
   take_frames();
 }
@@ -95,7 +114,8 @@ void LocalConnection::take_frames() {
   const Turn turn;
   try {
     do {
-      if (!open_ || !reading_) return;
+      if (!open_) return;
+      if (!reading_) return read();
       const auto parts = decoder_.next();
       if (!parts) {
         watch_frame();
@@ -149,6 +169,7 @@ void LocalConnection::write_some() {
         self->written_ = 0;
         self->write();
         if (std::exchange(self->was_full_, false)) self->events_.writable();
+        self->shut_if_written();
       });
 }
 

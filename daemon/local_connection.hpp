@@ -37,10 +37,16 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   /// Sends the welcome byte and begins to read.
   void start();
   SendResult send(const proto::Message& message);
+  /// From here on what comes in is dropped.
   void stop_reading();
+  /// Ends the stream to the peer as soon as all is written.
+  void end_writing();
   void close();
   /// The bytes that the kernel has not taken yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }
+
+  /// Whether something was sent after stop_reading().
+  [[nodiscard]] bool told_the_end() const noexcept { return told_the_end_; }
 
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
 
@@ -53,6 +59,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   void fail(const std::string& reason);
   void write();
   void write_some();
+  void shut_if_written();
   void end();
 
   Socket socket_;
@@ -66,6 +73,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   std::size_t written_ = 0;
   std::string waiting_;
   bool reading_ = true;
+  bool told_the_end_ = false;
+  bool ends_writing_ = false;
   bool open_ = true;
   bool was_full_ = false;
 };

@@ -85,10 +85,19 @@ class LocalTransport final : public Transport {
     for (auto& [client, peer] : connections_) peer.connection->stop_reading();
   }
 
+  void end_writing() override {
+    for (auto& [client, peer] : connections_) peer.connection->end_writing();
+  }
+
   std::size_t unsent() const override {
     std::size_t bytes = 0;
     for (const auto& [client, peer] : connections_) bytes += peer.connection->unsent();
     return bytes;
+  }
+
+  std::size_t unclosed() const override {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        connections_, [](const auto& peer) { return peer.second.connection->told_the_end(); }));
   }
 
  private:

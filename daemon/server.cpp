@@ -610,23 +610,30 @@ class Server {
     for (const auto& transport : transports_) transport->stop_reading();
   }
 
-  // Ends the loop once clients have what they were answered. Clients that read are waited for; as soon as
-  // none of those that are left has taken anything for a while, they are not. What ZeroMQ was given it sends
-  // while its context ends (linger): both together take no more than 2 s.
+  // Ends the loop once clients have what they were answered, and have closed their connections. Clients that
+  // read are waited for; as soon as none of those that are left has taken anything for a while, they are not.
+  // What ZeroMQ was given it sends while its context ends (linger): both together take no more than 2 s.
   void drain() {
     if (drained_by_) return;
     drained_by_ = asio::steady_timer::clock_type::now() + drain_time;
+    for (const auto& transport : transports_) transport->end_writing();
     watch_drain(0, asio::steady_timer::clock_type::now());
   }
 
   void watch_drain(std::size_t unsent_before, asio::steady_timer::time_point since) {
     constexpr std::chrono::milliseconds pause{2};
-    constexpr std::chrono::milliseconds patience{400};
+    constexpr std::chrono::milliseconds to_read{400};
+    constexpr std::chrono::milliseconds to_close{250};
     std::size_t unsent = service_.unsent();
-    for (const auto& transport : transports_) unsent += transport->unsent();
+    std::size_t unclosed = 0;
+    for (const auto& transport : transports_) {
+      unsent += transport->unsent();
+      unclosed += transport->unclosed();
+    }
     const auto now = asio::steady_timer::clock_type::now();
     if (unsent != unsent_before) since = now;
-    if (unsent == 0 || now >= *drained_by_ || now - since >= patience) return loop_.stop();
+    const bool is_late = now >= *drained_by_ || now - since >= (unsent > 0 ? to_read : to_close);
+    if (is_late || (unsent == 0 && unclosed == 0)) return loop_.stop();
     drain_timer_.expires_after(pause);
     drain_timer_.async_wait([this, unsent, since](const boost::system::error_code& error) {
       if (!error) watch_drain(unsent, since);

@@ -76,8 +76,14 @@ class Transport {
   virtual void drop_silent() {}
   /// Takes no more messages in; what was sent still goes out.
   virtual void stop_reading() = 0;
+  /// After stop_reading(), when nothing more is sent but to clients that were full: each client sees the end
+  /// of the stream behind its last message. What it sends until it closes the connection is dropped, and is
+  /// no error to it. For transports whose clients see such an end.
+  virtual void end_writing() {}
   /// The bytes that were sent and would be lost if the transport were destroyed now.
   [[nodiscard]] virtual std::size_t unsent() const = 0;
+  /// The clients that were sent something after stop_reading() and have not closed their connection yet.
+  [[nodiscard]] virtual std::size_t unclosed() const { return 0; }
 };
 
 /// Makes the ids that all transports of a daemon share.

@@ -1,5 +1,6 @@
 // The end of the daemon, asked for by a signal or forced by its store: whatever was decided is answered
 // before, and no client can hold up the end for long.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -249,6 +250,57 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
   const std::string log = daemon.log();
   CHECK(log.find("configuration reloaded") == log.rfind("configuration reloaded"));
   CHECK(log.find("reload refused") == std::string::npos);
+}
+
+/// A client that follows the journal, and has had its history.
+struct Follower {
+  explicit Follower(const TempDir& dir) : client(dir / "local") {
+    stream = client.request("resource.journal", json::object(), wire::flag_streaming);
+    while (!client.response().json().at("events").empty()) {
+    }
+  }
+
+  /// Reads on to the end of the connection, which is behind that of the journal.
+  void read_to_the_end() {
+    const RawResponse last = client.response();
+    CHECK(last.matchtag == stream);
+    CHECK(last.errnum == wire_errno::nodata);
+    CHECK(client.ended());
+  }
+
+  LocalClient client;
+  std::uint32_t stream = 0;
+};
+
+TEST_CASE("a client may still cancel its journal after that was ended, and does not keep the daemon") {
+  TempDir dir;
+  Daemon daemon(dir, on_both(dir));
+  {
+    Follower follower(dir);
+    daemon.process().signal(SIGTERM);
+    follower.read_to_the_end();
+    const json cancel{{"matchtag", follower.stream}};
+    CHECK_NOTHROW(follower.client.request("resource.journal-cancel", cancel, wire::flag_noresponse));
+  }
+  CHECK(daemon.process().wait() == 0);
+}
+
+TEST_CASE("a client that has its last answer and stays connected delays the end no more than a moment") {
+  // 0.25 s are claimed. The fastest of some ends counts, as the machine may be busy with something else.
+  constexpr double most = 600;
+  double fastest = 1e9;
+  for (int tries = 0; tries < 10 && fastest > most; ++tries) {
+    TempDir dir;
+    Daemon daemon(dir, on_both(dir));
+    const Follower silent(dir);
+    Follower other(dir);
+    const auto begin = std::chrono::steady_clock::now();
+    daemon.process().signal(SIGTERM);
+    other.read_to_the_end();
+    CHECK(daemon.process().wait() == 0);
+    fastest = std::min(fastest, milliseconds(std::chrono::steady_clock::now() - begin));
+  }
+  CHECK(fastest < most);
 }
 
 TEST_CASE("on a full disk every client that waits is told before the end") {

@@ -1,12 +1,15 @@
-// The Unix socket transport when accept() fails: it tries again after a pause, and never spins.
+// The Unix socket transport when accept() fails (it tries again after a pause, and never spins), and at its
+// end.
 #include "daemon/local_transport.hpp"
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -49,13 +52,19 @@ struct Recorder final : Listener {
   void on_client(Transport& /*transport*/, ClientId client, const Credentials& /*credentials*/) override {
     clients.push_back(client);
   }
-  void on_message(ClientId /*client*/, proto::Message /*message*/) override {}
-  void on_gone(ClientId /*client*/) override {}
-  void on_writable() override {}
-  void on_malformed(const std::string& /*reason*/) override {}
+  void on_message(ClientId /*client*/, proto::Message /*message*/) override { ++messages; }
+  void on_gone(ClientId /*client*/) override { ++gone; }
+  void on_writable() override {
+    if (writable) writable();
+  }
+  void on_malformed(const std::string& /*reason*/) override { ++malformed; }
   void on_refused(const std::string& reason) override { refused.push_back(reason); }
 
   std::vector<ClientId> clients;
+  std::function<void()> writable;
+  std::size_t messages = 0;
+  std::size_t gone = 0;
+  std::size_t malformed = 0;
   std::vector<std::string> refused;
 };
 
@@ -72,7 +81,24 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  /// Takes what has come, and says whether the stream has ended behind it.
+  bool at_end() {
+    std::array<char, 65536> bytes;
+    ssize_t size = 0;
+    while ((size = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0)
+      received_ += static_cast<std::size_t>(size);
+    if (size < 0 && errno != EAGAIN) throw std::system_error(errno, std::generic_category(), "recv");
+    return size == 0;
+  }
+  [[nodiscard]] std::size_t received() const { return received_; }
+
+  /// 0, or why nothing can be sent.
+  [[nodiscard]] int send(std::string_view bytes) const {
+    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  }
+
  private:
+  std::size_t received_ = 0;
   int fd_;
 };
 
@@ -116,6 +142,14 @@ struct Stand {
     CHECK(accept_calls == calls);
     CHECK(recorder.clients.empty());
     REQUIRE_FALSE(recorder.refused.empty());
+  }
+
+  /// Connects a client, which is the next of the recorder's.
+  std::unique_ptr<Client> connect() {
+    auto client = std::make_unique<Client>(path);
+    const std::size_t before = recorder.clients.size();
+    run_until([&] { return recorder.clients.size() > before; });
+    return client;
   }
 
   resourced::test::TempDir dir;
@@ -165,6 +199,61 @@ TEST_CASE("a transport that reads no more does not try again") {
   stand.loop.run();
   CHECK(accept_calls == 1);
   CHECK(stand.recorder.clients.empty());
+}
+
+proto::Message answer(std::size_t bytes) {
+  proto::Message message;
+  message.type = proto::MessageType::response;
+  message.flags = proto::flag::payload;
+  message.payload = std::make_shared<const std::string>(bytes, 'x');
+  return message;
+}
+
+TEST_CASE("after its last answer a client sees the end, and may send until it closes the connection") {
+  Stand stand;
+  auto told = stand.connect();
+  const auto idle = stand.connect();
+  stand.transport->stop_reading();
+  CHECK(stand.transport->unclosed() == 0);
+  CHECK(stand.transport->send(stand.recorder.clients[0], answer(10)) == SendResult::sent);
+  stand.transport->end_writing();
+  stand.run_until([&] { return told->at_end(); });
+  CHECK(stand.transport->unsent() == 0);
+  // More than the socket holds, and nothing that was a frame.
+  const std::string piece(50000, '?');
+  for (int pieces = 0; pieces < 100; ++pieces) {
+    int error = EAGAIN;
+    stand.run_until([&] { return (error = told->send(piece)) != EAGAIN; });
+    REQUIRE(error == 0);
+  }
+  CHECK(stand.transport->unclosed() == 1);
+  CHECK(stand.recorder.gone == 0);
+  told.reset();
+  stand.run_until([&] { return stand.recorder.gone == 1; });
+  CHECK(stand.transport->unclosed() == 0);
+  CHECK(stand.recorder.messages + stand.recorder.malformed == 0);
+}
+
+TEST_CASE("the end of the stream comes behind what a full client has yet to get") {
+  Stand stand;
+  const auto client = stand.connect();
+  const ClientId id = stand.recorder.clients[0];
+  constexpr std::size_t size = 400000;
+  constexpr std::size_t answers = 40;
+  std::size_t sent = 0;
+  const auto send_on = [&] {
+    while (sent < answers && stand.transport->send(id, answer(size)) == SendResult::sent) ++sent;
+  };
+  stand.recorder.writable = send_on;
+  stand.transport->stop_reading();
+  send_on();
+  REQUIRE(sent < answers);
+  stand.transport->end_writing();
+  stand.run_until([&] { return client->at_end(); });
+  CHECK(sent == answers);
+  CHECK(client->received() > answers * size);
+  CHECK(stand.transport->unsent() == 0);
+  CHECK(stand.transport->unclosed() == 1);
 }
 
 }  // namespace
