@@ -9,6 +9,8 @@ int main(int argc, char** argv) {
   const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);
   if (exit_status) return *exit_status;
   try {
+    // A file that may not grow (RLIMIT_FSIZE) is a write that fails, as on a full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
     if (options.check) {
       resourced::daemon::check(options);
       return 0;

@@ -27,9 +27,12 @@ std::uintmax_t size_of(const std::string& path) {
 std::string log_path(const std::string& path) { return path + "-wal"; }
 std::string index_path(const std::string& path) { return path + "-shm"; }
 
+// What SQLite takes for an empty file: a file of one byte too, as it once wrote one to have an inode.
+constexpr std::uintmax_t most_empty_bytes = 1;
+
 // SQLite takes an empty file for a new database, and removes the log that it finds beside it.
 void check_files(const std::string& path, const StateLock& lock) {
-  if (size_of(path) > 0) return;
+  if (size_of(path) > most_empty_bytes) return;
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
   if (lock.head() && std::filesystem::exists(path))
     throw damaged_store(path, "it is empty, and had events before");

@@ -17,6 +17,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 #include "fixture.hpp"
 
@@ -387,6 +388,21 @@ TEST_CASE(
   view.apply(again.receive(again.acquire()).json());
   for (const unsigned rank : view.targets()) CHECK(view.up().contains(rank) != answered.contains(rank));
   CHECK(again.call("resource.drain", {{"targets", "1023"}}).errnum == 0);
+}
+
+TEST_CASE("a store that reaches the limit of a file's size ends the daemon as a full disk does") {
+  const TempDir dir;
+  Daemon daemon(dir, {.config = "[[resource.config]]\nhosts = \"node[0-7]\"\ncores = \"0-3\"\n"});
+  RawClient client(daemon.uri());
+  CHECK(client.call("resource.drain", {{"targets", "1"}}).errnum == 0);
+  const rlimit none{0, RLIM_INFINITY};
+  REQUIRE(::prlimit(daemon.process().pid(), RLIMIT_FSIZE, &none, nullptr) == 0);
+  const RawResponse refused = client.call("resource.drain", {{"targets", "2"}});
+  CHECK(refused.errnum != 0);
+  CHECK(refused.text().find("resourced.sqlite") != std::string::npos);
+  CHECK(daemon.process().wait() == 1);
+  daemon.start();
+  CHECK(drained_ranks(RawClient(daemon.uri()).call("resource.status").json()) == std::set<unsigned>{1});
 }
 
 TEST_CASE("a damaged store is refused with its name and what to do, and is not touched") {

@@ -279,6 +279,11 @@ TEST_CASE("a store without its write-ahead log, or with an older file, is refuse
   SUBCASE("the log is gone") { written.files.erase("resourced.sqlite-wal"); }
   SUBCASE("the file is gone") { written.files.erase("resourced.sqlite"); }
   SUBCASE("the file is empty") { written.files["resourced.sqlite"].clear(); }
+  SUBCASE("the file has one byte, which SQLite takes for none") {
+    written.files["resourced.sqlite"].resize(1);
+    SUBCASE("beside its lock file") {}
+    SUBCASE("alone with the log") { written.files.erase("resourced.lock"); }
+  }
   const resourced::test::TempDir dir;
   write_files(dir.path(), written.files);
   CHECK_THROWS_WITH_AS(StoreWriter{store_path(dir.path())}, doctest::Contains("resourced.sqlite"), Error);
