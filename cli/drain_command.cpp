@@ -12,6 +12,8 @@
 #include "cli/listing.hpp"
 #include "cli/options.hpp"
 #include "cli/views.hpp"
+#include "core/module/command.hpp"
+#include "proto/topics/operate.hpp"
 
 namespace resourced::cli {
 
@@ -26,13 +28,16 @@ struct DrainOptions {
   std::string include;
 };
 
-nlohmann::json make_payload(const DrainOptions& options) {
-  nlohmann::json payload = {{"targets", options.targets}};
-  if (!options.reason.empty()) payload["reason"] = join_words(options.reason);
-  if (options.update) payload["mode"] = "update";
-  if (options.force == 1) payload["mode"] = "overwrite";
-  if (options.force >= 2) payload["mode"] = "force-overwrite";
-  return payload;
+/// A DrainCommand or an UndrainCommand.
+template <class Change>
+Change make_change(const DrainOptions& options) {
+  Change change;
+  change.targets = options.targets;
+  if (!options.reason.empty()) change.reason = join_words(options.reason);
+  if (options.update) change.mode = DrainMode::update;
+  if (options.force == 1) change.mode = DrainMode::overwrite;
+  if (options.force >= 2) change.mode = DrainMode::force_overwrite;
+  return change;
 }
 
 void add_change_options(CLI::App& command, DrainOptions& options) {
@@ -57,7 +62,7 @@ void register_drain(CLI::App& app, Context& context) {
   add_targets_option(*drain, options->include);
   drain->callback([options, drain, &context] {
     if (drain->count("TARGETS") != 0) {
-      context.call("resource.drain", make_payload(*options));
+      context.call("resource.drain", proto::encode_drain(make_change<DrainCommand>(*options)));
       return;
     }
     if (options->force != 0 || options->update)
@@ -77,8 +82,9 @@ void register_drain(CLI::App& app, Context& context) {
       undrain->add_flag("-f,--force", undrain_options->force, "Pass over targets that are not drained");
   undrain->add_flag("-u,--update", undrain_options->update, "Pass over targets that are not drained")
       ->excludes(undrain_force);
-  undrain->callback(
-      [undrain_options, &context] { context.call("resource.undrain", make_payload(*undrain_options)); });
+  undrain->callback([undrain_options, &context] {
+    context.call("resource.undrain", proto::encode_undrain(make_change<UndrainCommand>(*undrain_options)));
+  });
 }
 
 }  // namespace resourced::cli

@@ -17,6 +17,7 @@
 #include "proto/ping.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topic.hpp"
+#include "proto/topics/operate.hpp"
 
 namespace resourced::daemon {
 

@@ -25,47 +25,7 @@ std::optional<std::string> optional_string(const json& payload, std::string_view
   return required_string(payload, key);
 }
 
-std::optional<std::string> parse_reason(const json& payload) {
-  auto reason = optional_string(payload, "reason");
-  if (reason && reason->empty()) return std::nullopt;
-  return reason;
-}
-
-// Flux fixes the text for undrain.
-DrainMode parse_mode(const json& payload, std::string_view verb) {
-  const auto mode = optional_string(payload, "mode");
-  if (!mode) return DrainMode::none;
-  if (*mode == "update") return DrainMode::update;
-  if (*mode == "overwrite") return DrainMode::overwrite;
-  if (*mode == "force-overwrite") return DrainMode::force_overwrite;
-  throw Error(EINVAL, fmt::format("invalid {} mode '{}' specified", verb, *mode));
-}
-
 }  // namespace
-
-DrainCommand parse_drain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain")};
-}
-
-UndrainCommand parse_undrain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain")};
-}
-
-PropertyCommand parse_property(const json& payload) {
-  const std::string& op = required_string(payload, "op");
-  if (op != "add" && op != "remove") throw Error(EINVAL, fmt::format("unknown op: {}", op));
-  return {op == "add" ? PropertyCommand::Op::add : PropertyCommand::Op::remove,
-          required_string(payload, "name"), required_string(payload, "targets")};
-}
-
-ExpirationCommand parse_expiration(const json& payload) {
-  const auto found = payload.find("expiration");
-  if (found == payload.end()) throw Error(EPROTO, "missing key: expiration");
-  if (!found->is_number()) throw Error(EPROTO, "expiration must be a number");
-  return {found->get<double>()};
-}
-
-ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
 std::int64_t parse_waitup(const json& payload) {
   const auto found = payload.find("up");

@@ -10,7 +10,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/module/acquisition.hpp"
-#include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/module.hpp"
 #include "core/module/node_report.hpp"
@@ -18,11 +17,6 @@
 namespace resourced::proto {
 
 // Each throws Error EPROTO for a missing key or a wrong type, and EINVAL for a value that is not allowed.
-[[nodiscard]] DrainCommand parse_drain(const nlohmann::json& payload);
-[[nodiscard]] UndrainCommand parse_undrain(const nlohmann::json& payload);
-[[nodiscard]] PropertyCommand parse_property(const nlohmann::json& payload);
-[[nodiscard]] ExpirationCommand parse_expiration(const nlohmann::json& payload);
-[[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
 /// The partition that an acquire asks for: `{"partition": NAME}`, or none with `{}`. EPROTO for any other
 /// key.
 [[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);

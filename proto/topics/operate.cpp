@@ -1,0 +1,91 @@
+#include "proto/topics/operate.hpp"
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/topics/members.hpp"
+
+namespace resourced::proto {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, DrainMode>, 3> modes{{
+    {"update", DrainMode::update},
+    {"overwrite", DrainMode::overwrite},
+    {"force-overwrite", DrainMode::force_overwrite},
+}};
+
+std::optional<std::string> parse_reason(const json& payload) {
+  auto reason = optional_string(payload, "reason");
+  if (reason && reason->empty()) return std::nullopt;
+  return reason;
+}
+
+DrainMode parse_mode(const json& payload, std::string_view verb) {
+  const auto text = optional_string(payload, "mode");
+  if (!text) return DrainMode::none;
+  for (const auto& [name, mode] : modes) {
+    if (*text == name) return mode;
+  }
+  throw Error(EINVAL, fmt::format("invalid {} mode '{}' specified", verb, *text));
+}
+
+// A drain and an undrain have the same members.
+template <class Change>
+json encode_change(const Change& command) {
+  json payload{{"targets", command.targets}};
+  if (command.reason) payload["reason"] = *command.reason;
+  for (const auto& [name, mode] : modes) {
+    if (command.mode == mode) payload["mode"] = name;
+  }
+  return payload;
+}
+
+}  // namespace
+
+json encode_drain(const DrainCommand& command) { return encode_change(command); }
+
+DrainCommand parse_drain(const json& payload) {
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain")};
+}
+
+json encode_undrain(const UndrainCommand& command) { return encode_change(command); }
+
+UndrainCommand parse_undrain(const json& payload) {
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain")};
+}
+
+json encode_property(const PropertyCommand& command) {
+  return {{"op", command.op == PropertyCommand::Op::add ? "add" : "remove"},
+          {"name", command.name},
+          {"targets", command.targets}};
+}
+
+PropertyCommand parse_property(const json& payload) {
+  const std::string& op = required_string(payload, "op");
+  if (op != "add" && op != "remove") throw Error(EINVAL, fmt::format("unknown op: {}", op));
+  return {op == "add" ? PropertyCommand::Op::add : PropertyCommand::Op::remove,
+          required_string(payload, "name"), required_string(payload, "targets")};
+}
+
+json encode_expiration(const ExpirationCommand& command) { return {{"expiration", command.expiration}}; }
+
+ExpirationCommand parse_expiration(const json& payload) {
+  const json& time = required_member(payload, "expiration");
+  if (!time.is_number()) throw Error(EPROTO, "expiration must be a number");
+  return {time.get<double>()};
+}
+
+json encode_shrink(const ShrinkCommand& command) { return {{"targets", command.targets}}; }
+
+ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
+
+}  // namespace resourced::proto

@@ -1,0 +1,37 @@
+// What operators change: resource.drain, resource.undrain, resource.property, resource.expiration (also as
+// resource.expiration-update) and resource.shrink. Each takes one object and answers without a payload. Drain
+// and undrain are as Flux's command line sends them; the others are this project's own.
+//
+// TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
+// key which is missing or has the wrong type, and EINVAL for a value that is not allowed; keys that it does
+// not know are passed over. Whether there are such targets is for core/module/decide.cpp to say.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/command.hpp"
+
+namespace resourced::proto {
+
+/// `{"targets": TARGETS, "reason": STRING?, "mode": MODE?}`, where MODE is `update`, `overwrite` or
+/// `force-overwrite`. An empty reason is none. EINVAL `invalid drain mode 'X' specified`.
+[[nodiscard]] nlohmann::json encode_drain(const DrainCommand& command);
+[[nodiscard]] DrainCommand parse_drain(const nlohmann::json& payload);
+
+/// The keys of resource.drain. EINVAL `invalid undrain mode 'X' specified`, a text that Flux fixes.
+[[nodiscard]] nlohmann::json encode_undrain(const UndrainCommand& command);
+[[nodiscard]] UndrainCommand parse_undrain(const nlohmann::json& payload);
+
+/// `{"op": "add" | "remove", "name": STRING, "targets": TARGETS}`. EINVAL `unknown op: X`.
+[[nodiscard]] nlohmann::json encode_property(const PropertyCommand& command);
+[[nodiscard]] PropertyCommand parse_property(const nlohmann::json& payload);
+
+/// `{"expiration": NUMBER}`: seconds since the epoch, or 0 for none.
+[[nodiscard]] nlohmann::json encode_expiration(const ExpirationCommand& command);
+[[nodiscard]] ExpirationCommand parse_expiration(const nlohmann::json& payload);
+
+/// `{"targets": TARGETS}`.
+[[nodiscard]] nlohmann::json encode_shrink(const ShrinkCommand& command);
+[[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
+
+}  // namespace resourced::proto

@@ -1,0 +1,88 @@
+// The payloads of operators' requests, both ways.
+#include "proto/topics/operate.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+#include "vector_files.hpp"
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("drain and undrain come back as they were sent, with each mode") {
+  for (const DrainMode mode :
+       {DrainMode::none, DrainMode::update, DrainMode::overwrite, DrainMode::force_overwrite}) {
+    const DrainCommand drain = parse_drain(encode_drain({"node[1-2]", "bad dimm", mode}));
+    CHECK(drain.targets == "node[1-2]");
+    CHECK(drain.reason == "bad dimm");
+    CHECK(drain.mode == mode);
+    const UndrainCommand undrain = parse_undrain(encode_undrain({"1-2", std::nullopt, mode}));
+    CHECK(undrain.targets == "1-2");
+    CHECK_FALSE(undrain.reason);
+    CHECK(undrain.mode == mode);
+  }
+}
+
+TEST_CASE("a drain has the keys that Flux sends") {
+  const json frames = json::parse(resourced::test::read_vector("wire.json")).at("local_frames");
+  const DrainCommand drain = parse_drain(frames.at(0).at("payload"));
+  CHECK(drain.targets == "2-3");
+  CHECK(drain.reason == "bad dimm");
+  CHECK(drain.mode == DrainMode::none);
+  CHECK(encode_drain(drain) == frames.at(0).at("payload"));
+  CHECK(encode_undrain({"2", std::nullopt, DrainMode::force_overwrite}) ==
+        json::parse(R"({"targets": "2", "mode": "force-overwrite"})"));
+}
+
+TEST_CASE("an empty reason is none, and null is as good as missing") {
+  CHECK_FALSE(parse_drain(json::parse(R"({"targets": "1", "reason": ""})")).reason);
+  const DrainCommand drain = parse_drain(json::parse(R"({"targets": "1", "reason": null, "mode": null})"));
+  CHECK_FALSE(drain.reason);
+  CHECK(drain.mode == DrainMode::none);
+}
+
+TEST_CASE("what is wrong with a drain or an undrain is named") {
+  CHECK(refusal(parse_drain, "{}") == "71 missing key: targets");
+  CHECK(refusal(parse_drain, R"({"targets": 1})") == "71 targets must be a string");
+  CHECK(refusal(parse_drain, R"({"targets": "1", "reason": 1})") == "71 reason must be a string");
+  CHECK(refusal(parse_drain, R"({"targets": "1", "mode": 1})") == "71 mode must be a string");
+  CHECK(refusal(parse_drain, R"({"targets": "1", "mode": "x"})") == "22 invalid drain mode 'x' specified");
+  CHECK(refusal(parse_undrain, "{}") == "71 missing key: targets");
+  CHECK(refusal(parse_undrain, R"({"targets": "1", "mode": "x"})") ==
+        "22 invalid undrain mode 'x' specified");
+}
+
+TEST_CASE("a change of properties") {
+  for (const auto op : {PropertyCommand::Op::add, PropertyCommand::Op::remove}) {
+    const PropertyCommand property = parse_property(encode_property({op, "fast", "node1"}));
+    CHECK(property.op == op);
+    CHECK(property.name == "fast");
+    CHECK(property.targets == "node1");
+  }
+  CHECK(encode_property({PropertyCommand::Op::remove, "fast", "1"}) ==
+        json::parse(R"({"op": "remove", "name": "fast", "targets": "1"})"));
+  CHECK(refusal(parse_property, "{}") == "71 missing key: op");
+  CHECK(refusal(parse_property, R"({"op": "set", "name": "a", "targets": "1"})") == "22 unknown op: set");
+  CHECK(refusal(parse_property, R"({"op": "add", "targets": "1"})") == "71 missing key: name");
+  CHECK(refusal(parse_property, R"({"op": "add", "name": "a"})") == "71 missing key: targets");
+}
+
+TEST_CASE("an expiration is any number") {
+  CHECK(parse_expiration(encode_expiration({4102444800.5})).expiration == 4102444800.5);
+  CHECK(parse_expiration(json::parse(R"({"expiration": 0})")).expiration == 0);
+  CHECK(encode_expiration({2.0}).dump() == R"({"expiration":2.0})");
+  CHECK(refusal(parse_expiration, "{}") == "71 missing key: expiration");
+  CHECK(refusal(parse_expiration, R"({"expiration": "1"})") == "71 expiration must be a number");
+}
+
+TEST_CASE("targets that leave") {
+  CHECK(parse_shrink(encode_shrink({"node[1-2]"})).targets == "node[1-2]");
+  CHECK(encode_shrink({"1"}) == json::parse(R"({"targets": "1"})"));
+  CHECK(refusal(parse_shrink, R"({"target": "1"})") == "71 missing key: targets");
+}
+
+}  // namespace
+}  // namespace resourced::proto::test

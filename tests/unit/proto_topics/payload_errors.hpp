@@ -1,0 +1,24 @@
+// What a decoder says of a payload that is wrong.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace resourced::proto::test {
+
+/// `ERRNUM TEXT` of the Error that a decoder throws for this JSON text; `accepted` if it throws none.
+template <class Parse>
+std::string refusal(Parse parse, const char* payload) {
+  try {
+    (void)parse(nlohmann::json::parse(payload));
+  } catch (const Error& error) {
+    return fmt::format("{} {}", error.errnum(), error.what());
+  }
+  return "accepted";
+}
+
+}  // namespace resourced::proto::test
