@@ -18,34 +18,9 @@ constexpr const char* topic = "resource.agent";
 
 using Seconds = std::chrono::duration<double>;
 
-/// The answer of the daemon; keys that it left out are empty.
-struct Answer {
-  std::optional<std::uint64_t> rank;
-  std::optional<Milliseconds> interval;
-  /// The report is not the one that the daemon wants.
-  std::optional<bool> norestrict;
-};
-
-Answer read_answer(const nlohmann::json& payload) {
-  Answer answer;
-  if (const auto rank = payload.find("rank"); rank != payload.end()) {
-    if (!rank->is_number_unsigned()) throw Error(EPROTO, fmt::format("{}: rank: not a rank", topic));
-    answer.rank = rank->get<std::uint64_t>();
-  }
-  if (const auto interval = payload.find("interval"); interval != payload.end()) {
-    const Seconds time(interval->is_number() ? interval->get<double>() : 0);
-    if (!(time >= shortest_interval && time <= longest_interval)) {
-      throw Error(EPROTO, fmt::format("{}: interval: not a time from {:g} s to {:g} s", topic,
-                                      Seconds(shortest_interval).count(), Seconds(longest_interval).count()));
-    }
-    answer.interval = std::chrono::round<Milliseconds>(time);
-  }
-  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
-    if (!norestrict->is_boolean())
-      throw Error(EPROTO, fmt::format("{}: norestrict: not true or false", topic));
-    answer.norestrict = norestrict->get<bool>();
-  }
-  return answer;
+std::optional<Milliseconds> interval_of(const proto::AgentAnswer& answer) {
+  if (!answer.interval) return std::nullopt;
+  return std::chrono::round<Milliseconds>(Seconds(*answer.interval));
 }
 
 }  // namespace
@@ -99,9 +74,8 @@ void Agent::say_hello() {
   client::SendOptions options;
   options.streaming = true;
   try {
-    request_ = connection_.send(
-        topic, {{"hostname", hostname_}, {"R", resources_.to_json()}, {"norestrict", norestrict_}}, handler,
-        options);
+    request_ = connection_.send(topic, proto::encode_agent_hello(hostname_, resources_, norestrict_), handler,
+                                options);
   } catch (const Error& error) {
     try_again(error.what(), lost_);
     return;
@@ -146,7 +120,7 @@ void Agent::on_response(const client::Response& response) {
 }
 
 void Agent::on_accepted(const nlohmann::json& payload) {
-  const auto answer = read_answer(payload);
+  const auto answer = proto::parse_agent_answer(payload);
   if (answer.norestrict.value_or(norestrict_) != norestrict_) return report_anew(*answer.norestrict);
   const bool first = !accepted_;
   if (first) {
@@ -154,7 +128,7 @@ void Agent::on_accepted(const nlohmann::json& payload) {
     last_failure_.clear();
   }
   const auto before =
-      std::exchange(interval_, answer.interval.value_or(first ? options_.interval : interval_));
+      std::exchange(interval_, interval_of(answer).value_or(first ? options_.interval : interval_));
   if (answer.rank) rank_ = answer.rank;
   const auto beats = fmt::format("a beat every {:g} s", Seconds(interval_).count());
   report_(Severity::info, rank_ ? fmt::format("online as rank {}, {}", *rank_, beats)

@@ -23,6 +23,7 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "proto/topics/liveness.hpp"
 
 namespace resourced::agent {
 
@@ -37,9 +38,8 @@ struct AgentOptions {
   BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
 };
 
-/// The shortest and the longest time between beats.
-inline constexpr Milliseconds shortest_interval{10};
-inline constexpr Milliseconds longest_interval{3'600'000};
+using proto::longest_interval;
+using proto::shortest_interval;
 
 class Agent {
  public:

@@ -13,6 +13,7 @@
 #include "cli/context.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
+#include "proto/topics/operate.hpp"
 
 namespace resourced::cli {
 
@@ -79,7 +80,7 @@ void register_daemon(CLI::App& app, Context& context) {
       context.call("resource.reload");
     } else {
       const std::string absolute = std::filesystem::absolute(reload_options->path).string();
-      context.call("resource.reload", {{"path", absolute}, {"force", reload_options->force}});
+      context.call("resource.reload", proto::encode_reload({absolute, reload_options->force}));
     }
   });
 }

@@ -18,6 +18,7 @@
 #include "cli/wait_loop.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
+#include "proto/topics/journal.hpp"
 
 namespace resourced::cli {
 
@@ -164,13 +165,12 @@ void read_journal(Context& context, const EventlogOptions& options) {
   } else {
     watch.emplace(connection, reader, context.timeout(), must_end);
   }
-  auto payload = nlohmann::json::object();
-  if (options.since) payload["since"] = *options.since;
-  if (!options.targets.empty()) payload["targets"] = options.targets;
+  proto::JournalRequest request{options.since, std::nullopt};
+  if (!options.targets.empty()) request.targets = options.targets;
   client::SendOptions send_options;
   send_options.streaming = true;
   connection.send(
-      "resource.journal", payload,
+      "resource.journal", proto::encode_journal(request),
       [&](const client::Response& response) {
         reader.receive(response);
         if (watch) watch->on_response();

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/feasibility/feasibility.hpp"
 #include "core/jobspec/jobspec.hpp"
+#include "proto/topics/feasibility.hpp"
 
 namespace resourced::cli {
 
@@ -61,7 +62,7 @@ nlohmann::json make_request(const Context& context, const FeasibilityOptions& op
 void check(Context& context, const FeasibilityOptions& options) {
   const auto jobspec = make_request(context, options);
   if (options.r.empty()) {
-    context.call("feasibility.check", {{"jobspec", jobspec}});
+    context.call("feasibility.check", proto::encode_feasibility(jobspec));
   } else {
     const auto answer = check_jobspec_feasibility(jobspec, ResourceSet::parse(read_file(context, options.r)));
     if (!answer.feasible()) throw Error(EINVAL, answer.reason);

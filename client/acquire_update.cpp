@@ -1,4 +1,4 @@
-// Reading and applying responses of resource.acquire, see acquire_update.hpp.
+// Applying changes of resource.acquire, see acquire_update.hpp.
 #include "client/acquire_update.hpp"
 
 #include <cerrno>
@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 
@@ -14,72 +13,15 @@ namespace resourced::client {
 
 namespace {
 
-using Json = nlohmann::json;
-
-[[noreturn]] void reject(std::string_view key, std::string_view what) {
-  throw Error(EPROTO, fmt::format("resource.acquire: {}: {}", key, what));
-}
-
-IdSet read_idset(std::string_view key, const Json& value) {
-  if (!value.is_string()) reject(key, "not a string");
-  try {
-    return IdSet::parse(value.get_ref<const std::string&>());
-  } catch (const Error& error) {
-    reject(key, error.what());
-  }
-}
-
-IdSet optional_idset(std::string_view key, const Json& payload) {
-  const auto found = payload.find(key);
-  return found == payload.end() ? IdSet() : read_idset(key, *found);
-}
-
-AcquireUpdate::Properties optional_properties(std::string_view key, const Json& payload) {
-  AcquireUpdate::Properties properties;
-  const auto found = payload.find(key);
-  if (found == payload.end()) return properties;
-  if (!found->is_object()) reject(key, "not an object");
-  for (const auto& [name, ranks] : found->items()) properties.emplace(name, read_idset(key, ranks));
-  return properties;
-}
-
 void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
   if (known.includes(ranks)) return;
-  reject(key, fmt::format("targets {} are not among the resources", (ranks - known).encode()));
+  throw Error(EPROTO, fmt::format("resource.acquire: {}: targets {} are not among the resources", key,
+                                  (ranks - known).encode()));
 }
 
 }  // namespace
 
-Picture read_picture(const Json& payload) {
-  for (const auto* key : {"resources", "up"}) {
-    if (!payload.contains(key)) reject(key, "missing in the first response");
-  }
-  Picture picture;
-  try {
-    picture.resources = ResourceSet::from_json(payload.at("resources"));
-  } catch (const Error& error) {
-    reject("resources", error.what());
-  }
-  picture.up = read_idset("up", payload.at("up"));
-  check_known("up", picture.up, picture.resources.ranks());
-  return picture;
-}
-
-AcquireUpdate read_update(const Json& payload) {
-  AcquireUpdate update;
-  update.up = optional_idset("up", payload);
-  update.down = optional_idset("down", payload);
-  update.shrink = optional_idset("shrink", payload);
-  update.property_add = optional_properties("property-add", payload);
-  update.property_remove = optional_properties("property-remove", payload);
-  if (const auto found = payload.find("expiration"); found != payload.end()) {
-    if (!found->is_number()) reject("expiration", "not a number");
-    update.expiration = found->get<double>();
-  }
-  return update;
-}
-
-void apply_update(Picture& picture, const AcquireUpdate& update) {
+void apply_update(Picture& picture, const Delta& update) {
   const auto& known = picture.resources.ranks();
   check_known("up", update.up, known);
   check_known("down", update.down, known);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/acquire_update.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::client {
 
@@ -49,11 +50,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
-    nlohmann::json payload;
-    if (!options_.partition.empty()) payload["partition"] = options_.partition;
+    std::optional<std::string> partition;
+    if (!options_.partition.empty()) partition = options_.partition;
     request_ = connection_.send(
-        topic, payload, [self = shared_from_this()](const Response& response) { self->receive(response); },
-        options);
+        topic, proto::encode_acquire(partition),
+        [self = shared_from_this()](const Response& response) { self->receive(response); }, options);
   }
 
   void receive(const Response& response) {
@@ -71,7 +72,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   void first(const Response& response) {
     try {
-      picture_ = read_picture(response.payload());
+      picture_ = proto::parse_acquired(response.payload());
     } catch (const Error& error) {
       end(error);
       return;
@@ -85,9 +86,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   }
 
   void update(const Response& response) {
-    AcquireUpdate change;
+    Delta change;
     try {
-      change = read_update(response.payload());
+      change = proto::parse_delta(response.payload());
       apply_update(picture_, change);
     } catch (const Error& error) {
       end(error);

@@ -1,7 +1,8 @@
 #include "daemon/answers.hpp"
 
-#include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/acquire.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::daemon {
 namespace {

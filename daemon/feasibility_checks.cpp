@@ -10,6 +10,7 @@
 
 #include "core/feasibility/feasibility.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/feasibility.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -18,10 +19,8 @@ std::optional<Error> judge(const proto::Message& request, FeasibilityInventory& 
   try {
     Budget budget(FeasibilityChecks::steps);
     const nlohmann::json payload = proto::parse_object(request);
-    const auto jobspec = payload.find("jobspec");
-    if (jobspec == payload.end()) throw Error(EPROTO, "missing key: jobspec");
-    if (!jobspec->is_object()) throw Error(EPROTO, "jobspec must be an object");
-    const Feasibility judged = check_jobspec_feasibility(*jobspec, inventory.acquirable(), budget);
+    const nlohmann::json& jobspec = proto::parse_feasibility(payload);
+    const Feasibility judged = check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
     if (!judged.feasible()) throw Error(EINVAL, judged.reason);
   } catch (const Error& error) {
     return error;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "proto/json_text.hpp"
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon {
@@ -20,7 +19,7 @@ constexpr std::size_t most_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_looked_at = 1000;
 
 const proto::Payload& sentinel() {
-  static const proto::Payload payload = proto::make_payload(std::string(R"({"events":[]})"));
+  static const proto::Payload payload = proto::make_payload(proto::encode_journal_batch({}, {}));
   return payload;
 }
 
@@ -36,27 +35,14 @@ std::vector<const LoggedEvent*> events_of(const HistoryPage& page) {
 // Null for no events. With a definition among them R stands beside them, as it was then.
 proto::Payload encode(const std::vector<const LoggedEvent*>& events) {
   if (events.empty()) return nullptr;
-  std::string text = R"({"events":[)";
-  std::shared_ptr<const std::string> resources;
+  std::vector<std::string_view> lines;
+  lines.reserve(events.size());
+  std::string_view resources;
   for (const LoggedEvent* event : events) {
-    if (text.back() != '[') text += ',';
-    text += event->text;
-    if (event->resources) resources = event->resources;
+    lines.emplace_back(event->text);
+    if (event->resources) resources = *event->resources;
   }
-  text += ']';
-  if (resources) {
-    text += R"(,"R":)";
-    text += *resources;
-  }
-  text += '}';
-  return proto::make_payload(std::move(text));
-}
-
-proto::Payload truncate_event(double timestamp) {
-  std::string text = R"({"events":[{"timestamp":)";
-  proto::append_number(text, timestamp);
-  text += R"(,"name":"truncate"}]})";
-  return proto::make_payload(std::move(text));
+  return proto::make_payload(proto::encode_journal_batch(lines, resources));
 }
 
 }  // namespace
@@ -163,7 +149,7 @@ void Journal::find_start(proto::RequestKey key, const Consumer& consumer) {
     known->waiting = false;
     known->unknown_host = start.unknown_host;
     known->failure = start.failure;
-    if (start.truncated) known->held = truncate_event(*start.truncated);
+    if (start.truncated) known->held = proto::make_payload(proto::encode_truncation(*start.truncated));
   });
 }
 

@@ -28,8 +28,8 @@
 #include "daemon/journal_credit.hpp"
 #include "daemon/journal_source.hpp"
 #include "daemon/named_targets.hpp"
-#include "proto/payloads.hpp"
 #include "proto/request_table.hpp"
+#include "proto/topics/journal.hpp"
 
 namespace resourced::daemon {
 

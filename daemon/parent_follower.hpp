@@ -13,7 +13,8 @@
 #include "client/connection.hpp"
 #include "core/module/parent.hpp"
 #include "daemon/log.hpp"
-#include "proto/parent_answers.hpp"
+#include "proto/topics/journal.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::daemon {
 

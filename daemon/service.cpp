@@ -13,11 +13,12 @@
 
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
-#include "proto/payloads.hpp"
 #include "proto/ping.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topic.hpp"
+#include "proto/topics/acquire.hpp"
 #include "proto/topics/operate.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::daemon {
 

@@ -1,5 +1,5 @@
 // The `resource` service: takes requests from the transports, finds what is asked for and who may ask for it
-// in the topic table, and answers through the outbox. What a request means is in proto/payloads, what follows
+// in the topic table, and answers through the outbox. What a request means is in proto/topics, what follows
 // from it in the engine.
 #pragma once
 

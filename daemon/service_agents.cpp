@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/service.hpp"
-#include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/liveness.hpp"
 
 namespace resourced::daemon {
 
@@ -19,11 +19,12 @@ Agents& Service::agents() {
 }
 
 void Service::agent(ClientId client, const Message& request) {
-  const NodeReport report = proto::parse_agent(proto::parse_object(request, proto::max_hello_values));
+  const NodeReport report = proto::parse_agent_hello(proto::parse_object(request, proto::max_hello_values));
   const proto::RequestKey key = requests_.add(client, request);
   if (agents_ && !agents_->wants(report)) {
     // Before anything follows from it: a node is not drained for cores that a second look will find.
-    respond(client, request, proto::make_payload(proto::encode_agent_wanted(agents_->norestrict())));
+    respond(client, request,
+            proto::make_payload(proto::encode_agent_answer({.norestrict = agents_->norestrict()})));
     end_stream(key, Error(ENODATA, "another report of this node is wanted"));
     return;
   }
@@ -32,7 +33,8 @@ void Service::agent(ClientId client, const Message& request) {
     if (welcome.replaced) {
       end_stream(*welcome.replaced, Error(EEXIST, "another agent speaks for " + report.hostname + " now"));
     }
-    respond(client, request, proto::make_payload(proto::encode_agent(welcome.rank, agents().interval())));
+    respond(client, request,
+            proto::make_payload(proto::encode_agent_answer({welcome.rank, agents().interval()})));
     // This may be the one that the inventory waits for.
     if (!executor_.module().defined()) agents().tick(uptime_());
   } catch (const Error&) {
@@ -93,7 +95,8 @@ void Service::on_defined() {
       if (refused) {
         end_stream(key, *refused);
       } else if (const Message* request = requests_.find(key)) {
-        respond(key.client, *request, proto::make_payload(proto::encode_agent(rank, agents_->interval())));
+        respond(key.client, *request,
+                proto::make_payload(proto::encode_agent_answer({rank, agents_->interval()})));
       }
     }
   }

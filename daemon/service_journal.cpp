@@ -6,8 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "daemon/service.hpp"
-#include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/journal.hpp"
 
 namespace resourced::daemon {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/service.hpp"
-#include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/liveness.hpp"
 
 namespace resourced::daemon {
 

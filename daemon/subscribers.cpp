@@ -2,8 +2,8 @@
 
 #include <iterator>
 
-#include "proto/payloads.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon {
 

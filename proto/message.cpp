@@ -1,5 +1,5 @@
 // RFC 3 message parts and the PROTO part. What a part means beyond its place is left to rpc.hpp and
-// payloads.hpp.
+// topics/.
 #include "proto/message.hpp"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Requests and responses of RFC 6 as messages: how they are made, when a stream is over, and how their JSON
-// payload is read. Which keys a payload has is in payloads.hpp; who waits for what, in request_table.hpp
+// payload is read. Which keys a payload has is in topics/; who waits for what, in request_table.hpp
 // (daemon) and matchtag_pool.hpp (client).
 #pragma once
 

@@ -88,4 +88,22 @@ json encode_shrink(const ShrinkCommand& command) { return {{"targets", command.t
 
 ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
+json encode_reload(const ReloadRequest& request) {
+  json payload = json::object();
+  if (request.path) payload["path"] = *request.path;
+  if (request.path) payload["force"] = request.force;
+  if (request.xml) payload["xml"] = true;
+  return payload;
+}
+
+ReloadRequest parse_reload(const json& payload) {
+  const auto flag = [&](const char* key) {
+    const auto found = payload.find(key);
+    if (found == payload.end() || found->is_null()) return false;
+    if (!found->is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
+    return found->get<bool>();
+  };
+  return {optional_string(payload, "path"), flag("force"), flag("xml")};
+}
+
 }  // namespace resourced::proto

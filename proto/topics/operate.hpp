@@ -1,11 +1,15 @@
-// What operators change: resource.drain, resource.undrain, resource.property, resource.expiration (also as
-// resource.expiration-update) and resource.shrink. Each takes one object and answers without a payload. Drain
-// and undrain are as Flux's command line sends them; the others are this project's own.
+// Changes by operators: resource.drain, resource.undrain, resource.property, resource.expiration (also as
+// resource.expiration-update), resource.shrink and resource.reload. Each takes one object and answers without
+// a payload. Drain, undrain and reload are as Flux's command line sends them; the others are this project's
+// own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; keys that it does
 // not know are passed over. Whether there are such targets is for core/module/decide.cpp to say.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -33,5 +37,17 @@ namespace resourced::proto {
 /// `{"targets": TARGETS}`.
 [[nodiscard]] nlohmann::json encode_shrink(const ShrinkCommand& command);
 [[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
+
+/// resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}` for an R
+/// (RFC 20) in a file of the daemon's host. A path that is null is none.
+struct ReloadRequest {
+  std::optional<std::string> path;
+  /// The R may have more ranks than the instance.
+  bool force = false;
+  /// The file is XML of hwloc.
+  bool xml = false;
+};
+[[nodiscard]] nlohmann::json encode_reload(const ReloadRequest& request);
+[[nodiscard]] ReloadRequest parse_reload(const nlohmann::json& payload);
 
 }  // namespace resourced::proto

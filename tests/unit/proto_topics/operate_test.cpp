@@ -84,5 +84,20 @@ TEST_CASE("targets that leave") {
   CHECK(refusal(parse_shrink, R"({"target": "1"})") == "71 missing key: targets");
 }
 
+TEST_CASE("a reload of the configuration, and one of an R") {
+  CHECK(encode_reload({}) == json::object());
+  CHECK_FALSE(parse_reload(encode_reload({})).path);
+  for (const bool force : {false, true}) {
+    const ReloadRequest request = parse_reload(encode_reload({"/R.json", force, force}));
+    CHECK(request.path == "/R.json");
+    CHECK(request.force == force);
+    CHECK(request.xml == force);
+  }
+  CHECK(encode_reload({"/R.json"}) == json::parse(R"({"path": "/R.json", "force": false})"));
+  CHECK_FALSE(parse_reload(json::parse(R"({"path": null, "force": null})")).path);
+  CHECK(refusal(parse_reload, R"({"path": 1})") == "71 path must be a string");
+  CHECK(refusal(parse_reload, R"({"path": "/R", "xml": 1})") == "71 xml must be true or false");
+}
+
 }  // namespace
 }  // namespace resourced::proto::test

@@ -1,4 +1,4 @@
-#include "proto/parent_answers.hpp"
+#include "proto/topics/journal.hpp"
 
 #include <cerrno>
 #include <memory>
@@ -10,6 +10,8 @@
 
 #include "core/error.hpp"
 #include "proto/event_json.hpp"
+#include "proto/json_text.hpp"
+#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {
@@ -21,18 +23,6 @@ std::string_view name_of(const json& entry) {
   const auto name = entry.find("name");
   return name != entry.end() && name->is_string() ? std::string_view(name->get_ref<const std::string&>())
                                                   : std::string_view();
-}
-
-const json& member(const json& payload, const char* key) {
-  const auto found = payload.find(key);
-  if (found == payload.end()) throw Error(EPROTO, fmt::format("missing key: {}", key));
-  return *found;
-}
-
-IdSet read_idset(const json& payload, const char* key) {
-  const json& value = member(payload, key);
-  if (!value.is_string()) throw Error(EPROTO, fmt::format("{} must be a string", key));
-  return IdSet::parse(value.get_ref<const std::string&>());
 }
 
 class BatchReader {
@@ -74,24 +64,52 @@ class BatchReader {
 
 }  // namespace
 
+json encode_journal(const JournalRequest& request) {
+  json payload = json::object();
+  if (request.since) payload["since"] = *request.since;
+  if (request.targets) payload["targets"] = *request.targets;
+  return payload;
+}
+
+JournalRequest parse_journal(const json& payload) {
+  JournalRequest request;
+  if (const auto since = payload.find("since"); since != payload.end()) {
+    if (!since->is_number()) throw Error(EPROTO, "since must be a number");
+    request.since = since->get<double>();
+  }
+  request.targets = optional_string(payload, "targets");
+  return request;
+}
+
+std::string encode_journal_batch(std::span<const std::string_view> events, std::string_view resources) {
+  std::string text = R"({"events":[)";
+  for (const std::string_view event : events) {
+    if (text.back() != '[') text += ',';
+    text += event;
+  }
+  text += ']';
+  if (!resources.empty()) {
+    text += R"(,"R":)";
+    text += resources;
+  }
+  text += '}';
+  return text;
+}
+
+std::string encode_truncation(double timestamp) {
+  std::string text = R"({"events":[{"timestamp":)";
+  append_number(text, timestamp);
+  text += R"(,"name":"truncate"}]})";
+  return text;
+}
+
 JournalBatch parse_journal_batch(const json& payload) {
-  const json& events = member(payload, "events");
+  const json& events = required_member(payload, "events");
   if (!events.is_array()) throw Error(EPROTO, "events must be an array");
   BatchReader reader(payload);
   reader.batch.sentinel = events.empty();
   for (const json& entry : events) reader.read(entry);
   return std::move(reader.batch);
-}
-
-ParentStatus parse_parent_status(const json& payload) {
-  ParentStatus status;
-  status.inventory = ResourceSet::from_json(member(payload, "R"));
-  const json& drain = member(payload, "drain");
-  if (!drain.is_object()) throw Error(EPROTO, "drain must be an object");
-  for (const auto& [ranks, entry] : drain.items()) status.drained |= IdSet::parse(ranks);
-  status.offline = read_idset(payload, "offline");
-  status.torpid = read_idset(payload, "torpid");
-  return status;
 }
 
 }  // namespace resourced::proto

@@ -1,4 +1,5 @@
-// The answers of payloads.hpp.
+#include "proto/topics/status.hpp"
+
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
@@ -8,12 +9,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
-#include "proto/payloads.hpp"
+#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {
@@ -113,41 +115,11 @@ Hostlist hosts_by_rank(const ResourceSet& all) {
   return hosts;
 }
 
+IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
+  return IdSet::parse(required_string(payload, key));
+}
+
 }  // namespace
-
-std::string encode_acquired(std::string_view resources, const IdSet& up) {
-  std::string out = R"({"resources":)";
-  out += resources;
-  append_key(out, "up");
-  append_idset(out, up);
-  out += '}';
-  return out;
-}
-
-std::string encode_delta(const Delta& delta) {
-  std::string out = "{";
-  const auto idset = [&](std::string_view key, const IdSet& ids) {
-    if (ids.empty()) return;
-    append_key(out, key);
-    append_idset(out, ids);
-  };
-  const auto properties = [&](std::string_view key, const ResourceSet::Properties& names) {
-    if (names.empty()) return;
-    append_key(out, key);
-    append_properties(out, names);
-  };
-  idset("up", delta.up);
-  idset("down", delta.down);
-  idset("shrink", delta.shrink);
-  properties("property-add", delta.property_add);
-  properties("property-remove", delta.property_remove);
-  if (delta.expiration) {
-    append_key(out, "expiration");
-    append_number(out, *delta.expiration);
-  }
-  out += '}';
-  return out;
-}
 
 std::string encode_status(const Module& module, const Acquisition& acquisition) {
   std::string out = R"({"R":)";
@@ -167,6 +139,17 @@ std::string encode_status(const Module& module, const Acquisition& acquisition) 
   return out;
 }
 
+ParentStatus parse_parent_status(const nlohmann::json& payload) {
+  ParentStatus status;
+  status.inventory = ResourceSet::from_json(required_member(payload, "R"));
+  const nlohmann::json& drain = required_member(payload, "drain");
+  if (!drain.is_object()) throw Error(EPROTO, "drain must be an object");
+  for (const auto& [ranks, entry] : drain.items()) status.drained |= IdSet::parse(ranks);
+  status.offline = required_idset(payload, "offline");
+  status.torpid = required_idset(payload, "torpid");
+  return status;
+}
+
 std::string encode_sched_status(const Module& module) {
   const IdSet all = module.acquirable();
   std::string out = R"({"all":)";
@@ -178,6 +161,8 @@ std::string encode_sched_status(const Module& module) {
   out += '}';
   return out;
 }
+
+std::string parse_attr_get(const nlohmann::json& payload) { return required_string(payload, "name"); }
 
 std::string encode_hostlist(const Module& module) {
   std::string out = R"({"value":)";

@@ -1,0 +1,128 @@
+#include "proto/topics/acquire.hpp"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/json_text.hpp"
+#include "proto/topics/members.hpp"
+
+namespace resourced::proto {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void reject(std::string_view key, std::string_view what) {
+  throw Error(EPROTO, fmt::format("resource.acquire: {}: {}", key, what));
+}
+
+IdSet read_idset(std::string_view key, const json& value) {
+  if (!value.is_string()) reject(key, "not a string");
+  try {
+    return IdSet::parse(value.get_ref<const std::string&>());
+  } catch (const Error& error) {
+    reject(key, error.what());
+  }
+}
+
+IdSet optional_idset(std::string_view key, const json& payload) {
+  const auto found = payload.find(key);
+  return found == payload.end() ? IdSet() : read_idset(key, *found);
+}
+
+ResourceSet::Properties optional_properties(std::string_view key, const json& payload) {
+  ResourceSet::Properties properties;
+  const auto found = payload.find(key);
+  if (found == payload.end()) return properties;
+  if (!found->is_object()) reject(key, "not an object");
+  for (const auto& [name, ranks] : found->items()) properties.emplace(name, read_idset(key, ranks));
+  return properties;
+}
+
+}  // namespace
+
+json encode_acquire(const std::optional<std::string>& partition) {
+  json payload;
+  if (partition) payload["partition"] = *partition;
+  return payload;
+}
+
+std::optional<std::string> parse_acquire(const json& payload) {
+  if (payload.empty()) return std::nullopt;
+  if (payload.size() != 1 || !payload.contains("partition")) {
+    throw Error(EPROTO, "the payload of resource.acquire may name a partition and nothing else");
+  }
+  const std::string& name = required_string(payload, "partition");
+  if (name.empty()) throw Error(ENOENT, "unknown partition: \"\"");
+  return name;
+}
+
+std::string encode_acquired(std::string_view resources, const IdSet& up) {
+  std::string out = R"({"resources":)";
+  out += resources;
+  append_key(out, "up");
+  append_idset(out, up);
+  out += '}';
+  return out;
+}
+
+Acquired parse_acquired(const json& payload) {
+  for (const auto* key : {"resources", "up"}) {
+    if (!payload.contains(key)) reject(key, "missing in the first response");
+  }
+  Acquired acquired;
+  try {
+    acquired.resources = ResourceSet::from_json(payload.at("resources"));
+  } catch (const Error& error) {
+    reject("resources", error.what());
+  }
+  acquired.up = read_idset("up", payload.at("up"));
+  const IdSet& known = acquired.resources.ranks();
+  if (!known.includes(acquired.up)) {
+    reject("up", fmt::format("targets {} are not among the resources", (acquired.up - known).encode()));
+  }
+  return acquired;
+}
+
+std::string encode_delta(const Delta& delta) {
+  std::string out = "{";
+  const auto idset = [&](std::string_view key, const IdSet& ids) {
+    if (ids.empty()) return;
+    append_key(out, key);
+    append_idset(out, ids);
+  };
+  const auto properties = [&](std::string_view key, const ResourceSet::Properties& names) {
+    if (names.empty()) return;
+    append_key(out, key);
+    append_properties(out, names);
+  };
+  idset("up", delta.up);
+  idset("down", delta.down);
+  idset("shrink", delta.shrink);
+  properties("property-add", delta.property_add);
+  properties("property-remove", delta.property_remove);
+  if (delta.expiration) {
+    append_key(out, "expiration");
+    append_number(out, *delta.expiration);
+  }
+  out += '}';
+  return out;
+}
+
+Delta parse_delta(const json& payload) {
+  Delta delta;
+  delta.up = optional_idset("up", payload);
+  delta.down = optional_idset("down", payload);
+  delta.shrink = optional_idset("shrink", payload);
+  delta.property_add = optional_properties("property-add", payload);
+  delta.property_remove = optional_properties("property-remove", payload);
+  if (const auto found = payload.find("expiration"); found != payload.end()) {
+    if (!found->is_number()) reject("expiration", "not a number");
+    delta.expiration = found->get<double>();
+  }
+  return delta;
+}
+
+}  // namespace resourced::proto

@@ -1,0 +1,42 @@
+// resource.acquire (RFC 28): the request of a scheduler, the first response, and the changes after it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/delta.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::proto {
+
+/// The request: `{"partition": NAME}`, or null for everything that no partition names, which goes without a
+/// payload.
+[[nodiscard]] nlohmann::json encode_acquire(const std::optional<std::string>& partition);
+/// The partition, or nothing for `{}`. EPROTO for any other key, ENOENT for an empty name.
+[[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);
+
+/// The first response: what the scheduler has, and which of it is available.
+struct Acquired {
+  ResourceSet resources;
+  IdSet up;
+};
+
+/// `{"resources": R, "up": IDSET}`; `resources` is an R as text.
+[[nodiscard]] std::string encode_acquired(std::string_view resources, const IdSet& up);
+/// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or bad, and for targets in `up`
+/// that are not among the resources.
+[[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
+
+/// A later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME: IDSET}?,
+/// "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left out. The
+/// delta is not empty.
+[[nodiscard]] std::string encode_delta(const Delta& delta);
+/// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. Whether the targets are among the
+/// resources is for the receiver to check.
+[[nodiscard]] Delta parse_delta(const nlohmann::json& payload);
+
+}  // namespace resourced::proto

@@ -1,0 +1,13 @@
+// feasibility.check (RFC 27): `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has no
+// payload if the request could ever be satisfied, and is an error EINVAL that says why if it could not.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace resourced::proto {
+
+[[nodiscard]] nlohmann::json encode_feasibility(const nlohmann::json& jobspec);
+/// The jobspec, a member of the payload. Throws Error EPROTO if it is missing or no object.
+[[nodiscard]] const nlohmann::json& parse_feasibility(const nlohmann::json& payload);
+
+}  // namespace resourced::proto

@@ -1,0 +1,83 @@
+#include "proto/topics/liveness.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/topics/members.hpp"
+
+namespace resourced::proto {
+
+using nlohmann::json;
+
+json encode_agent_hello(const std::string& hostname, const ResourceSet& resources, bool norestrict) {
+  return {{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
+}
+
+NodeReport parse_agent_hello(const json& payload) {
+  const std::string& hostname = required_string(payload, "hostname");
+  const auto found = payload.find("R");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: R");
+  if (!found->is_object()) throw Error(EPROTO, "R must be an object");
+  NodeReport report = read_node_report(hostname, ResourceSet::parse(found->dump()));
+  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
+    if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
+    report.norestrict = norestrict->get<bool>();
+  }
+  return report;
+}
+
+std::string encode_agent_answer(const AgentAnswer& answer) {
+  json payload = json::object();
+  if (answer.rank) payload["rank"] = *answer.rank;
+  if (answer.interval) payload["interval"] = *answer.interval;
+  if (answer.norestrict) payload["norestrict"] = *answer.norestrict;
+  return payload.dump();
+}
+
+AgentAnswer parse_agent_answer(const json& payload) {
+  using Seconds = std::chrono::duration<double>;
+  AgentAnswer answer;
+  if (const auto rank = payload.find("rank"); rank != payload.end()) {
+    if (!rank->is_number_unsigned()) throw Error(EPROTO, "resource.agent: rank: not a rank");
+    answer.rank = rank->get<std::uint64_t>();
+  }
+  if (const auto interval = payload.find("interval"); interval != payload.end()) {
+    const Seconds time(interval->is_number() ? interval->get<double>() : 0);
+    if (!(time >= shortest_interval && time <= longest_interval)) {
+      throw Error(EPROTO, fmt::format("resource.agent: interval: not a time from {:g} s to {:g} s",
+                                      Seconds(shortest_interval).count(), Seconds(longest_interval).count()));
+    }
+    answer.interval = time.count();
+  }
+  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
+    if (!norestrict->is_boolean()) throw Error(EPROTO, "resource.agent: norestrict: not true or false");
+    answer.norestrict = norestrict->get<bool>();
+  }
+  return answer;
+}
+
+std::uint32_t parse_agent_beat(const json& payload) {
+  const auto found = payload.find("matchtag");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: matchtag");
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
+    throw Error(EPROTO, "matchtag must be a number of 32 bits");
+  return found->get<std::uint32_t>();
+}
+
+std::int64_t parse_waitup(const json& payload) {
+  const auto found = payload.find("up");
+  if (found == payload.end()) throw Error(EPROTO, "missing key: up");
+  if (!found->is_number_integer()) throw Error(EPROTO, "up must be an integer");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::uint64_t{most}) return most;
+  return found->get<std::int64_t>();
+}
+
+IdSet parse_force_down(const json& payload) { return IdSet::parse(required_string(payload, "ranks")); }
+
+}  // namespace resourced::proto

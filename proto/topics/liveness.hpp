@@ -1,0 +1,58 @@
+// Whether nodes are alive: resource.agent and resource.agent-beat of node agents (this project's own), and
+// resource.monitor-waitup and resource.monitor-force-down, which Flux's start and tests send. Each parse
+// function throws Error EPROTO for a key that is missing or has the wrong type.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/node_report.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::proto {
+
+/// Upper bound of the values in the payload of a hello: one node needs few, and an R of thousands takes
+/// milliseconds to read.
+inline constexpr std::size_t max_hello_values = 1024;
+
+/// The hello of a node agent, resource.agent: `{"hostname": NAME, "R": R, "norestrict": BOOL?}`, where R (RFC
+/// 20) is of one node. With norestrict, R has the cores that the agent itself may not use too.
+[[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname, const ResourceSet& resources,
+                                                bool norestrict);
+/// Error EINVAL too, if the R is none or not of one node.
+[[nodiscard]] NodeReport parse_agent_hello(const nlohmann::json& payload);
+
+/// A response to a hello: `{"rank": N?, "interval": SECONDS?, "norestrict": BOOL?}`.
+struct AgentAnswer {
+  /// Missing until it is known.
+  std::optional<std::uint64_t> rank = std::nullopt;
+  /// Seconds between beats.
+  std::optional<double> interval = std::nullopt;
+  /// Alone in its response: another report is wanted, with this norestrict.
+  std::optional<bool> norestrict = std::nullopt;
+};
+
+/// Bounds of the interval.
+inline constexpr std::chrono::milliseconds shortest_interval{10};
+inline constexpr std::chrono::milliseconds longest_interval{3'600'000};
+
+[[nodiscard]] std::string encode_agent_answer(const AgentAnswer& answer);
+/// Error EPROTO `resource.agent: KEY: ...`, also for an interval out of bounds.
+[[nodiscard]] AgentAnswer parse_agent_answer(const nlohmann::json& payload);
+
+/// resource.agent-beat: `{"matchtag": N}` names the hello of one of the agents of a connection. A beat
+/// without a payload, as resource-agent sends it, is of all of them.
+[[nodiscard]] std::uint32_t parse_agent_beat(const nlohmann::json& payload);
+
+/// resource.monitor-waitup: how many targets are to be online, `{"up": N}`; any integer.
+[[nodiscard]] std::int64_t parse_waitup(const nlohmann::json& payload);
+/// resource.monitor-force-down: targets that are to be offline, `{"ranks": IDSET}`.
+[[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
+
+}  // namespace resourced::proto

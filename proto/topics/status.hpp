@@ -1,0 +1,52 @@
+// Reads of the present state: resource.status and resource.sched-status as Flux's command line shows them,
+// resource.get, and attr.get. The requests have no payload but for attr.get. IDSET is RFC 22, R is RFC 20,
+// HOSTLIST is RFC 29.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/acquisition.hpp"
+#include "core/module/module.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::proto {
+
+/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING}}, "online": IDSET,
+/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET}`. R is without its key `scheduling`. Targets that
+/// were drained in one second for one reason stand together, under the rounded time; no reason is "". Where
+/// the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
+/// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
+/// the holder of this part still has and that belong to it no longer.
+[[nodiscard]] std::string encode_status(const Module& module, const Acquisition& acquisition);
+
+/// The part of a status that one instance follows in another, in ranks of `inventory`.
+struct ParentStatus {
+  ResourceSet inventory;
+  IdSet drained;
+  IdSet offline;
+  IdSet torpid;
+};
+
+/// Throws Error that names the key which is missing or wrong; other keys are ignored.
+[[nodiscard]] ParentStatus parse_parent_status(const nlohmann::json& payload);
+
+/// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, without excluded targets. `allocated` is
+/// always empty.
+[[nodiscard]] std::string encode_sched_status(const Module& module);
+
+/// resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
+[[nodiscard]] std::string encode_inventory(const Module& module);
+
+/// attr.get: the name of the broker attribute that a Flux client asks for, `{"name": STRING}`. EPROTO for a
+/// name that is missing or not a string; other keys are ignored, as in Flux.
+[[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
+/// The response to attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 means that clients
+/// cannot set it. The position of a host in the list is its rank, so targets that left for good keep their
+/// positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank is
+/// not below Hostlist::max_expansion.
+[[nodiscard]] std::string encode_hostlist(const Module& module);
+
+}  // namespace resourced::proto

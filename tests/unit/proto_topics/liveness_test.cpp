@@ -1,0 +1,85 @@
+// The payloads of node agents and of resource.monitor-*.
+#include "proto/topics/liveness.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+ResourceSet one_node() {
+  return ResourceSet::parse(
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0-3","gpu":"1"}}],)"
+      R"("starttime":0.0,"expiration":0.0,"nodelist":["node7"]}})");
+}
+
+TEST_CASE("a hello comes back as a report of the node") {
+  for (const bool norestrict : {false, true}) {
+    const NodeReport report = parse_agent_hello(encode_agent_hello("node7", one_node(), norestrict));
+    CHECK(report.hostname == "node7");
+    CHECK(report.found_host == "node7");
+    CHECK(report.cores.encode() == "0-3");
+    CHECK(report.gpus.encode() == "1");
+    CHECK(report.norestrict == norestrict);
+  }
+  json old = encode_agent_hello("node7", one_node(), true);
+  old.erase("norestrict");
+  CHECK_FALSE(parse_agent_hello(old).norestrict);
+}
+
+TEST_CASE("what is wrong with a hello is named") {
+  CHECK(refusal(parse_agent_hello, "{}") == "71 missing key: hostname");
+  CHECK(refusal(parse_agent_hello, R"({"hostname": "a"})") == "71 missing key: R");
+  CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": []})") == "71 R must be an object");
+  json hello = encode_agent_hello("node7", one_node(), true);
+  hello["norestrict"] = 1;
+  CHECK(refusal(parse_agent_hello, hello.dump().c_str()) == "71 norestrict must be true or false");
+  CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": {}})").starts_with("22 "));
+}
+
+TEST_CASE("an answer to a hello has what is known, or asks for another report") {
+  CHECK(encode_agent_answer({3, 10.0}) == R"({"interval":10.0,"rank":3})");
+  CHECK(encode_agent_answer({std::nullopt, 0.5}) == R"({"interval":0.5})");
+  const AgentAnswer known = parse_agent_answer(json::parse(encode_agent_answer({3, 10.0})));
+  CHECK(known.rank == 3);
+  CHECK(known.interval == 10.0);
+  CHECK_FALSE(known.norestrict);
+  const std::string wanted = encode_agent_answer({std::nullopt, std::nullopt, true});
+  CHECK(wanted == R"({"norestrict":true})");
+  CHECK(parse_agent_answer(json::parse(wanted)).norestrict == true);
+  CHECK_FALSE(parse_agent_answer(json::object()).interval);
+}
+
+TEST_CASE("an answer that an agent cannot use is refused") {
+  CHECK(refusal(parse_agent_answer, R"({"rank": -1})") == "71 resource.agent: rank: not a rank");
+  for (const char* interval : {R"({"interval": "1"})", R"({"interval": 0.009})", R"({"interval": 3601})"}) {
+    CHECK(refusal(parse_agent_answer, interval) ==
+          "71 resource.agent: interval: not a time from 0.01 s to 3600 s");
+  }
+  CHECK(refusal(parse_agent_answer, R"({"norestrict": 1})") ==
+        "71 resource.agent: norestrict: not true or false");
+}
+
+TEST_CASE("a beat names a hello by its matchtag") {
+  CHECK(parse_agent_beat(json::parse(R"({"matchtag": 4294967295})")) == 4294967295U);
+  CHECK(refusal(parse_agent_beat, "{}") == "71 missing key: matchtag");
+  for (const char* bad : {R"({"matchtag": -1})", R"({"matchtag": 4294967296})", R"({"matchtag": "1"})"}) {
+    CHECK(refusal(parse_agent_beat, bad) == "71 matchtag must be a number of 32 bits");
+  }
+}
+
+TEST_CASE("how many are to be online, and which are to be offline") {
+  CHECK(parse_waitup(json::parse(R"({"up": -3})")) == -3);
+  CHECK(parse_waitup(json::parse(R"({"up": 18446744073709551615})")) == INT64_MAX);
+  CHECK(refusal(parse_waitup, "{}") == "71 missing key: up");
+  CHECK(refusal(parse_waitup, R"({"up": 1.0})") == "71 up must be an integer");
+  CHECK(parse_force_down(json::parse(R"({"ranks": "1-2"})")).encode() == "1-2");
+  CHECK(refusal(parse_force_down, "{}") == "71 missing key: ranks");
+}
+
+}  // namespace
+}  // namespace resourced::proto::test

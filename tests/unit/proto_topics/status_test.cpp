@@ -1,0 +1,64 @@
+// Payloads of what is read: resource.status as an instance inside another reads it, attr.get,
+// feasibility.check.
+#include "proto/topics/status.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+#include "proto/topics/feasibility.hpp"
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+json status() {
+  return json::parse(
+      R"({"R": {"version": 1, "execution": {"R_lite": [{"rank": "0-3", "children": {"core": "0"}}],
+                "starttime": 0.0, "expiration": 0.0, "nodelist": ["node[0-3]"]}},
+          "drain": {"0": {"timestamp": 1.0, "reason": "a"}, "2-3": {"timestamp": 2.0, "reason": ""}},
+          "online": "1-3", "offline": "0", "exclude": "", "torpid": "1"})");
+}
+
+TEST_CASE("a status is read with its drains, whatever their reasons") {
+  const ParentStatus parent = parse_parent_status(status());
+  CHECK(parent.inventory.ranks().encode() == "0-3");
+  CHECK(parent.drained.encode() == "0,2-3");
+  CHECK(parent.offline.encode() == "0");
+  CHECK(parent.torpid.encode() == "1");
+}
+
+TEST_CASE("a status without one of its keys, or with another type, is refused") {
+  for (const char* key : {"R", "drain", "offline", "torpid"}) {
+    json less = status();
+    less.erase(key);
+    CHECK(refusal(parse_parent_status, less.dump().c_str()) == "71 missing key: " + std::string(key));
+  }
+  for (const char* key : {"offline", "torpid"}) {
+    json other = status();
+    other[key] = 1;
+    CHECK(refusal(parse_parent_status, other.dump().c_str()) ==
+          std::string("71 ") + key + " must be a string");
+  }
+  json drain = status();
+  drain["drain"] = json::array();
+  CHECK(refusal(parse_parent_status, drain.dump().c_str()) == "71 drain must be an object");
+}
+
+TEST_CASE("an attribute is asked for by name, with whatever other keys") {
+  CHECK(parse_attr_get(json::parse(R"({"name": "hostlist", "flags": 0})")) == "hostlist");
+  CHECK(refusal(parse_attr_get, "{}") == "71 missing key: name");
+  CHECK(refusal(parse_attr_get, R"({"name": 1})") == "71 name must be a string");
+}
+
+TEST_CASE("a jobspec comes back as it was sent") {
+  const json jobspec = json::parse(R"({"version": 1, "resources": []})");
+  const json payload = encode_feasibility(jobspec);
+  CHECK(parse_feasibility(payload) == jobspec);
+  CHECK(refusal(parse_feasibility, "{}") == "71 missing key: jobspec");
+  CHECK(refusal(parse_feasibility, R"({"jobspec": []})") == "71 jobspec must be an object");
+}
+
+}  // namespace
+}  // namespace resourced::proto::test
