@@ -5,7 +5,6 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 
 #include "core/error.hpp"
 #include "daemon/turn.hpp"
@@ -89,11 +88,20 @@ void LocalConnection::end() {
 
 void LocalConnection::read() {
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-    const LoopHold hold(self->events_.holds, "reading");
     if (!self->open_) return;
     if (error) return self->end();
-    self->read_now();
+    self->events_.ready();
   });
+}
+
+void LocalConnection::take_turn() {
+  const LoopHold hold(events_.holds, "reading");
+  if (!open_) return;
+  if (std::exchange(has_frames_, false)) {
+    take_frames();
+  } else {
+    read_now();
+  }
 }
 
 // All connections share one buffer, so that an idle one holds none.
@@ -110,7 +118,6 @@ void LocalConnection::read_now() {
 }
 
 void LocalConnection::take_frames() {
-  const LoopHold hold(events_.holds, "reading");
   const Turn turn;
   try {
     do {
@@ -127,7 +134,8 @@ void LocalConnection::take_frames() {
   } catch (const Error& error) {
     return fail(error.what());
   }
-  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->take_frames(); });
+  has_frames_ = true;
+  events_.ready();
 }
 
 // A frame that begins and never ends would hold its memory, and its connection, for nothing.

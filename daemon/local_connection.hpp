@@ -26,6 +26,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
     std::function<void()> closed;
     std::function<void()> writable;
     std::function<void(const std::string&)> malformed;
+    /// There is something to read. The transport calls take_turn() when it is this connection's turn.
+    std::function<void()> ready;
     /// Where the work of the connection is measured; null for nowhere.
     LoopHolds* holds = nullptr;
   };
@@ -42,6 +44,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   /// Ends the stream to the peer as soon as all is written.
   void end_writing();
   void close();
+  /// Reads, or goes on with what was read, for as long as a turn takes.
+  void take_turn();
   /// The bytes that the kernel has not taken yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }
 
@@ -53,7 +57,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
  private:
   void read();
   void read_now();
-  /// Hands over what has come in, as much as fits into a turn, and then reads on.
+  /// Hands over what has come in, as much as fits into a turn, and then asks for another turn or reads on.
   void take_frames();
   void watch_frame();
   void fail(const std::string& reason);
@@ -73,6 +77,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   std::size_t written_ = 0;
   std::string waiting_;
   bool reading_ = true;
+  /// Bytes that were read may have further frames in them.
+  bool has_frames_ = false;
   bool told_the_end_ = false;
   bool ends_writing_ = false;
   bool open_ = true;

@@ -6,6 +6,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "daemon/connection_count.hpp"
+#include "daemon/fair_turns.hpp"
 #include "daemon/local_connection.hpp"
 #include "daemon/socket_file.hpp"
 
@@ -33,7 +35,8 @@ class LocalTransport final : public Transport {
  public:
   LocalTransport(asio::io_context& loop, std::string path, const LocalOptions& options, ClientIds& ids,
                  Listener& listener)
-      : path_(std::move(path)),
+      : loop_(loop),
+        path_(std::move(path)),
         options_(options),
         ids_(ids),
         listener_(listener),
@@ -56,6 +59,7 @@ class LocalTransport final : public Transport {
   }
 
   ~LocalTransport() override {
+    *alive_ = false;
     for (auto& [client, peer] : connections_) peer.connection->close();
     unlink(path_.c_str());
   }
@@ -154,6 +158,7 @@ class LocalTransport final : public Transport {
         },
         [this] { listener_.on_writable(); },
         [this](const std::string& reason) { listener_.on_malformed(reason); },
+        [this, client] { wait_for_turn(client); },
         options_.holds,
     };
     const bool is_owner = credentials.userid == 0 || credentials.userid == options_.owner;
@@ -164,6 +169,28 @@ class LocalTransport final : public Transport {
     connections_.emplace(client, Peer{connection, peer});
     listener_.on_client(*this, client, credentials);
     connection->start();
+  }
+
+  void wait_for_turn(ClientId client) {
+    const auto found = connections_.find(client);
+    if (found == connections_.end()) return;
+    turns_.ask(found->second.name, found->second.connection);
+    serve_soon();
+  }
+
+  void serve_soon() {
+    if (std::exchange(serving_, true)) return;
+    asio::post(loop_, [this, alive = alive_] {
+      if (*alive) serve();
+    });
+  }
+
+  // One turn, and then the loop's other work.
+  void serve() {
+    serving_ = false;
+    const std::shared_ptr<LocalConnection> connection = turns_.next();
+    connection->take_turn();
+    if (!turns_.empty()) serve_soon();
   }
 
   void deliver(ClientId client, const proto::Parts& parts) {
@@ -188,6 +215,7 @@ class LocalTransport final : public Transport {
     connections_.erase(peer);
   }
 
+  asio::io_context& loop_;
   std::string path_;
   LocalOptions options_;
   ClientIds& ids_;
@@ -196,6 +224,9 @@ class LocalTransport final : public Transport {
   asio::steady_timer retry_;
   std::shared_ptr<ConnectionCount> count_;
   Peers connections_;
+  FairTurns<std::shared_ptr<LocalConnection>> turns_;
+  bool serving_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace

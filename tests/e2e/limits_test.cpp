@@ -232,6 +232,31 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
   CHECK(slow.call("resource.ping").errnum == 0);
 }
 
+TEST_CASE("a user with many connections gets no more turns than one with a single connection") {
+  if (!can_be_other_users()) return;
+  constexpr std::uint32_t someone = 61001;
+  constexpr std::size_t connections = 200;
+  Both cluster(std::string(eight_nodes) +
+               fmt::format("[[access.rule]]\nusers = [{}]\nroles = [\"user\"]\n", someone));
+  std::filesystem::permissions(cluster.dir.path(), std::filesystem::perms(0755));
+  std::deque<LocalClient> crowd;
+  {
+    const OtherUser user(someone);
+    for (std::size_t i = 0; i < connections; ++i) crowd.emplace_back(cluster.dir / "local");
+  }
+  LocalClient owner(cluster.dir / "local");
+  // All ask while the daemon is stopped, so that it finds all requests at once, the owner's last.
+  const pid_t daemon = cluster.daemon.process().pid();
+  REQUIRE(::kill(daemon, SIGSTOP) == 0);
+  for (LocalClient& client : crowd) client.request("resource.ping", {{"x", std::string(9000, '\x01')}});
+  owner.request("resource.stats-get");
+  REQUIRE(::kill(daemon, SIGCONT) == 0);
+  const json stats = owner.response().json();
+  // Some, while the loop takes in who has something to say.
+  CHECK(stats["requests"].value("resource.ping", json{{"succeeded", 0}})["succeeded"] <= connections / 10);
+  for (LocalClient& client : crowd) CHECK(client.response().errnum == 0);
+}
+
 TEST_CASE("a connection that does not say who it is in time is ended") {
   const Both cluster(std::string(eight_nodes) + "[limits]\nhandshake-timeout = \"100ms\"\n");
   const RawSocket silent(cluster.daemon.uri());

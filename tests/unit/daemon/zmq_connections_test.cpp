@@ -22,9 +22,9 @@ constexpr std::uint64_t most = 1 << 20;
 constexpr std::uint64_t most_in_all = 4 << 20;
 
 /// A TCP connection over the loopback interface; the daemon's end reads what this end sends.
-class Connection {
+class TcpConnection {
  public:
-  Connection() {
+  TcpConnection() {
     const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -38,14 +38,14 @@ class Connection {
     descriptor_ = ::accept(listener, nullptr, nullptr);
     ::close(listener);
   }
-  ~Connection() {
+  ~TcpConnection() {
     ::close(peer_);
     ::close(descriptor_);
   }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  Connection(Connection&&) = delete;
-  Connection& operator=(Connection&&) = delete;
+  TcpConnection(const TcpConnection&) = delete;
+  TcpConnection& operator=(const TcpConnection&) = delete;
+  TcpConnection(TcpConnection&&) = delete;
+  TcpConnection& operator=(TcpConnection&&) = delete;
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
@@ -79,7 +79,7 @@ class Connection {
   int descriptor_ = -1;
 };
 
-struct Endpoint {
+struct WatchedEndpoint {
   ZmqConnections connections{std::make_shared<ConnectionCount>(ConnectionCount::Limits{})};
 
   /// Looks at every connection, and says how many were ended.
@@ -87,15 +87,15 @@ struct Endpoint {
 };
 
 /// The first look only lists the connections.
-struct Stand : Endpoint {
-  Connection peer;
-  Stand() {
+struct OneConnection : WatchedEndpoint {
+  TcpConnection peer;
+  OneConnection() {
     REQUIRE(connections.accepted(peer.descriptor()).wanted);
     REQUIRE(look() == 0);
   }
 };
 
-TEST_CASE_FIXTURE(Stand, "a connection that sends more than a message may have is ended") {
+TEST_CASE_FIXTURE(OneConnection, "a connection that sends more than a message may have is ended") {
   peer.transfer(most);
   CHECK(look() == 0);
   CHECK_FALSE(peer.ended());
@@ -104,13 +104,13 @@ TEST_CASE_FIXTURE(Stand, "a connection that sends more than a message may have i
   CHECK(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "all of it before the first look does not help") {
+TEST_CASE_FIXTURE(OneConnection, "all of it before the first look does not help") {
   peer.transfer(3 * most);
   CHECK(look() == 1);
   CHECK(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "nor does a whole message right before the one that does not end") {
+TEST_CASE_FIXTURE(OneConnection, "nor does a whole message right before the one that does not end") {
   peer.transfer(100 + 3 * most);
   connections.heard(peer.descriptor(), 100);
   // The rest may be messages that libzmq has still to hand over.
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Stand, "nor does a whole message right before the one that doe
   CHECK(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "whole messages may be sent for ever") {
+TEST_CASE_FIXTURE(OneConnection, "whole messages may be sent for ever") {
   for (int i = 0; i < 8; ++i) {
     peer.transfer(most);
     connections.heard(peer.descriptor(), most);
@@ -130,7 +130,8 @@ TEST_CASE_FIXTURE(Stand, "whole messages may be sent for ever") {
   CHECK_FALSE(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "messages that wait in libzmq are no reason, as long as some are handed over") {
+TEST_CASE_FIXTURE(OneConnection,
+                  "messages that wait in libzmq are no reason, as long as some are handed over") {
   peer.transfer(6 * most);
   for (int i = 0; i < 6; ++i) {
     connections.heard(peer.descriptor(), most);
@@ -140,7 +141,7 @@ TEST_CASE_FIXTURE(Stand, "messages that wait in libzmq are no reason, as long as
   CHECK_FALSE(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Stand, "handshakes and heartbeats never sum up to a long message") {
+TEST_CASE_FIXTURE(OneConnection, "handshakes and heartbeats never sum up to a long message") {
   for (int i = 0; i < 100; ++i) {
     peer.transfer(65536);
     connections.heard(peer.descriptor(), 100);
@@ -150,10 +151,10 @@ TEST_CASE_FIXTURE(Stand, "handshakes and heartbeats never sum up to a long messa
   CHECK_FALSE(peer.ended());
 }
 
-TEST_CASE_FIXTURE(Endpoint, "of all connections together, those are ended that have most") {
-  std::vector<std::unique_ptr<Connection>> peers;
+TEST_CASE_FIXTURE(WatchedEndpoint, "of all connections together, those are ended that have most") {
+  std::vector<std::unique_ptr<TcpConnection>> peers;
   for (std::size_t i = 0; i < 6; ++i) {
-    peers.push_back(std::make_unique<Connection>());
+    peers.push_back(std::make_unique<TcpConnection>());
     REQUIRE(connections.accepted(peers[i]->descriptor()).wanted);
   }
   CHECK(look() == 0);
