@@ -100,7 +100,7 @@ Record read_line(std::string_view line, Sequence sequence, double last, Imported
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);
-  } else if (record.name == proto::event_name(DefineEvent{})) {
+  } else if (record.name == proto::event_name<DefineEvent>()) {
     state.define(method_of(entry));
   } else if (record.name == "truncate") {
     throw Error(EINVAL, "truncate: the log is not whole, so the present state cannot be known from it");

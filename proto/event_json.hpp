@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,6 +17,11 @@ namespace resourced::proto {
 /// `drain`, `resource-define`, ... An update has the name of what it changes; one of several changes, as only
 /// other programs' logs of old can have it, is a resource-update with the keys of all of them.
 [[nodiscard]] std::string_view event_name(const EventBody& body) noexcept;
+/// The same for an event without contents.
+template <class Body>
+[[nodiscard]] std::string_view event_name() {
+  return event_name(EventBody(std::in_place_type<Body>));
+}
 
 /// `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
 [[nodiscard]] std::string_view method_name(DefineMethod method) noexcept;
