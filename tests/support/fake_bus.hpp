@@ -11,9 +11,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -88,10 +91,17 @@ class FakeBus {
     zmq_setsockopt(router_, ZMQ_SNDHWM, &unlimited, sizeof(unlimited));
     if (zmq_bind(router_, uri_.c_str()) != 0) throw std::runtime_error(zmq_strerror(errno));
   }
-  /// Goes away as a daemon does that ends; what was sent still leaves.
+  /// Goes away as a daemon does that ends; what was sent still leaves. When this returns nobody can connect.
   void close() {
-    if (router_ != nullptr) zmq_close(router_);
+    if (router_ == nullptr) return;
+    zmq_close(router_);
     router_ = nullptr;
+    // libzmq closes the listening socket in a thread of its own.
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    while (somebody_listens()) {
+      if (std::chrono::steady_clock::now() > end) throw std::runtime_error("the bus does not close");
+      std::this_thread::yield();
+    }
   }
 
   /// The next request, while the client works.
@@ -141,6 +151,19 @@ class FakeBus {
   }
 
  private:
+  [[nodiscard]] bool somebody_listens() const {
+    constexpr std::string_view scheme = "ipc://";
+    if (!uri_.starts_with(scheme)) return false;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    uri_.copy(address.sun_path, sizeof(address.sun_path) - 1, scheme.size());
+    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool connected =
+        ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    ::close(probe);
+    return connected;
+  }
+
   Frames receive_now() {
     Frames frames;
     int more = 1;
