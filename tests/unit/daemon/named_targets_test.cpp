@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "daemon/journal.hpp"
+#include "daemon/store.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon {
