@@ -385,22 +385,29 @@ TEST_SUITE("program") {
         while (!bus.quiet()) bus.receive();
       }
     }
-    SUBCASE("it goes on and on") {
-      // Far more than a moment without an answer takes on a machine under load; in all 20 times that.
-      timeout = client::Milliseconds(200);
-      const auto outcome = run_with({"eventlog"}, go_on_and_on);
-      CHECK(outcome.status == 1);
+    // On a machine under load the bus itself may pause for longer than the command waits; then it tries
+    // again.
+    const auto check_most = [&](const std::vector<std::string>& command, const std::string& most) {
+      constexpr int tries = 10;
+      Outcome outcome;
+      for (int i = 0; i < tries && !outcome.err.ends_with(" events within " + most + "\n"); ++i) {
+        outcome = run_with(command, go_on_and_on);
+        CHECK(outcome.status == 1);
+        while (!bus.quiet()) bus.receive();
+      }
       CHECK(outcome.err.starts_with(here));
-      CHECK(outcome.err.ends_with(" events within 4 s\n"));
+      CHECK(outcome.err.ends_with(" events within " + most + "\n"));
+    };
+    SUBCASE("it goes on and on") {
+      timeout = client::Milliseconds(200);
+      // 20 times as long as a single answer may take.
+      check_most({"eventlog"}, "4 s");
     }
     SUBCASE("it goes on for longer than was asked for") {
-      const auto outcome = run_with({"eventlog", "--export", "-t", "500ms"}, go_on_and_on);
-      CHECK(outcome.status == 1);
-      CHECK(outcome.err.starts_with(here));
-      CHECK(outcome.err.ends_with(" events within 500ms\n"));
+      check_most({"eventlog", "--export", "-t", "500ms"}, "500ms");
     }
     SUBCASE("what comes after the history may take its time") {
-      timeout = client::Milliseconds(200);
+      timeout = client::Milliseconds(400);
       const auto outcome = run_with({"eventlog", "-F", "-w", "undrain"}, [&] {
         const auto request = bus.receive();
         bus.respond(request, R"({"events":[]})", true);
