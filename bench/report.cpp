@@ -93,6 +93,19 @@ bool Line::slow() const { return (bar > 0 && figure > bar) || (ratio_bar > 0 && 
 
 bool Line::grows(double slack) const { return growth_bar > 0 && growth > growth_bar * slack; }
 
+namespace {
+
+// What a point is compared with: the nearest that is several times smaller, or else the first. Over a step to
+// twice the size, the growth per 8x is the third power of what was measured, and of its noise.
+std::size_t growth_base(const std::vector<Measured>& measured, std::size_t point) {
+  constexpr std::uint64_t several = 6;
+  std::size_t base = point - 1;
+  while (base > 0 && measured[base].size * several > measured[point].size) --base;
+  return base;
+}
+
+}  // namespace
+
 std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < measured.size(); ++i) {
@@ -113,9 +126,9 @@ std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured
               .label = point->label};
     if (!at.limits.empty()) line.ratio = line.figure / at.limits.median();
     if (row.growth_bar > 0 && i > 0 && at.size > measured[i - 1].size) {
-      const double times = static_cast<double>(at.size) / static_cast<double>(measured[i - 1].size);
-      line.growth =
-          std::pow(line.undisturbed / measured[i - 1].samples.undisturbed(), std::log(8) / std::log(times));
+      const Measured& from = measured[growth_base(measured, i)];
+      const double times = static_cast<double>(at.size) / static_cast<double>(from.size);
+      line.growth = std::pow(line.undisturbed / from.samples.undisturbed(), std::log(8) / std::log(times));
     }
     lines.push_back(std::move(line));
   }
