@@ -25,8 +25,7 @@ Acquisition::Tell Engine::teller(Effects& effects) {
 void Engine::apply(Event event, Effects& effects) {
   const Outcome outcome = module_.apply(event);
   ++applied_;
-  applied_at_ = event.timestamp;
-  last_timestamp_ = std::max(last_timestamp_, event.timestamp);
+  last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
   effects.removed |= outcome.delta.shrink;
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));

@@ -90,8 +90,8 @@ class Engine {
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
-  /// The timestamp of the last event that this engine applied; 0 before the first.
-  [[nodiscard]] double applied_at() const noexcept { return applied_at_; }
+  /// The timestamp of that event.
+  [[nodiscard]] double applied_at() const noexcept { return last_timestamp_; }
 
   [[nodiscard]] const Module& module() const noexcept { return module_; }
   [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
@@ -112,7 +112,6 @@ class Engine {
   /// The timestamp of the last event in the log. No later event has an earlier one, so the log stays in order
   /// when the clock is set back.
   double last_timestamp_;
-  double applied_at_ = 0;
   Module module_;
   Acquisition acquisition_;
   std::vector<PartitionRule> partitions_;
