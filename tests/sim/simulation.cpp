@@ -594,8 +594,8 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
   }
 }
 
-void Simulation::check_views() const {
-  const Reference& state = const_cast<Simulation*>(this)->state_after(disk_.last());
+void Simulation::check_views() {
+  const Reference& state = state_after(disk_.last());
   Reference::Ranks given;
   for (const auto& [client, scheduler] : schedulers_) {
     demand(scheduler.view.has_value(), "an acquire without a response");

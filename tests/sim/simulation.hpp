@@ -91,7 +91,7 @@ class Simulation {
   void receive(Consumer& consumer, const proto::Message& message);
   void receive(const Asked& asked, const proto::Message& message);
   void check_status(const nlohmann::json& status, const Reference& state) const;
-  void check_views() const;
+  void check_views();
   /// The state after an event of this start, from the log up to that event.
   const Reference& state_after(std::uint64_t sequence);
 
