@@ -95,8 +95,8 @@ bool Line::grows(double slack) const { return growth_bar > 0 && growth > growth_
 
 namespace {
 
-// What a point is compared with: the nearest that is several times smaller, or else the first. Over a step to
-// twice the size, the growth per 8x is the third power of what was measured, and of its noise.
+// The point to compare with: the nearest that is several times smaller, or else the first. A step to twice
+// the size is too short: the growth per 8x is the measured ratio cubed, and so cubes its noise.
 std::size_t growth_base(const std::vector<Measured>& measured, std::size_t point) {
   constexpr std::uint64_t several = 6;
   std::size_t base = point - 1;

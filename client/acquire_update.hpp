@@ -1,5 +1,5 @@
-// What a scheduler knows of its resources, kept up to date by the responses of resource.acquire. Each is
-// checked against what is known, so a picture is never left half changed.
+// What a scheduler knows of its resources, kept up to date by the responses of resource.acquire. Each
+// response is checked as a whole before any of it is applied, so an error leaves the picture as it was.
 #pragma once
 
 #include "core/module/delta.hpp"

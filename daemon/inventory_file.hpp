@@ -34,11 +34,12 @@ class InventoryFile {
   InventoryFile(InventoryFile&&) = delete;
   InventoryFile& operator=(InventoryFile&&) = delete;
 
-  /// Whether a result is waited for.
+  /// Whether a file is being read whose result is still wanted.
   [[nodiscard]] bool busy() const noexcept { return busy_; }
-  /// `done` is called by the loop, with an R that has targets, or an Error that names the file: its errno,
-  /// EINVAL for what is not a regular file or not an R, EFBIG. Requires that no result is waited for. Throws
-  /// Error EBUSY while max_threads files are being read, EAGAIN when the system has no thread for it now.
+  /// `done` is called by the loop, with an R that has targets, or an Error that names the file: the errno of
+  /// the system, EINVAL if the path is not a regular file or the text not an R, EFBIG if it is too large.
+  /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
+  /// no thread for it now.
   void read(const std::string& path, Done done);
   /// The result is not waited for any longer.
   void drop() noexcept { busy_ = false; }

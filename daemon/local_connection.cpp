@@ -111,7 +111,7 @@ void LocalConnection::read_now() {
   const std::size_t size = socket_.read_some(boost::asio::buffer(received), error);
   if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) return read();
   if (error) return end();
-  // Taken from the socket and dropped: what is left in there is an error to the peer when the socket closes.
+  // Bytes must be taken from the socket even then: unread ones would make close() an error to the peer.
   if (!reading_) return read();
   decoder_.feed({received.data(), size});
   take_frames();

@@ -39,12 +39,12 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   /// Sends the welcome byte and begins to read.
   void start();
   SendResult send(const proto::Message& message);
-  /// From here on what comes in is dropped.
+  /// Drops all bytes that the peer sends from now on.
   void stop_reading();
   /// Ends the stream to the peer as soon as all is written.
   void end_writing();
   void close();
-  /// Reads, or goes on with what was read, for as long as a turn takes.
+  /// Handles frames for the length of a Turn: those of the last read first, and otherwise those of a new one.
   void take_turn();
   /// The bytes that the kernel has not taken yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }
@@ -57,7 +57,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
  private:
   void read();
   void read_now();
-  /// Hands over what has come in, as much as fits into a turn, and then asks for another turn or reads on.
+  /// Delivers buffered frames until the Turn is over. Asks for another turn if frames are left, and waits for
+  /// the socket otherwise.
   void take_frames();
   void watch_frame();
   void fail(const std::string& reason);

@@ -362,8 +362,8 @@ class Server {
             log_unreported(config_, found);
             define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
           } catch (const Error& error) {
-            // Partitions or exclusions that do not fit what was found: a later agent does not
-            // change that.
+            // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot change
+            // that, so the daemon ends.
             spdlog::critical("the inventory that was discovered is refused, stopping: {}", error.what());
             exit_status_ = 1;
             // Posted: the caller is still using the agents, which stop() ends.
