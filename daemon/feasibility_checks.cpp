@@ -18,7 +18,7 @@ namespace {
 std::optional<Error> judge(const proto::Message& request, FeasibilityInventory& inventory) {
   try {
     Budget budget(FeasibilityChecks::steps);
-    const nlohmann::json payload = proto::parse_object(request);
+    const nlohmann::json payload = proto::parse_object(request, proto::max_feasibility_values);
     const nlohmann::json& jobspec = proto::parse_feasibility(payload);
     const Feasibility judged = check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
     if (!judged.feasible()) throw Error(EINVAL, judged.reason);

@@ -26,11 +26,10 @@ using proto::Message;
 
 namespace {
 
-// The most bytes that a topic reads: parsing takes time and memory in proportion, and a ping is sent back, a
-// hello kept until the inventory is known.
+// The most bytes that a topic reads: parsing takes time and memory in proportion, and a ping is sent back.
 std::size_t most_bytes(std::string_view topic, Right right, std::size_t targets) {
   constexpr std::size_t kib = 1024;
-  if (topic == "resource.ping" || topic == "resource.agent") return 64 * kib;
+  if (topic == "resource.ping") return 64 * kib;
   if (topic == "feasibility.check" || right == Right::operate || right == Right::own) return 1024 * kib;
   // Every host by name, where names are of a usual length; ranges take less.
   if (topic == "resource.journal") return 64 * kib + 8 * targets;

@@ -19,7 +19,7 @@ Agents& Service::agents() {
 }
 
 void Service::agent(ClientId client, const Message& request) {
-  const NodeReport report = proto::parse_agent_hello(proto::parse_object(request, proto::max_hello_values));
+  const NodeReport report = proto::parse_agent_hello(proto::parse_object(request));
   const proto::RequestKey key = requests_.add(client, request);
   if (agents_ && !agents_->wants(report)) {
     // Before anything follows from it: a node is not drained for cores that a second look will find.

@@ -48,9 +48,9 @@ namespace resourced::proto {
 /// How deep arrays and objects of a payload may nest, the object itself included.
 inline constexpr std::size_t max_json_depth = 64;
 
-/// How many values the payload of a request may have, arrays and objects included: they take time and memory
-/// out of proportion to their bytes. Responses are of any length.
-inline constexpr std::size_t max_request_values = 16384;
+/// How many values the payload of a request may have unless its topic says otherwise, arrays and objects
+/// included: they take time and memory out of proportion to their bytes. Responses are of any length.
+inline constexpr std::size_t max_request_values = 1024;
 
 /// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
 /// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.

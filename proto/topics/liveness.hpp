@@ -17,10 +17,6 @@
 
 namespace resourced::proto {
 
-/// Upper bound of the values in the payload of a hello: one node needs few, and an R of thousands takes
-/// milliseconds to read.
-inline constexpr std::size_t max_hello_values = 1024;
-
 /// The hello of a node agent, resource.agent: `{"hostname": NAME, "R": R, "norestrict": BOOL?}`, where R (RFC
 /// 20) is of one node. With norestrict, R has the cores that the agent itself may not use too.
 [[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname, const ResourceSet& resources,

@@ -689,10 +689,11 @@ TEST_CASE("a hello that is none is refused, and changes nothing") {
       {hello("elsewhere").dump(), wire_errno::inval},
       {hello("n1", "0-4294967295000").dump(), wire_errno::inval},
       {hello("n1", "").dump(), wire_errno::inval},
-      {hello("n1", "0-3", "", std::string(60000, 'n')).dump(), wire_errno::inval},
+      {hello("n1", "0-3", "", std::string(16000, 'n')).dump(), wire_errno::inval},
+      {hello("n1", "0-3", "", std::string(16384, 'n')).dump(), wire_errno::msgsize},
       {with_r({{"version", 1}, {"more", std::string(std::size_t{1} << 20, 'x')}}).dump(),
        wire_errno::msgsize},
-      {fmt::format(R"({{"hostname":"n1","R":{}}})", std::string(60000, '[')), wire_errno::proto},
+      {fmt::format(R"({{"hostname":"n1","R":{}}})", std::string(16000, '[')), wire_errno::proto},
   };
   RawClient agent(cluster.daemon.uri());
   for (const auto& [payload, errnum] : refused) {

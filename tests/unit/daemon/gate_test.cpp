@@ -301,6 +301,14 @@ TEST_CASE("a request of many values is refused, as each costs more than its two 
   };
   CHECK(ask(16384) == EINVAL);
   CHECK(ask(16385) == EPROTO);
+  // Others than a jobspec need few.
+  const auto drain = [&](std::size_t values) {
+    json payload{{"targets", "1"}, {"x", json::array()}};
+    for (std::size_t i = 3; i < values; ++i) payload["x"].push_back(1);
+    return stand.call(stand.connect(), "resource.drain", payload).errnum();
+  };
+  CHECK(drain(1024) == 0);
+  CHECK(drain(1025) == EPROTO);
 }
 
 TEST_CASE("a client that does not read may lose its role in the middle of many streams") {
