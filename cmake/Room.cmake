@@ -1,10 +1,16 @@
 # A room is one folder of the source tree and one library target. Its headers are reached through a directory
-# of links that holds this folder's headers and no others, so that a file can include what its room USES and
-# nothing else: an arrow that docs/architecture.md does not have fails to compile.
+# of links that holds this folder's headers and no others, so that a file can include the rooms that its own room
+# names and no others: an arrow that docs/architecture.md does not have fails to compile.
 
-# resourced_room(TARGET [PRECOMPILED NAME] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
+# resourced_room(TARGET [PRECOMPILED NAME] [EXPORTS ROOM...] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
+#
+# EXPORTS names the rooms whose types stand in the headers of this one, USES those that only its sources include: they
+# do not reach the rooms that use this one. core/ itself, with Error, is part of every room.
 function(resourced_room target)
-  cmake_parse_arguments(ROOM "" "PRECOMPILED" "USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "PRECOMPILED" "EXPORTS;USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
+  if(ROOM_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "resourced_room(${target}): ${ROOM_UNPARSED_ARGUMENTS}")
+  endif()
   file(RELATIVE_PATH place "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   file(GLOB sources CONFIGURE_DEPENDS "*.cpp")
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -18,10 +24,13 @@ function(resourced_room target)
     file(CREATE_LINK "${header}" "${door}/${place}/${name}" SYMBOLIC)
   endforeach()
 
+  if(NOT target STREQUAL core_base)
+    list(APPEND ROOM_EXPORTS core_base)
+  endif()
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE resourced_flags ${ROOM_LIBRARIES})
+    target_link_libraries(${target} PRIVATE resourced_flags ${ROOM_USES} ${ROOM_LIBRARIES})
     if(ROOM_PRECOMPILED)
       target_precompile_headers(${target} REUSE_FROM ${ROOM_PRECOMPILED})
     endif()
@@ -30,7 +39,9 @@ function(resourced_room target)
     set(scope INTERFACE)
   endif()
   target_include_directories(${target} ${scope} "$<BUILD_INTERFACE:${door}>")
-  target_link_libraries(${target} ${scope} ${ROOM_USES} ${ROOM_PUBLIC_LIBRARIES})
+  target_link_libraries(${target} ${scope} ${ROOM_EXPORTS} ${ROOM_PUBLIC_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY RESOURCED_ROOMS ${target})
+  set_target_properties(${target} PROPERTIES ROOM_PLACE "${place}")
 endfunction()
 
 # resourced_program(TARGET ROOM...): the main.cpp of this folder.
@@ -39,4 +50,32 @@ function(resourced_program target)
   target_link_libraries(${target} PRIVATE resourced_flags ${ARGN})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   install(TARGETS ${target} RUNTIME)
+endfunction()
+
+# resourced_write_rooms(FILE): a line for each room, `FOLDER;exports ROOM...;uses ROOM...`, from the properties of its
+# target. To be called when there are all rooms.
+function(resourced_write_rooms file)
+  get_property(rooms GLOBAL PROPERTY RESOURCED_ROOMS)
+  set(lines "")
+  foreach(room IN LISTS rooms)
+    get_target_property(place ${room} ROOM_PLACE)
+    get_target_property(type ${room} TYPE)
+    set(linked "")
+    if(NOT type STREQUAL INTERFACE_LIBRARY)
+      get_target_property(linked ${room} LINK_LIBRARIES)
+    endif()
+    get_target_property(exported ${room} INTERFACE_LINK_LIBRARIES)
+    set(exports "")
+    set(uses "")
+    foreach(other IN LISTS rooms)
+      get_target_property(folder ${other} ROOM_PLACE)
+      if(other IN_LIST exported)
+        string(APPEND exports " ${folder}")
+      elseif(other IN_LIST linked)
+        string(APPEND uses " ${folder}")
+      endif()
+    endforeach()
+    string(APPEND lines "${place};exports${exports};uses${uses}\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${file}" CONTENT "${lines}" @ONLY)
 endfunction()

@@ -1,5 +1,5 @@
 // The access rules of the configuration ([access]), with the names of users and groups looked up. The daemon
-// decides which topics a role allows (daemon/access.hpp).
+// decides which topics a role allows (daemon/peers/access.hpp).
 #pragma once
 
 #include <cstdint>

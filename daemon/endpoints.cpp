@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "daemon/environment.hpp"
+#include "daemon/process.hpp"
 #include "proto/defaults.hpp"
 
 namespace resourced::daemon {

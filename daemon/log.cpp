@@ -12,8 +12,6 @@
 namespace resourced::daemon {
 namespace {
 
-constexpr std::chrono::seconds between_lines{1};
-
 // The `<N>` of sd-daemon(3) that journald takes off the line.
 class Priority final : public spdlog::custom_flag_formatter {
  public:
@@ -46,16 +44,6 @@ void set_up_logging(config::LogLevel level) {
 
 void set_log_level(config::LogLevel level) {
   spdlog::set_level(static_cast<spdlog::level::level_enum>(static_cast<int>(level)));
-}
-
-std::optional<std::uint64_t> RateLimit::admit() {
-  const auto now = std::chrono::steady_clock::now();
-  if (last_ && now - *last_ < between_lines) {
-    ++suppressed_;
-    return std::nullopt;
-  }
-  last_ = now;
-  return std::exchange(suppressed_, 0);
 }
 
 }  // namespace resourced::daemon

@@ -23,27 +23,30 @@
 #include <unistd.h>
 #include <zmq.hpp>
 
+#include "client/connection.hpp"
 #include "config/config.hpp"
 #include "config/describe.hpp"
 #include "config/inventory.hpp"
 #include "config/reload.hpp"
+#include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/rset/targets.hpp"
-#include "daemon/descriptor_limit.hpp"
+#include "core/text/hostlist.hpp"
 #include "daemon/endpoints.hpp"
-#include "daemon/environment.hpp"
-#include "daemon/import.hpp"
-#include "daemon/local_transport.hpp"
 #include "daemon/log.hpp"
-#include "daemon/parent_link.hpp"
-#include "daemon/service.hpp"
+#include "daemon/parent/parent_link.hpp"
+#include "daemon/peers/access.hpp"
+#include "daemon/process.hpp"
+#include "daemon/service/service.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/socket_file.hpp"
-#include "daemon/store.hpp"
-#include "daemon/store_peek.hpp"
-#include "daemon/zap.hpp"
-#include "daemon/zmq_transport.hpp"
+#include "daemon/store/import.hpp"
+#include "daemon/store/store.hpp"
+#include "daemon/store/store_peek.hpp"
+#include "daemon/transport/local_transport.hpp"
+#include "daemon/transport/socket_file.hpp"
+#include "daemon/transport/zap.hpp"
+#include "daemon/transport/zmq_transport.hpp"
 #include "proto/defaults.hpp"
 #include "proto/key_file.hpp"
 #include "proto/uri.hpp"
@@ -83,9 +86,9 @@ std::string state_directory(const Options& options, const config::Config& config
 
 // One budget over all endpoints: neither one peer nor all of them may use up the descriptors of the process,
 // which libzmq does not survive, and the owner always gets in.
-std::shared_ptr<ConnectionCount> connection_budget(const config::Limits& limits) {
+std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limits& limits) {
   const std::size_t files = raise_descriptor_limit();
-  ConnectionCount::Limits budget;
+  transport::ConnectionCount::Limits budget;
   budget.per_peer = std::min(limits.connections_per_uid, files / 4);
   budget.of_others = files / 2;
   budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
@@ -93,7 +96,7 @@ std::shared_ptr<ConnectionCount> connection_budget(const config::Limits& limits)
     spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", budget.per_peer,
                  files);
   }
-  return std::make_shared<ConnectionCount>(std::move(budget));
+  return std::make_shared<transport::ConnectionCount>(std::move(budget));
 }
 
 config::Inventory configured_inventory(const config::Config& config) {
@@ -168,7 +171,7 @@ double expiration_set_at(const RecordedState& recorded, const ResourceSet& confi
 std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                       const std::vector<proto::Endpoint>& own) {
   if (config.resource.parent_uri.empty()) return nullptr;
-  auto connection = connect_parent(config);
+  auto connection = parent::connect_parent(config);
   for (const proto::Endpoint& endpoint : own) {
     if (endpoint.uri() == connection->uri()) {
       throw config.fault("resource.parent-uri", "this is where this daemon listens itself");
@@ -237,7 +240,7 @@ class Server {
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
-                  Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
+                  peers::Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
                   [this](double when) { wake_at(when); }, [this] { reload(); },
                   [this](const ResourceSet& resources, const std::string& path, bool force) {
                     load(resources, path, force);
@@ -253,7 +256,8 @@ class Server {
         agent_timer_(loop_),
         drain_timer_(loop_),
         watchdog_(loop_) {
-    if (!config_.bus.curve_key_file.empty()) curve_ = load_curve_server(config_.bus.curve_key_file, zap_);
+    if (!config_.bus.curve_key_file.empty())
+      curve_ = transport::load_curve_server(config_.bus.curve_key_file, zap_);
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
@@ -297,12 +301,12 @@ class Server {
     absent_ = absent_targets(config_, recorded_);
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
-                      const LoopHold hold(&service_.holds(), "store");
+                      const transport::LoopHold hold(&service_.holds(), "store");
                       answer();
                       service_.on_answered();
                     });
                   },
-                  [this](Sequence last) {
+                  [this](store::Sequence last) {
                     service_.on_committed(last);
                     if (last >= start_ && !std::exchange(announced_, true)) announce();
                   },
@@ -341,7 +345,7 @@ class Server {
     service_.enclose();
     ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                         expiration_set);
-    parent_ = std::make_unique<ParentLink>(
+    parent_ = std::make_unique<parent::ParentLink>(
         loop_, std::move(mirror), uptime, [this](const ParentChange& change) { service_.on_parent(change); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
@@ -398,19 +402,21 @@ class Server {
       std::error_code ignored;
       std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
     }
-    const SocketMode mode{config_.bus.socket_mode, config_.bus.socket_group};
-    const PrivateSockets until_modes_are_set;
+    const transport::SocketMode mode{config_.bus.socket_mode, config_.bus.socket_group};
+    const transport::PrivateSockets until_modes_are_set;
     if (endpoint.scheme == proto::Scheme::local) {
-      transports_.push_back(make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
+      transports_.push_back(
+          transport::make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
     } else {
       transports_.push_back(
-          make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(), ids_, service_));
+          transport::make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(), ids_, service_));
     }
-    if (endpoint.scheme == proto::Scheme::local) set_socket_mode(endpoint.path, mode);
-    if (endpoint.scheme == proto::Scheme::ipc) set_socket_mode(endpoint.path, bus_socket_mode(mode));
+    if (endpoint.scheme == proto::Scheme::local) transport::set_socket_mode(endpoint.path, mode);
+    if (endpoint.scheme == proto::Scheme::ipc)
+      transport::set_socket_mode(endpoint.path, transport::bus_socket_mode(mode));
   }
 
-  ZmqOptions zmq_options() {
+  transport::ZmqOptions zmq_options() {
     const config::Bus& bus = config_.bus;
     return {bus.send_hwm,           bus.receive_hwm,
             bus.heartbeat_interval, bus.heartbeat_timeout,
@@ -419,13 +425,15 @@ class Server {
             &service_.holds()};
   }
 
-  LocalOptions local_options() {
-    LocalOptions options;
+  transport::LocalOptions local_options() {
+    transport::LocalOptions options;
     options.max_message_size = config_.bus.max_message_size;
     options.owner = geteuid();
     options.frame_timeout = config_.limits.handshake_timeout;
     options.connections = connections_;
-    options.welcomes = [this](const Credentials& credentials) { return service_.welcomes(credentials); };
+    options.welcomes = [this](const transport::Credentials& credentials) {
+      return service_.welcomes(credentials);
+    };
     options.holds = &service_.holds();
     return options;
   }
@@ -462,7 +470,7 @@ class Server {
   void wait_for_reload() {
     hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
       if (error || stopping_) return;
-      const LoopHold hold(&service_.holds(), "reload by signal");
+      const transport::LoopHold hold(&service_.holds(), "reload by signal");
       notify_reloading();
       try {
         reload();
@@ -499,7 +507,7 @@ class Server {
     service_.set_configuration(config::to_json(config_).dump());
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
-    service_.set_access(Access(config_.access, geteuid()));
+    service_.set_access(peers::Access(config_.access, geteuid()));
     if (revokes) {
       for (const auto& transport : transports_) transport->drop_silent();
     }
@@ -573,7 +581,7 @@ class Server {
     constexpr std::chrono::seconds between{5};
     constexpr std::size_t crowd = 512;
     if (connections_->has_emptied(crowd)) {
-      const LoopHold hold(&service_.holds(), "giving back memory");
+      const transport::LoopHold hold(&service_.holds(), "giving back memory");
       malloc_trim(0);
     }
     memory_timer_.expires_after(between);
@@ -655,16 +663,16 @@ class Server {
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
-  const std::shared_ptr<ConnectionCount> connections_;
+  const std::shared_ptr<transport::ConnectionCount> connections_;
   asio::io_context loop_{1};
   zmq::context_t context_;
-  ClientIds ids_;
-  Store store_;
-  Service service_;
-  ZapHandler zap_;
-  std::optional<CurveServer> curve_;
-  std::vector<std::unique_ptr<Transport>> transports_;
-  std::unique_ptr<ParentLink> parent_;
+  transport::ClientIds ids_;
+  store::Store store_;
+  service::Service service_;
+  transport::ZapHandler zap_;
+  std::optional<transport::CurveServer> curve_;
+  std::vector<std::unique_ptr<transport::Transport>> transports_;
+  std::unique_ptr<parent::ParentLink> parent_;
   asio::signal_set signals_;
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
@@ -673,7 +681,7 @@ class Server {
   asio::steady_timer drain_timer_;
   Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.
-  Sequence start_ = 0;
+  store::Sequence start_ = 0;
   bool announced_ = false;
   bool stopping_ = false;
   /// Set while the loop goes on only for answers that are on their way.
@@ -695,7 +703,7 @@ namespace {
 // Nothing where a store cannot be looked at now; a line says so.
 std::optional<RecordedState> peek(const std::string& directory) {
   try {
-    return peek_store(directory);
+    return store::peek_store(directory);
   } catch (const Error& error) {
     if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
     fmt::print(stderr, "resourced: {}: what was changed at run time is not checked\n", error.what());
@@ -747,7 +755,7 @@ void check(const Options& options) {
     defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
   }
   (void)endpoints(options, config.bus);
-  if (!config.resource.parent_uri.empty()) check_parent(config);
+  if (!config.resource.parent_uri.empty()) parent::check_parent(config);
   // Another user than the daemon's may run --check, who cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
@@ -757,7 +765,7 @@ void import_log(const Options& options) {
   const config::Config config = load_configuration(options);
   std::ifstream file(options.import);
   if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
-  ImportOptions settings;
+  store::ImportOptions settings;
   settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
     auto inventory = std::make_shared<const ResourceSet>(config::load_inventory(config).resources);
@@ -765,7 +773,8 @@ void import_log(const Options& options) {
     settings.partitions = partition_rules(config, *inventory);
     settings.inventory = std::move(inventory);
   }
-  const Imported imported = import_events(file, options.import, state_directory(options, config), settings);
+  const store::Imported imported =
+      store::import_events(file, options.import, state_directory(options, config), settings);
   fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }
 

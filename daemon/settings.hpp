@@ -8,7 +8,7 @@
 #include "config/inventory.hpp"
 #include "core/module/partition.hpp"
 #include "core/rset/resource_set.hpp"
-#include "daemon/agents.hpp"
+#include "daemon/service/agents.hpp"
 
 namespace resourced::daemon {
 
@@ -19,6 +19,6 @@ namespace resourced::daemon {
                                                          const config::Absent& absent = {});
 
 /// Nothing where every target is online always.
-[[nodiscard]] std::optional<Agents::Settings> agent_settings(const config::Config& config);
+[[nodiscard]] std::optional<service::Agents::Settings> agent_settings(const config::Config& config);
 
 }  // namespace resourced::daemon

@@ -20,11 +20,11 @@ Reference::Ranks ranks_of(const nlohmann::json& object, const char* key) {
 
 }  // namespace
 
-daemon::SendResult SimTransport::send(ClientId client, const proto::Message& message) {
-  if (gone.contains(client)) return daemon::SendResult::gone;
-  if (stalled.contains(client)) return daemon::SendResult::full;
+daemon::transport::SendResult SimTransport::send(ClientId client, const proto::Message& message) {
+  if (gone.contains(client)) return daemon::transport::SendResult::gone;
+  if (stalled.contains(client)) return daemon::transport::SendResult::full;
   sent.emplace_back(client, message);
-  return daemon::SendResult::sent;
+  return daemon::transport::SendResult::sent;
 }
 
 View::View(const nlohmann::json& first) : up(parse_ranks(first.at("up"))) {

@@ -10,18 +10,18 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/transport.hpp"
+#include "daemon/transport/transport.hpp"
 #include "reference.hpp"
 
 namespace resourced::sim {
 
-using daemon::ClientId;
+using proto::ClientId;
 
 /// Messages on their way to clients. A client may stall or disconnect.
-class SimTransport final : public daemon::Transport {
+class SimTransport final : public daemon::transport::Transport {
  public:
   [[nodiscard]] std::string endpoint() const override { return "sim"; }
-  daemon::SendResult send(ClientId client, const proto::Message& message) override;
+  daemon::transport::SendResult send(ClientId client, const proto::Message& message) override;
   void drop(ClientId client) override { gone.insert(client); }
   void stop_reading() override {}
   [[nodiscard]] std::size_t unsent() const override { return 0; }

@@ -6,7 +6,7 @@
 
 namespace resourced::sim {
 
-void SimLog::append(daemon::Record record) {
+void SimLog::append(daemon::store::Record record) {
   if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
   queue_.push_back(std::move(record));
 }
@@ -19,31 +19,33 @@ void SimLog::sync(std::size_t count) {
   }
 }
 
-void SimLog::find_targets(std::shared_ptr<daemon::NamedTargets> targets, std::function<void()> answer) {
+void SimLog::find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,
+                          std::function<void()> answer) {
   questions_.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
     targets->find();
     answer();
   });
 }
 
-void SimLog::find_start(const daemon::EventFilter& /*filter*/, std::size_t most,
-                        std::function<void(daemon::HistoryStart)> answer) {
+void SimLog::find_start(const daemon::store::EventFilter& /*filter*/, std::size_t most,
+                        std::function<void(daemon::store::HistoryStart)> answer) {
   questions_.emplace_back([this, most, answer = std::move(answer)] {
-    daemon::HistoryStart start;
+    daemon::store::HistoryStart start;
     start.first = disk_.last() >= most ? disk_.last() - most + 1 : 1;
     if (start.first > 1) start.truncated = disk_.records[start.first - 2].timestamp;
     answer(start);
   });
 }
 
-void SimLog::read_page(const daemon::EventFilter& /*filter*/, daemon::Sequence from, daemon::Sequence to,
-                       std::size_t limit, std::function<void(daemon::HistoryPage)> answer) {
+void SimLog::read_page(const daemon::store::EventFilter& /*filter*/, daemon::store::Sequence from,
+                       daemon::store::Sequence to, std::size_t limit,
+                       std::function<void(daemon::store::HistoryPage)> answer) {
   questions_.emplace_back([this, from, to, limit, answer = std::move(answer)] {
-    daemon::HistoryPage page;
-    daemon::PageLimit room(limit);
+    daemon::store::HistoryPage page;
+    daemon::store::PageLimit room(limit);
     page.next = from;
     for (; page.next <= std::min(to, disk_.last()); ++page.next) {
-      const daemon::Record& record = disk_.records[page.next - 1];
+      const daemon::store::Record& record = disk_.records[page.next - 1];
       const bool defines = record.name == "resource-define";
       if (!room.admit(record.text.size(), defines)) break;
       page.events.push_back({record.sequence, record.timestamp, record.text, defines, record.resources});

@@ -8,32 +8,34 @@
 #include <vector>
 
 #include "core/engine/tables.hpp"
-#include "daemon/event_log.hpp"
+#include "daemon/store/event_log.hpp"
 
 namespace resourced::sim {
 
 /// The state that a crash keeps.
 struct Disk {
-  std::vector<daemon::Record> records;
+  std::vector<daemon::store::Record> records;
   engine::Tables tables;
 
-  [[nodiscard]] daemon::Sequence last() const { return records.size(); }
+  [[nodiscard]] daemon::store::Sequence last() const { return records.size(); }
 };
 
-class SimLog final : public daemon::EventLog {
+class SimLog final : public daemon::store::EventLog {
  public:
   explicit SimLog(Disk& disk) : disk_(disk) {}
 
-  [[nodiscard]] daemon::Sequence last_sequence() const noexcept override { return disk_.last(); }
+  [[nodiscard]] daemon::store::Sequence last_sequence() const noexcept override { return disk_.last(); }
   [[nodiscard]] double last_timestamp() const noexcept override {
     return disk_.records.empty() ? 0 : disk_.records.back().timestamp;
   }
-  void append(daemon::Record record) override;
-  void find_targets(std::shared_ptr<daemon::NamedTargets> targets, std::function<void()> answer) override;
-  void find_start(const daemon::EventFilter& filter, std::size_t most,
-                  std::function<void(daemon::HistoryStart)> answer) override;
-  void read_page(const daemon::EventFilter& filter, daemon::Sequence from, daemon::Sequence to,
-                 std::size_t limit, std::function<void(daemon::HistoryPage)> answer) override;
+  void append(daemon::store::Record record) override;
+  void find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,
+                    std::function<void()> answer) override;
+  void find_start(const daemon::store::EventFilter& filter, std::size_t most,
+                  std::function<void(daemon::store::HistoryStart)> answer) override;
+  void read_page(const daemon::store::EventFilter& filter, daemon::store::Sequence from,
+                 daemon::store::Sequence to, std::size_t limit,
+                 std::function<void(daemon::store::HistoryPage)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
   /// The number of records that were appended and are not on disk.
@@ -47,7 +49,7 @@ class SimLog final : public daemon::EventLog {
 
  private:
   Disk& disk_;
-  std::deque<daemon::Record> queue_;
+  std::deque<daemon::store::Record> queue_;
   std::deque<std::function<void()>> questions_;
 };
 

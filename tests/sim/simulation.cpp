@@ -64,8 +64,8 @@ json hello(const std::string& host) {
   return {{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
 }
 
-daemon::Agents::Settings agent_settings() {
-  daemon::Agents::Settings settings;
+daemon::service::Agents::Settings agent_settings() {
+  daemon::service::Agents::Settings settings;
   settings.monitor.flap_count = 0;
   settings.monitor.torpid_after = 30;
   settings.monitor.offline_after = 60;
@@ -137,10 +137,10 @@ void Simulation::start() {
   wake_.reset();
   notified_ = disk_.last();
 
-  daemon::Service::Settings settings{
+  daemon::service::Service::Settings settings{
       .configuration = "{}",
       .journal_max = journal_max_,
-      .access = daemon::Access({}, 0),
+      .access = daemon::peers::Access({}, 0),
       .limits = {},
       .uptime = [this] { return uptime_; },
       .agents = with_agents_ ? std::optional(agent_settings()) : std::nullopt,
@@ -149,7 +149,7 @@ void Simulation::start() {
       .load = nullptr,
       .later = [this](double /*seconds*/, std::function<void()> work) { later_.push_back(std::move(work)); },
   };
-  service_ = std::make_unique<daemon::Service>(
+  service_ = std::make_unique<daemon::service::Service>(
       *log_, [this] { return now_; }, std::move(settings));
 
   engine::Start input;
@@ -585,7 +585,7 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
     }
     demand(*consumer.next >= 1 && *consumer.next <= disk_.last(),
            "an event that is not on disk: " + event.dump());
-    const daemon::Record& record = disk_.records[*consumer.next - 1];
+    const daemon::store::Record& record = disk_.records[*consumer.next - 1];
     demand(event == json::parse(record.text), fmt::format("event {} of the journal is {}, on disk {}",
                                                           *consumer.next, event.dump(), record.text));
     if (record.resources && body.at("events").size() == 1)

@@ -21,7 +21,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/service.hpp"
+#include "daemon/service/service.hpp"
 #include "peers.hpp"
 #include "reference.hpp"
 #include "sim_log.hpp"
@@ -126,7 +126,7 @@ class Simulation {
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;
   std::deque<std::function<void()>> later_;
-  std::unique_ptr<daemon::Service> service_;
+  std::unique_ptr<daemon::service::Service> service_;
   std::uint64_t notified_ = 0;
   double now_ = 1000;
   double uptime_ = 0;

@@ -1,11 +1,11 @@
 // From what a transport knows of a client to what it may do.
-#include "daemon/access.hpp"
+#include "daemon/peers/access.hpp"
 
 #include <utility>
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::peers {
 namespace {
 
 using config::Role;
@@ -13,7 +13,7 @@ using config::Role;
 constexpr std::uint32_t owner = 990;
 constexpr std::uint32_t unknown = proto::userid_unknown;
 
-Credentials user(std::uint32_t uid, std::uint32_t gid = 100) { return {uid, gid, {}, {}}; }
+transport::Credentials user(std::uint32_t uid, std::uint32_t gid = 100) { return {uid, gid, {}, {}}; }
 
 config::Access rules() {
   config::Access rules;
@@ -45,7 +45,7 @@ std::string letters(const Rights& rights) {
 TEST_CASE("who may do what") {
   const Access access(rules(), owner);
   const struct {
-    Credentials credentials;
+    transport::Credentials credentials;
     std::string name;
     std::string rights;
     std::uint32_t rolemask;
@@ -96,14 +96,16 @@ TEST_CASE("anonymous peers have the roles that the site gives them, nameless soc
 TEST_CASE("a request has the credentials of its connection; an owner's own claims stand") {
   const Access access(rules(), owner);
   proto::Message request;
-  const auto stamped = [&](const Credentials& credentials, std::uint32_t userid, std::uint32_t rolemask) {
+  const auto stamped = [&](const transport::Credentials& credentials, std::uint32_t userid,
+                           std::uint32_t rolemask) {
     request.userid = userid;
     request.rolemask = rolemask;
     const Principal sender = access.judge(credentials);
     stamp(sender, request);
     return std::pair(request.userid, request.rolemask);
   };
-  const auto rights = [&](const Credentials& credentials, std::uint32_t userid, std::uint32_t rolemask) {
+  const auto rights = [&](const transport::Credentials& credentials, std::uint32_t userid,
+                          std::uint32_t rolemask) {
     stamped(credentials, userid, rolemask);
     return letters(rights_of_request(access.judge(credentials), request));
   };
@@ -127,8 +129,8 @@ TEST_CASE("a request has the credentials of its connection; an owner's own claim
   CHECK(rights(user(owner), 2000, local) == "-");
   CHECK(rights(user(owner), 2000, 0) == "rosR");
 
-  const Credentials key{unknown, unknown, std::string(40, '1'), "10.0.0.1"};
-  const Credentials owner_key{unknown, unknown, std::string(40, '6'), "10.0.0.1"};
+  const transport::Credentials key{unknown, unknown, std::string(40, '1'), "10.0.0.1"};
+  const transport::Credentials owner_key{unknown, unknown, std::string(40, '6'), "10.0.0.1"};
   for (const std::uint32_t userid : {0U, owner, 2000U, unknown}) {
     for (const std::uint32_t claimed : {0U, 1U, 8U, 15U, 0xFFFFFFFFU}) {
       CHECK(stamped(user(2000), userid, claimed) == pair(2000, as_user | local));
@@ -145,4 +147,4 @@ TEST_CASE("a request has the credentials of its connection; an owner's own claim
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::peers

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-Agents::Settings settings() {
-  Agents::Settings settings;
+service::Agents::Settings settings() {
+  service::Agents::Settings settings;
   settings.monitor.torpid_after = 30;
   settings.monitor.offline_after = 120;
   settings.monitor.grace = 10;
@@ -31,16 +31,16 @@ json hello(const std::string& host, const std::string& cores = "0-3", const std:
 
 class AgentStand : public Stand {
  public:
-  explicit AgentStand(const Agents::Settings& agents = settings(), std::string_view hosts = "n[0-7]")
+  explicit AgentStand(const service::Agents::Settings& agents = settings(), std::string_view hosts = "n[0-7]")
       : Stand(hosts, 100000, agents) {}
 
   struct Agent {
-    ClientId client;
+    proto::ClientId client;
     std::uint32_t matchtag;
   };
   // Connects and says hello. The answer stays to be received.
   Agent say_hello(const json& payload) {
-    const ClientId client = connect();
+    const proto::ClientId client = connect();
     return {client, request(client, "resource.agent", payload, streaming)};
   }
   Agent join(const std::string& host) {
@@ -65,7 +65,7 @@ class AgentStand : public Stand {
   json status() { return json::parse(call(reader_, "resource.status").text()); }
   // The names of all events, divided by blanks.
   std::string event_names() {
-    const ClientId client = connect();
+    const proto::ClientId client = connect();
     request(client, "resource.journal", json::object(), streaming);
     settle();
     std::string names;
@@ -80,12 +80,12 @@ class AgentStand : public Stand {
   }
 
  private:
-  ClientId reader_ = connect();
+  proto::ClientId reader_ = connect();
 };
 
 TEST_CASE("without [monitor], agents are told so") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "resource.agent", hello("n1"), streaming);
   CHECK(stand.receive(client).errnum() == ENOSYS);
 }
@@ -93,7 +93,7 @@ TEST_CASE("without [monitor], agents are told so") {
 TEST_CASE("a target is offline until its agent says hello, and a scheduler hears of it") {
   AgentStand stand;
   CHECK(stand.status()["online"] == "");
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive_json(scheduler)["up"] == "");
   const auto agent = stand.say_hello(hello("n3"));
@@ -106,7 +106,7 @@ TEST_CASE("a target is offline until its agent says hello, and a scheduler hears
 
 TEST_CASE("agents that come together make one event and one message") {
   AgentStand stand;
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   (void)stand.receive(scheduler);
   for (int i = 0; i < 8; ++i) stand.join(fmt::format("n{}", i));
@@ -119,7 +119,7 @@ TEST_CASE("silence makes a target torpid and then offline, and beats bring it ba
   AgentStand stand;
   const auto silent_one = stand.join("n1");
   const auto lively_one = stand.join("n2");
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.pass(1);
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   stand.settle();
@@ -234,7 +234,7 @@ TEST_CASE("an agent of a host with several targets takes no other's place as lon
 
 TEST_CASE("a connection that speaks for many beats for all of them, or for one") {
   AgentStand stand;
-  const ClientId proxy = stand.connect();
+  const proto::ClientId proxy = stand.connect();
   const auto first = stand.request(proxy, "resource.agent", hello("n1"), streaming);
   stand.request(proxy, "resource.agent", hello("n2"), streaming);
   stand.pass(25);
@@ -306,7 +306,7 @@ TEST_CASE("after a restart every target is offline until its agent is back") {
   stand.pass(1);
   CHECK(stand.status()["online"] == "1");
   stand.restart();
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive_json(scheduler)["up"] == "");
 }
@@ -315,7 +315,7 @@ TEST_CASE("the agent of a node that left for good is told so, and its place is n
   AgentStand stand;
   const auto agent = stand.join("n1");
   stand.pass(1);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   CHECK(stand.call(admin, "resource.shrink", {{"targets", "1"}}).errnum() == 0);
   CHECK(stand.receive(agent.client).errnum() == EINVAL);
   stand.beat(agent);
@@ -328,7 +328,7 @@ TEST_CASE("the agent of a node that left for good is told so, and its place is n
 
 TEST_CASE("beats of clients that said no hello are nothing") {
   AgentStand stand;
-  const ClientId stranger = stand.connect();
+  const proto::ClientId stranger = stand.connect();
   stand.request(stranger, "resource.agent-beat", nullptr, noresponse);
   stand.request(stranger, "resource.agent-beat", {{"matchtag", 77}}, noresponse);
   CHECK(stand.silent(stranger));

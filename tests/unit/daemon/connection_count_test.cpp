@@ -1,4 +1,4 @@
-#include "daemon/connection_count.hpp"
+#include "daemon/transport/connection_count.hpp"
 
 #include <map>
 #include <random>
@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 TEST_CASE("each peer has its own limit") {
@@ -85,4 +85,4 @@ TEST_CASE("the count is that of a model under random operations") {
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

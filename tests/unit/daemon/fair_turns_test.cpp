@@ -1,10 +1,10 @@
-#include "daemon/fair_turns.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+#include "daemon/transport/turns.hpp"
+
+namespace resourced::daemon::transport {
 namespace {
 
 std::string order(FairTurns<char>& turns) {
@@ -39,4 +39,4 @@ TEST_CASE("a peer that asks again comes after the others") {
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

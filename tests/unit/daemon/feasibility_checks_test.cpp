@@ -28,7 +28,7 @@ json too_slow() { return nodes(1, {{"hostlist", {"n0,x[1-1000000]"}}}); }
 
 TEST_CASE("a check beyond its budget is answered 110 and says so") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   const proto::Message refused = stand.call(client, "feasibility.check", too_slow());
   CHECK(refused.errnum() == ETIMEDOUT);
   CHECK(refused.text() == "the request takes more than 20000000 steps to judge");
@@ -38,7 +38,7 @@ TEST_CASE("a check beyond its budget is answered 110 and says so") {
 
 TEST_CASE("without a thread to be had a check is refused, and the next one finds one") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   {
     const NoThreads none;
     stand.request(client, "feasibility.check", nodes(1));
@@ -51,8 +51,8 @@ TEST_CASE("without a thread to be had a check is refused, and the next one finds
 
 TEST_CASE("a check does not keep the loop, and others are answered before it") {
   Stand stand;
-  const ClientId client = stand.connect();
-  const ClientId other = stand.connect();
+  const proto::ClientId client = stand.connect();
+  const proto::ClientId other = stand.connect();
   const auto begun = std::chrono::steady_clock::now();
   stand.request(client, "feasibility.check", slow());
   CHECK(stand.call(other, "resource.drain", {{"targets", "1"}}).errnum() == 0);
@@ -65,13 +65,13 @@ TEST_CASE("a check does not keep the loop, and others are answered before it") {
 
 TEST_CASE("the answer waits until what it may tell of is on disk") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   for (int i = 0; i < 20; ++i) {
     stand.request(client, "resource.shrink", {{"targets", "n7"}}, noresponse);
     stand.request(client, "resource.drain", {{"targets", "1"}, {"mode", "update"}}, noresponse);
     stand.request(client, "resource.undrain", {{"targets", "1"}}, noresponse);
     stand.request(client, "feasibility.check", nodes(8));
-    const Sequence seen = stand.service->engine().applied();
+    const store::Sequence seen = stand.service->engine().applied();
     while (stand.silent(client)) stand.step();
     CHECK(stand.committed >= seen);
     CHECK(stand.receive(client).text() == "needs 8 nodes, the inventory has 7");
@@ -80,7 +80,7 @@ TEST_CASE("the answer waits until what it may tell of is on disk") {
 
 TEST_CASE("excluded targets do not count, and a changed inventory counts at once") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
   stand.service->step(ReloadCommand{IdSet::parse("2-3"), {}, {}});
   CHECK(stand.call(client, "feasibility.check", nodes(7)).text() == "needs 7 nodes, the inventory has 6");
@@ -91,8 +91,8 @@ TEST_CASE("excluded targets do not count, and a changed inventory counts at once
 
 TEST_CASE("the checks of a client that goes are dropped, and its matchtags may be used again") {
   Stand stand;
-  const ClientId client = stand.connect();
-  const ClientId other = stand.connect();
+  const proto::ClientId client = stand.connect();
+  const proto::ClientId other = stand.connect();
   const auto ask = [&](std::uint32_t matchtag, const json& payload) {
     stand.service->on_message(
         client, proto::make_request("feasibility.check", matchtag, proto::make_payload(payload.dump())));
@@ -116,25 +116,25 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   stand.service->set_limits(limits);
   config::Access rules;
   rules.local = {config::Role::user};
-  stand.service->set_access(Access(rules, 0));
-  const ClientId hostile = stand.connect({1001, 1001, {}, {}});
-  const ClientId friendly = stand.connect({1002, 1002, {}, {}});
+  stand.service->set_access(peers::Access(rules, 0));
+  const proto::ClientId hostile = stand.connect({1001, 1001, {}, {}});
+  const proto::ClientId friendly = stand.connect({1002, 1002, {}, {}});
   // As many as have to wait, and those that are judged meanwhile.
   const auto bytes = proto::make_payload(slow().dump());
   std::uint32_t asked = 0;
   while (stand.silent(hostile) && asked < 100'000) {
     stand.service->on_message(hostile, proto::make_request("feasibility.check", ++asked, bytes));
   }
-  CHECK(asked > FeasibilityChecks::max_waiting);
+  CHECK(asked > service::FeasibilityChecks::max_waiting);
   CHECK(stand.receive(hostile).errnum() == EBUSY);
   const std::size_t before = stand.transport.sent[hostile].size();
   stand.request(friendly, "feasibility.check", nodes(1));
   while (stand.silent(friendly)) stand.step();
   CHECK(stand.receive(friendly).errnum() == 0);
-  CHECK(stand.transport.sent[hostile].size() - before < FeasibilityChecks::max_waiting / 2);
+  CHECK(stand.transport.sent[hostile].size() - before < service::FeasibilityChecks::max_waiting / 2);
   // Large ones are fewer.
   stand.disconnect(hostile);
-  const ClientId large = stand.connect({1003, 1003, {}, {}});
+  const proto::ClientId large = stand.connect({1003, 1003, {}, {}});
   json payload = slow();
   payload["x"] = std::string(std::size_t{1023} << 10, 'x');
   const auto large_bytes = proto::make_payload(payload.dump());
@@ -150,7 +150,7 @@ TEST_CASE("what waits is bounded, and others have their turn") {
 
 TEST_CASE("a daemon that ends answers the checks that wait") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "feasibility.check", slow());
   stand.request(client, "feasibility.check", slow());
   stand.service->shut_down();
@@ -160,7 +160,7 @@ TEST_CASE("a daemon that ends answers the checks that wait") {
 
 TEST_CASE("a check without a response is not made, and a bad one says what is wrong") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "feasibility.check", nodes(1), noresponse);
   const proto::Message none = stand.call(client, "feasibility.check");
   CHECK(none.errnum() == EPROTO);

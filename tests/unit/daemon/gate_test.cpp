@@ -11,10 +11,11 @@ using config::Role;
 using nlohmann::json;
 constexpr std::uint32_t unknown = proto::userid_unknown;
 
-Credentials user(std::uint32_t uid) { return {uid, 100, {}, {}}; }
-Credentials key(char c) { return {unknown, unknown, std::string(40, c), "10.0.0.1"}; }
+transport::Credentials user(std::uint32_t uid) { return {uid, 100, {}, {}}; }
+transport::Credentials key(char c) { return {unknown, unknown, std::string(40, c), "10.0.0.1"}; }
 
-Access access(const std::vector<config::AccessRule>& rules, const std::vector<config::AccessKey>& keys = {}) {
+peers::Access access(const std::vector<config::AccessRule>& rules,
+                     const std::vector<config::AccessKey>& keys = {}) {
   config::Access site;
   site.rules = rules;
   site.keys = keys;
@@ -67,8 +68,8 @@ TEST_CASE("each topic has its role, and everybody else is denied it and leaves n
       CAPTURE(row.topic);
       Stand stand;
       stand.service->set_access(access({{{1001}, {}, {role}}}));
-      const ClientId client = stand.connect(user(1001));
-      const ClientId owner = stand.connect();
+      const proto::ClientId client = stand.connect(user(1001));
+      const proto::ClientId owner = stand.connect();
       const json before = json::parse(stand.call(owner, "resource.status").text());
       if (row.roles.find(letter) != std::string::npos) {
         if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has none to call.
@@ -97,7 +98,7 @@ TEST_CASE("each topic has its role, and everybody else is denied it and leaves n
 TEST_CASE("what concerns only a client's own requests takes no role, an unknown topic is unknown to all") {
   Stand stand;
   stand.service->set_access(access({{{1001}, {}, {}}}));
-  const ClientId nobody = stand.connect(user(1001));
+  const proto::ClientId nobody = stand.connect(user(1001));
   stand.request(nobody, "resource.acquire-cancel", {{"matchtag", 1}}, noresponse);
   stand.request(nobody, "resource.journal-cancel", {{"matchtag", 1}}, noresponse);
   stand.request(nobody, "resource.disconnect", nullptr, noresponse);
@@ -108,9 +109,9 @@ TEST_CASE("what concerns only a client's own requests takes no role, an unknown 
 
 TEST_CASE("claimed credentials help nobody but the owner, who may ask for less") {
   Stand stand;
-  const ClientId guest = stand.connect(user(1001));
-  const ClientId owner = stand.connect();
-  const auto drain_as = [&](ClientId client, std::uint32_t rolemask) {
+  const proto::ClientId guest = stand.connect(user(1001));
+  const proto::ClientId owner = stand.connect();
+  const auto drain_as = [&](proto::ClientId client, std::uint32_t rolemask) {
     auto request = proto::make_request("resource.drain", 7, proto::make_payload(R"({"targets":"1"})"));
     request.userid = 2000;
     request.rolemask = rolemask;
@@ -124,7 +125,7 @@ TEST_CASE("claimed credentials help nobody but the owner, who may ask for less")
 }
 
 struct Asker {
-  Credentials credentials;
+  transport::Credentials credentials;
   std::uint32_t userid;
   std::uint32_t rolemask;
 };
@@ -143,7 +144,7 @@ std::vector<Asker> askers() {
   };
 }
 
-Access with_askers() {
+peers::Access with_askers() {
   return access({{{1001}, {}, {Role::admin}}, {{1003}, {}, {}}},
                 {{"u", std::string(40, 'u'), {Role::user}},
                  {"a", std::string(40, 'a'), {Role::admin}},
@@ -156,7 +157,7 @@ TEST_CASE("every response carries the credentials of its connection, whatever is
     CAPTURE(asker.rolemask);
     Stand stand;
     stand.service->set_access(with_askers());
-    const ClientId client = stand.connect(asker.credentials);
+    const proto::ClientId client = stand.connect(asker.credentials);
     std::size_t responses = 0;
     const auto hear = [&] {
       stand.settle();
@@ -184,7 +185,7 @@ TEST_CASE("every response carries the credentials of its connection, whatever is
       CHECK(responses > before);
     }
     // Later responses of the streams that are open now, and their ends.
-    const ClientId owner = stand.connect();
+    const proto::ClientId owner = stand.connect();
     CHECK(stand.call(owner, "resource.drain", {{"targets", "3"}}).errnum() == 0);
     hear();
     config::Limits limits;
@@ -202,7 +203,7 @@ TEST_CASE("every response carries the credentials of its connection, whatever is
 
 TEST_CASE("what an owner claims to be stands in all responses, those of a stream and its end included") {
   Stand stand;
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
   auto request = proto::make_request("resource.journal", 7, nullptr, streaming);
   request.userid = 1001;
   request.rolemask = proto::role::user;
@@ -228,10 +229,10 @@ TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it h
   Stand stand;
   const config::AccessKey scheduler_key{"s", std::string(40, 's'), {Role::scheduler}};
   stand.service->set_access(access({}, {scheduler_key}));
-  const ClientId scheduler = stand.connect(key('s'));
+  const proto::ClientId scheduler = stand.connect(key('s'));
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(scheduler).errnum() == 0);
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
 
   SUBCASE("revoked") { stand.service->set_access(access({})); }
   SUBCASE("exchanged") {
@@ -248,7 +249,7 @@ TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it h
 TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {
   Stand stand;
   stand.service->set_access(access({{{1001}, {}, {Role::scheduler}}}));
-  const ClientId client = stand.connect(user(1001));
+  const proto::ClientId client = stand.connect(user(1001));
   stand.request(client, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(client).errnum() == 0);
   stand.request(client, "resource.journal", json::object(), streaming);
@@ -258,7 +259,7 @@ TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {
   stand.service->set_access(access({{{1001}, {}, {Role::user}}}));
   CHECK(stand.receive(client).errnum() == EPERM);
   CHECK(stand.silent(client));
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
   CHECK(stand.call(owner, "resource.drain", {{"targets", "1"}}).errnum() == 0);
   CHECK(stand.receive_json(client)["events"][0]["name"] == "drain");
 
@@ -268,7 +269,7 @@ TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {
 
 TEST_CASE("what everybody may ask for is short, as it is read for everybody or sent back") {
   Stand stand;
-  const ClientId guest = stand.connect(user(1001));
+  const proto::ClientId guest = stand.connect(user(1001));
   const auto ask = [&](const char* topic, std::size_t size) {
     const json empty{{"jobspec", {{"x", ""}}}};
     json payload = empty;
@@ -316,15 +317,15 @@ TEST_CASE("a client that does not read may lose its role in the middle of many s
   config::Limits limits;
   limits.outstanding_requests = 100000;
   stand.service->set_limits(limits);
-  const ClientId client = stand.connect(user(1001));
+  const proto::ClientId client = stand.connect(user(1001));
   for (int i = 0; i < 3; ++i) stand.request(client, "resource.journal", json::object(), streaming);
   stand.settle();
   stand.transport.full.insert(client);
-  for (std::size_t i = 0; i < Clients::max_backlog; ++i) stand.request(client, "resource.ping");
+  for (std::size_t i = 0; i < peers::Clients::max_backlog; ++i) stand.request(client, "resource.ping");
   CHECK_FALSE(stand.transport.gone.contains(client));
   stand.service->set_access(access({{{1001}, {}, {Role::agent}}}));
   CHECK(stand.transport.gone.contains(client));
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
   CHECK(json::parse(stand.call(owner, "resource.stats-get").text())["journal-consumers"] == 0);
 }
 
@@ -333,9 +334,9 @@ TEST_CASE("requests beyond the rate are refused, and a flood ends the connection
   config::Limits limits;
   limits.requests_per_second = 10;
   stand.service->set_limits(limits);
-  const ClientId client = stand.connect();
-  const ClientId other = stand.connect();
-  const auto ping = [&](ClientId from) {
+  const proto::ClientId client = stand.connect();
+  const proto::ClientId other = stand.connect();
+  const auto ping = [&](proto::ClientId from) {
     stand.request(from, "resource.ping");
     return stand.receive(from).errnum();
   };
@@ -360,8 +361,8 @@ TEST_CASE("requests that wait, streams and responses alike, are counted against 
   config::Limits limits;
   limits.outstanding_requests = 3;
   stand.service->set_limits(limits);
-  const ClientId client = stand.connect();
-  const ClientId other = stand.connect();
+  const proto::ClientId client = stand.connect();
+  const proto::ClientId other = stand.connect();
   const auto stream = stand.request(client, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(client).errnum() == 0);
   stand.request(client, "resource.drain", {{"targets", "1"}});
@@ -389,15 +390,15 @@ TEST_CASE("one uid or key follows so many journals and no more, over whatever co
   config::Limits limits;
   limits.journal_consumers = 2;
   stand.service->set_limits(limits);
-  const auto follow = [&](ClientId client) {
+  const auto follow = [&](proto::ClientId client) {
     const auto tag = stand.request(client, "resource.journal", json::object(), streaming);
     stand.settle();
     std::uint32_t errnum = 0;
     while (!stand.silent(client)) errnum = stand.receive(client).errnum();
     return std::pair{tag, errnum};
   };
-  const ClientId first = stand.connect(user(1001));
-  const ClientId second = stand.connect(user(1001));
+  const proto::ClientId first = stand.connect(user(1001));
+  const proto::ClientId second = stand.connect(user(1001));
   const auto [tag, errnum] = follow(first);
   CHECK(errnum == 0);
   CHECK(follow(second).second == 0);

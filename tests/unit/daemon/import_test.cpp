@@ -1,5 +1,5 @@
 // Taking an event log into a store: the present is what the log says, and what cannot be known is refused.
-#include "daemon/import.hpp"
+#include "daemon/store/import.hpp"
 
 #include <map>
 #include <set>
@@ -13,13 +13,13 @@
 
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
-#include "daemon/store.hpp"
-#include "daemon/store_reader.hpp"
-#include "daemon/store_writer.hpp"
+#include "daemon/store/store.hpp"
+#include "daemon/store/store_reader.hpp"
+#include "daemon/store/store_writer.hpp"
 #include "targets_of.hpp"
 #include "temp_dir.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::store {
 namespace {
 
 TEST_CASE("an event log of Flux becomes a store") {
@@ -439,4 +439,4 @@ TEST_CASE("a line is taken only if the wire takes it as an event of a journal re
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::store

@@ -1,6 +1,6 @@
 // resource.reload of a file: read beside the loop, one result at a time, and files that never end keep nobody
 // else from loading.
-#include "daemon/inventory_file.hpp"
+#include "daemon/service/inventory_file.hpp"
 
 #include <cerrno>
 #include <condition_variable>
@@ -25,15 +25,15 @@ namespace {
 /// Files that end when the test says so, each with an Error of its path, and the loop they are told to.
 class Files {
  public:
-  InventoryFile::Post post() {
+  service::InventoryFile::Post post() {
     return [this](std::function<void()> work) {
       const std::lock_guard lock(mutex_);
       posted_.push_back(std::move(work));
       changed_.notify_all();
     };
   }
-  InventoryFile::Read read() {
-    return [this](const std::string& path) -> InventoryFile::Result {
+  service::InventoryFile::Read read() {
+    return [this](const std::string& path) -> service::InventoryFile::Result {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return ended_.contains(path) || ended_.contains("all"); });
       return Error(EINVAL, path);
@@ -67,7 +67,7 @@ struct Reading {
     for (; unread > 0; --unread) files.step();
   }
   void read(const std::string& path) {
-    file.read(path, [this](const InventoryFile::Result& result) {
+    file.read(path, [this](const service::InventoryFile::Result& result) {
       told.emplace_back(std::get<Error>(result).what());
     });
     ++unread;
@@ -78,7 +78,7 @@ struct Reading {
   }
 
   Files files;
-  InventoryFile file{files.post(), files.read()};
+  service::InventoryFile file{files.post(), files.read()};
   std::vector<std::string> told;
   int unread = 0;
 };
@@ -131,8 +131,8 @@ TEST_CASE("files that never end are bounded, and one that does makes room") {
 
 TEST_CASE("a client that goes makes way for another load, and hears nothing of its own") {
   Stand stand;
-  const ClientId first = stand.connect();
-  const ClientId second = stand.connect();
+  const proto::ClientId first = stand.connect();
+  const proto::ClientId second = stand.connect();
   const nlohmann::json missing{{"path", stand.dir.file("missing")}};
   stand.request(first, "resource.reload", missing);
   stand.request(second, "resource.reload", missing);
@@ -145,7 +145,7 @@ TEST_CASE("a client that goes makes way for another load, and hears nothing of i
 
 TEST_CASE("without a thread to be had a load is refused, and the next one finds one") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   const nlohmann::json missing{{"path", stand.dir.file("missing")}};
   {
     const NoThreads none;

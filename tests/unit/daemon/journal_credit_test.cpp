@@ -1,5 +1,5 @@
 // What of a stream is under way is known by the life of its payloads, in whichever thread they end.
-#include "daemon/journal_credit.hpp"
+#include "daemon/streams/journal_credit.hpp"
 
 #include <memory>
 #include <string>
@@ -17,13 +17,13 @@ proto::Payload payload_of(std::size_t size) { return std::make_shared<const std:
 
 struct Rung {
   int times = 0;
-  std::shared_ptr<Bell> bell = std::make_shared<Bell>([this] { ++times; });
+  std::shared_ptr<streams::Bell> bell = std::make_shared<streams::Bell>([this] { ++times; });
 };
 
 TEST_CASE("a payload that is lent has the same bytes and counts until its last copy is gone") {
   Rung rung;
-  Credit credit(rung.bell);
-  const proto::Payload payload = payload_of(Credit::most);
+  streams::Credit credit(rung.bell);
+  const proto::Payload payload = payload_of(streams::Credit::most);
   CHECK(credit.has_room());
   proto::Payload lent = credit.lend(payload);
   CHECK(lent == payload);
@@ -37,23 +37,23 @@ TEST_CASE("a payload that is lent has the same bytes and counts until its last c
 
 TEST_CASE("a message goes out however large it is, if nothing is under way") {
   Rung rung;
-  Credit credit(rung.bell);
-  const proto::Payload lent = credit.lend(payload_of(10 * Credit::most));
+  streams::Credit credit(rung.bell);
+  const proto::Payload lent = credit.lend(payload_of(10 * streams::Credit::most));
   CHECK_FALSE(credit.has_room());
 }
 
 TEST_CASE("small messages count for what they cost besides their bytes") {
   Rung rung;
-  Credit credit(rung.bell);
+  streams::Credit credit(rung.bell);
   std::vector<proto::Payload> lent;
   while (credit.has_room()) lent.push_back(credit.lend(payload_of(1)));
-  CHECK(lent.size() <= Credit::most / Credit::envelope);
+  CHECK(lent.size() <= streams::Credit::most / streams::Credit::envelope);
 }
 
 TEST_CASE("the bell is rung once half of the room is there again, for who has asked") {
   Rung rung;
-  Credit credit(rung.bell);
-  const proto::Payload quarter = payload_of(Credit::most / 4 - Credit::envelope);
+  streams::Credit credit(rung.bell);
+  const proto::Payload quarter = payload_of(streams::Credit::most / 4 - streams::Credit::envelope);
   std::vector<proto::Payload> lent;
   for (int i = 0; i < 4; ++i) lent.push_back(credit.lend(quarter));
   lent.pop_back();
@@ -71,8 +71,8 @@ TEST_CASE("the bell is rung once half of the room is there again, for who has as
 TEST_CASE("the bell is rung once for all until it is answered") {
   Rung rung;
   const auto wait_and_read = [&] {
-    Credit credit(rung.bell);
-    const proto::Payload lent = credit.lend(payload_of(Credit::most));
+    streams::Credit credit(rung.bell);
+    const proto::Payload lent = credit.lend(payload_of(streams::Credit::most));
     CHECK_FALSE(credit.has_room());
   };
   wait_and_read();
@@ -87,8 +87,8 @@ TEST_CASE("what is under way may outlive the stream and whom the bell calls") {
   Rung rung;
   proto::Payload lent;
   {
-    Credit credit(rung.bell);
-    lent = credit.lend(payload_of(Credit::most));
+    streams::Credit credit(rung.bell);
+    lent = credit.lend(payload_of(streams::Credit::most));
     CHECK_FALSE(credit.has_room());
   }
   rung.bell->remove();
@@ -99,9 +99,9 @@ TEST_CASE("what is under way may outlive the stream and whom the bell calls") {
 TEST_CASE("payloads that end in other threads wake who waits for them") {
   for (int round = 0; round < 200; ++round) {
     Rung rung;
-    Credit credit(rung.bell);
+    streams::Credit credit(rung.bell);
     std::vector<proto::Payload> lent;
-    for (int i = 0; i < 8; ++i) lent.push_back(credit.lend(payload_of(Credit::most / 8)));
+    for (int i = 0; i < 8; ++i) lent.push_back(credit.lend(payload_of(streams::Credit::most / 8)));
     std::thread reader([&lent] { lent.clear(); });
     const bool had_room = credit.has_room();
     reader.join();

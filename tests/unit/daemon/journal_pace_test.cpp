@@ -1,21 +1,21 @@
 // How much the journal may take: all where nobody else wants anything, and a share of time and bytes
 // otherwise.
-#include "daemon/journal_pace.hpp"
+#include "daemon/streams/journal_pace.hpp"
 
 #include <doctest/doctest.h>
 
 namespace resourced::daemon::test {
 namespace {
 
-constexpr double rate = JournalPace::rate;
-constexpr double share = JournalPace::share;
-constexpr double saved = JournalPace::saved;
-constexpr double calm = JournalPace::calm;
+constexpr double rate = streams::JournalPace::rate;
+constexpr double share = streams::JournalPace::share;
+constexpr double saved = streams::JournalPace::saved;
+constexpr double calm = streams::JournalPace::calm;
 
 constexpr std::size_t bytes_in(double seconds) { return static_cast<std::size_t>(rate * seconds); }
 
 TEST_CASE("nobody else is there: the journal never waits") {
-  JournalPace pace;
+  streams::JournalPace pace;
   for (int i = 0; i < 10; ++i) {
     pace.spent(5, 1, bytes_in(100));
     CHECK(pace.pause(5) == 0);
@@ -23,7 +23,7 @@ TEST_CASE("nobody else is there: the journal never waits") {
 }
 
 TEST_CASE("while others are served, bytes beyond what is saved up are waited for") {
-  JournalPace pace;
+  streams::JournalPace pace;
   pace.served_another(10);
   pace.spent(10, 0, bytes_in(saved));
   CHECK(pace.pause(10) == 0);
@@ -34,7 +34,7 @@ TEST_CASE("while others are served, bytes beyond what is saved up are waited for
 }
 
 TEST_CASE("the loop's time is waited for in the same way") {
-  JournalPace pace;
+  streams::JournalPace pace;
   pace.served_another(10);
   pace.spent(10, share * (saved + 0.03), 0);
   CHECK(pace.pause(10) == doctest::Approx(0.03));
@@ -42,14 +42,14 @@ TEST_CASE("the loop's time is waited for in the same way") {
 }
 
 TEST_CASE("the longer of the two waits counts") {
-  JournalPace pace;
+  streams::JournalPace pace;
   pace.served_another(10);
   pace.spent(10, share * (saved + 0.03), bytes_in(saved + 0.05));
   CHECK(pace.pause(10) == doctest::Approx(0.05));
 }
 
 TEST_CASE("what is saved up does not grow for ever") {
-  JournalPace pace;
+  streams::JournalPace pace;
   pace.served_another(10);
   CHECK(pace.pause(10) == 0);
   pace.served_another(1000);
@@ -58,7 +58,7 @@ TEST_CASE("what is saved up does not grow for ever") {
 }
 
 TEST_CASE("a debt is forgiven when the others have gone quiet") {
-  JournalPace pace;
+  streams::JournalPace pace;
   pace.served_another(10);
   pace.spent(10, 0, bytes_in(60));
   CHECK(pace.pause(10 + calm * 0.9) > 0);
@@ -71,7 +71,7 @@ TEST_CASE("in the long run the journal has its share and no more") {
   constexpr double slice = 100e-6;
   constexpr std::size_t slice_bytes = 256 << 10;
   constexpr double seconds = 5;
-  JournalPace pace;
+  streams::JournalPace pace;
   double now = 100;
   double time = 0;
   double bytes = 0;

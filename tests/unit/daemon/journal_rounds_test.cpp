@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 /// A drain that makes an event of so many bytes.
-void start_drain(Stand& stand, ClientId admin, int target, std::size_t size = 0) {
+void start_drain(Stand& stand, proto::ClientId admin, int target, std::size_t size = 0) {
   stand.request(admin, "resource.drain",
                 {{"targets", std::to_string(target)}, {"reason", std::string(size, 'x')}});
 }
@@ -25,22 +25,22 @@ struct Crowd {
       stand.request(members.back(), "resource.journal", nullptr, proto::flag::streaming);
     }
     stand.settle();
-    for (const ClientId member : members) stand.transport.sent[member].clear();
+    for (const proto::ClientId member : members) stand.transport.sent[member].clear();
     stand.settle();
   }
 
   [[nodiscard]] std::size_t served() const {
     return static_cast<std::size_t>(
-        std::ranges::count_if(members, [this](ClientId member) { return !stand.silent(member); }));
+        std::ranges::count_if(members, [this](proto::ClientId member) { return !stand.silent(member); }));
   }
 
   Stand& stand;
-  std::vector<ClientId> members;
+  std::vector<proto::ClientId> members;
 };
 
 /// What a consumer has received and not looked at: the events with their targets, and the error that ended
 /// it.
-std::string read_all(Stand& stand, ClientId client) {
+std::string read_all(Stand& stand, proto::ClientId client) {
   std::string read;
   while (!stand.silent(client)) {
     const proto::Message message = stand.receive(client);
@@ -64,13 +64,13 @@ std::string drains(int count) {
   return read;
 }
 
-std::vector<const std::string*> payloads(Stand& stand, ClientId client) {
+std::vector<const std::string*> payloads(Stand& stand, proto::ClientId client) {
   std::vector<const std::string*> found;
   for (const proto::Message& message : stand.transport.sent[client]) found.push_back(message.payload.get());
   return found;
 }
 
-std::size_t bytes_under_way(Stand& stand, ClientId client) {
+std::size_t bytes_under_way(Stand& stand, proto::ClientId client) {
   const auto& sent = stand.transport.sent[client];
   return std::accumulate(sent.begin(), sent.end(), std::size_t{0}, [](std::size_t sum, const auto& message) {
     return sum + (message.payload ? message.payload->size() : 0);
@@ -83,7 +83,7 @@ constexpr std::size_t large = 100'000;
 TEST_CASE("after a slice the others have their turn") {
   Stand stand;
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 1);
   while (crowd.served() == 0) stand.step();
   CHECK(crowd.served() < 40);
@@ -97,7 +97,7 @@ TEST_CASE("after a slice the others have their turn") {
 TEST_CASE("a single consumer is served at once") {
   Stand stand;
   const Crowd crowd(stand, 1);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 1);
   stand.step();
   CHECK(crowd.served() == 1);
@@ -106,7 +106,7 @@ TEST_CASE("a single consumer is served at once") {
 TEST_CASE("while others are served, the journal waits for its share") {
   Stand stand;
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
   stand.settle();
   const std::size_t before = crowd.served();
@@ -122,13 +122,13 @@ TEST_CASE("while others are served, the journal waits for its share") {
   CHECK(crowd.served() == before);
   CHECK(stand.later.size() == 1);
   stand.catch_up();
-  for (const ClientId member : crowd.members) CHECK(read_all(stand, member) == drains(2));
+  for (const proto::ClientId member : crowd.members) CHECK(read_all(stand, member) == drains(2));
 }
 
 TEST_CASE("when nobody else wants anything, the journal waits for nothing") {
   Stand stand;
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
   stand.uptime += 1;
   stand.settle();
@@ -139,7 +139,7 @@ TEST_CASE("when nobody else wants anything, the journal waits for nothing") {
 TEST_CASE("consumers stay in step, whenever it is their turn") {
   Stand stand;
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
   stand.settle();
   REQUIRE(crowd.served() < 40);
@@ -148,7 +148,7 @@ TEST_CASE("consumers stay in step, whenever it is their turn") {
   stand.catch_up();
   const auto first = payloads(stand, crowd.members.front());
   CHECK(first.size() == 2);
-  for (const ClientId member : crowd.members) CHECK(payloads(stand, member) == first);
+  for (const proto::ClientId member : crowd.members) CHECK(payloads(stand, member) == first);
 }
 
 TEST_CASE("who does not read has little under way, and the rest when it reads") {
@@ -156,16 +156,16 @@ TEST_CASE("who does not read has little under way, and the rest when it reads") 
   constexpr std::size_t size = 50'000;
   Stand stand("n[0-99]");
   const Crowd crowd(stand, 1);
-  const ClientId slow = crowd.members.front();
-  const ClientId admin = stand.connect();
+  const proto::ClientId slow = crowd.members.front();
+  const proto::ClientId admin = stand.connect();
   for (int i = 0; i < count; ++i) {
     start_drain(stand, admin, i, size);
     stand.settle();
     stand.catch_up();
   }
   const std::size_t under_way = bytes_under_way(stand, slow);
-  CHECK(under_way >= Credit::most);
-  CHECK(under_way < Credit::most + 2 * size);
+  CHECK(under_way >= streams::Credit::most);
+  CHECK(under_way < streams::Credit::most + 2 * size);
 
   std::string read = read_all(stand, slow);
   CHECK(read.size() < drains(count).size());
@@ -181,7 +181,7 @@ TEST_CASE("who does not read has little under way, and the rest when it reads") 
 TEST_CASE("one that does not read holds up nobody else") {
   Stand stand("n[0-99]");
   const Crowd crowd(stand, 2);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   std::string read;
   for (int i = 0; i < 20; ++i) {
     start_drain(stand, admin, i, large);
@@ -195,7 +195,7 @@ TEST_CASE("one that does not read holds up nobody else") {
 TEST_CASE("who was held back goes on from the store, beyond journal-max") {
   Stand stand("n[0-99]", 10);
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
   stand.settle();
   REQUIRE(stand.later.size() == 1);
@@ -205,7 +205,7 @@ TEST_CASE("who was held back goes on from the store, beyond journal-max") {
   stand.catch_up();
   // Each page is asked for once, for all of them.
   const auto first = payloads(stand, crowd.members.front());
-  for (const ClientId member : crowd.members) {
+  for (const proto::ClientId member : crowd.members) {
     CHECK(payloads(stand, member) == first);
     CHECK(read_all(stand, member) == drains(60));
   }
@@ -214,7 +214,7 @@ TEST_CASE("who was held back goes on from the store, beyond journal-max") {
 TEST_CASE("who was held back for longer than history is kept is told so, and misses nothing unawares") {
   Stand stand("n[0-99]", 10);
   const Crowd crowd(stand, 40);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
   stand.settle();
   for (int i = 1; i < 60; ++i) start_drain(stand, admin, i);
@@ -225,7 +225,7 @@ TEST_CASE("who was held back for longer than history is kept is told so, and mis
   start_drain(stand, admin, 60);
   stand.settle();
   stand.catch_up();
-  for (const ClientId member : crowd.members) {
+  for (const proto::ClientId member : crowd.members) {
     const std::string read = read_all(stand, member);
     CAPTURE(read);
     CHECK((read == fmt::format("error {};", EOVERFLOW) ||
@@ -237,8 +237,8 @@ TEST_CASE("who reads nothing while more happens than journal-max is cut off") {
   constexpr std::size_t journal_max = 10;
   Stand stand("n[0-99]", journal_max);
   const Crowd crowd(stand, 1);
-  const ClientId slow = crowd.members.front();
-  const ClientId admin = stand.connect();
+  const proto::ClientId slow = crowd.members.front();
+  const proto::ClientId admin = stand.connect();
   const auto consumers = [&] {
     return json::parse(stand.call(admin, "resource.stats-get").text())["journal-consumers"].get<int>();
   };
@@ -249,7 +249,7 @@ TEST_CASE("who reads nothing while more happens than journal-max is cut off") {
     stand.catch_up();
     stand.transport.sent[admin].clear();
   };
-  while (bytes_under_way(stand, slow) < Credit::most) drain_one(large);
+  while (bytes_under_way(stand, slow) < streams::Credit::most) drain_one(large);
   const int sent = count;
   for (std::size_t i = 0; i <= journal_max; ++i) {
     CHECK(consumers() == 1);
@@ -263,7 +263,7 @@ TEST_CASE("who reads nothing while more happens than journal-max is cut off") {
 TEST_CASE("what is under way when the daemon ends bothers nobody") {
   Stand stand("n[0-99]");
   const Crowd crowd(stand, 1);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   for (int i = 0; i < 10; ++i) {
     start_drain(stand, admin, i, large);
     stand.settle();

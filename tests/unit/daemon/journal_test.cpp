@@ -20,7 +20,7 @@ std::vector<std::string> names(const json& events) {
 }
 
 // What a new consumer reads up to and without the sentinel.
-json read_history(Stand& stand, ClientId client) {
+json read_history(Stand& stand, proto::ClientId client) {
   stand.settle();
   stand.catch_up();
   json events = json::array();
@@ -33,22 +33,22 @@ json read_history(Stand& stand, ClientId client) {
 
 json history(Stand& stand, const json& payload) {
   stand.settle();
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "resource.journal", payload, streaming);
   json events = read_history(stand, client);
   stand.disconnect(client);
   return events;
 }
 
-void drain(Stand& stand, ClientId admin, const std::string& targets) {
+void drain(Stand& stand, proto::ClientId admin, const std::string& targets) {
   REQUIRE(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
 }
 
 TEST_CASE("history first, then the sentinel, then what happens") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   drain(stand, admin, "3");
-  const ClientId consumer = stand.connect();
+  const proto::ClientId consumer = stand.connect();
   stand.request(consumer, "resource.journal", json::object(), streaming);
   stand.settle();
   const json first = stand.receive_json(consumer);
@@ -67,7 +67,7 @@ TEST_CASE("history first, then the sentinel, then what happens") {
 
 TEST_CASE("what happened before a restart is read from the store") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   for (int i = 0; i < 8; ++i) drain(stand, admin, std::to_string(i));
   stand.restart();
   const json events = history(stand, nullptr);
@@ -79,7 +79,7 @@ TEST_CASE("what happened before a restart is read from the store") {
 
 TEST_CASE("long histories come in batches, from disk and from memory alike") {
   Stand stand("n[0-9999]");
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   constexpr int count = 2500;
   for (int i = 0; i < count; ++i) {
     stand.request(admin, "resource.drain", {{"targets", std::to_string(i)}});
@@ -96,7 +96,7 @@ TEST_CASE("long histories come in batches, from disk and from memory alike") {
 
 TEST_CASE("journal-max bounds what is shown, and truncate says so") {
   Stand stand("n[0-99]", 10);
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   for (int i = 0; i < 20; ++i) {
     stand.now = 1001 + i;
     drain(stand, admin, std::to_string(i));
@@ -113,7 +113,7 @@ TEST_CASE("journal-max bounds what is shown, and truncate says so") {
 
 TEST_CASE("since leaves out what is older, and targets what concerns others") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   for (int i = 0; i < 8; ++i) {
     stand.now = 2000 + i;
     drain(stand, admin, std::to_string(i));
@@ -135,8 +135,8 @@ TEST_CASE("since leaves out what is older, and targets what concerns others") {
 
 TEST_CASE("a consumer of some targets hears of nothing else live") {
   Stand stand;
-  const ClientId admin = stand.connect();
-  const ClientId consumer = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId consumer = stand.connect();
   stand.request(consumer, "resource.journal", {{"targets", "5"}}, streaming);
   (void)read_history(stand, consumer);
   drain(stand, admin, "4");
@@ -147,9 +147,9 @@ TEST_CASE("a consumer of some targets hears of nothing else live") {
 
 TEST_CASE("consumers at one place share what is encoded") {
   Stand stand;
-  const ClientId admin = stand.connect();
-  const ClientId one = stand.connect();
-  const ClientId two = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId one = stand.connect();
+  const proto::ClientId two = stand.connect();
   stand.request(one, "resource.journal", nullptr, streaming);
   stand.request(two, "resource.journal", nullptr, streaming);
   (void)read_history(stand, one);
@@ -160,8 +160,8 @@ TEST_CASE("consumers at one place share what is encoded") {
 
 TEST_CASE("a consumer that does not read goes on where it was, or is cut off with a reason") {
   Stand stand("n[0-99]", 10);
-  const ClientId admin = stand.connect();
-  const ClientId slow = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId slow = stand.connect();
   stand.request(slow, "resource.journal", nullptr, streaming);
   (void)read_history(stand, slow);
   stand.transport.full.insert(slow);
@@ -186,7 +186,7 @@ TEST_CASE("a consumer that does not read goes on where it was, or is cut off wit
 
 TEST_CASE("history that is trimmed leaves the present as it is") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   drain(stand, admin, "1");
   stand.now = 5000;
   drain(stand, admin, "2");
@@ -200,7 +200,7 @@ TEST_CASE("history that is trimmed leaves the present as it is") {
 
 TEST_CASE("a cancelled consumer is told that this is the end of the data") {
   Stand stand;
-  const ClientId consumer = stand.connect();
+  const proto::ClientId consumer = stand.connect();
   const auto tag = stand.request(consumer, "resource.journal", nullptr, streaming);
   (void)read_history(stand, consumer);
   stand.request(consumer, "resource.journal-cancel", {{"matchtag", tag}}, proto::flag::noresponse);

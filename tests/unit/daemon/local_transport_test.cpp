@@ -1,6 +1,6 @@
 // The Unix socket transport when accept() fails (it tries again after a pause, and never spins), and at its
 // end.
-#include "daemon/local_transport.hpp"
+#include "daemon/transport/local_transport.hpp"
 
 #include <array>
 #include <cerrno>
@@ -43,7 +43,7 @@ extern "C" int accept(int fd, sockaddr* address, socklen_t* size) {
   return connection;
 }
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -257,4 +257,4 @@ TEST_CASE("the end of the stream comes behind what a full client has yet to get"
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

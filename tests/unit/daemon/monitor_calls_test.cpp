@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "core/rset/builder.hpp"
-#include "daemon/waitups.hpp"
+#include "daemon/streams/waitups.hpp"
 #include "proto/rpc.hpp"
 #include "service_stand.hpp"
 
@@ -18,17 +18,17 @@ using nlohmann::json;
 
 class AgentStand : public Stand {
  public:
-  AgentStand() : Stand("n[0-7]", 100000, Agents::Settings{}) {}
+  AgentStand() : Stand("n[0-7]", 100000, service::Agents::Settings{}) {}
 
   struct Agent {
-    ClientId client;
+    proto::ClientId client;
     std::uint32_t matchtag;
   };
   Agent join(const std::string& host) {
     InventoryBuilder builder;
     builder.add(Hostlist::parse(host), IdSet::range(0, 3), IdSet{}, {});
     const json hello{{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
-    const ClientId client = connect();
+    const proto::ClientId client = connect();
     const std::uint32_t matchtag = request(client, "resource.agent", hello, streaming);
     settle();
     CHECK(receive(client).errnum() == 0);
@@ -45,7 +45,7 @@ class AgentStand : public Stand {
 
 TEST_CASE("waitup is answered when exactly so many targets are online, and that is on disk") {
   AgentStand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.join("n0");
   stand.notice();
   // At once where it is so already.
@@ -72,7 +72,7 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
 
 TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   for (const json& up : {json(-1), json(9), json(18446744073709551615U)}) {
     CAPTURE(up);
     const proto::Message refused = stand.call(client, "resource.monitor-waitup", {{"up", up}});
@@ -88,7 +88,7 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
 
 TEST_CASE("waitup: what waits is given up with its client, is counted, and is bounded") {
   AgentStand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", {{"up", 1}});
   // The same matchtag again is a mistake, and the first request stays.
   stand.service->on_message(
@@ -110,9 +110,9 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
 
   // All clients together have so many, and what is given up makes room.
   stand.service->set_limits({});
-  const ClientId many = stand.connect();
-  const ClientId other = stand.connect();
-  for (std::size_t i = 0; i < Waitups::max_waiting - 1; ++i) {
+  const proto::ClientId many = stand.connect();
+  const proto::ClientId other = stand.connect();
+  for (std::size_t i = 0; i < streams::Waitups::max_waiting - 1; ++i) {
     stand.request(many, "resource.monitor-waitup", {{"up", 6}});
   }
   CHECK(stand.silent(many));
@@ -126,8 +126,8 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
 
 TEST_CASE("waitup: what waits for more targets than there are after a load or a shrink is refused") {
   AgentStand stand;
-  const ClientId client = stand.connect();
-  const ClientId owner = stand.connect();
+  const proto::ClientId client = stand.connect();
+  const proto::ClientId owner = stand.connect();
   const auto refused = [&] {
     const proto::Message answer = stand.receive(client);
     CHECK(answer.errnum() == EPROTO);
@@ -157,7 +157,7 @@ TEST_CASE("waitup: what waits for more targets than there are after a load or a 
 
 TEST_CASE("waitup: who waits when the daemon ends is told so") {
   AgentStand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "resource.monitor-waitup", {{"up", 8}});
   stand.service->shut_down();
   CHECK(stand.receive(client).errnum() == ECANCELED);
@@ -165,7 +165,7 @@ TEST_CASE("waitup: who waits when the daemon ends is told so") {
 
 TEST_CASE("force-down takes targets offline until their agents say hello again") {
   AgentStand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   const AgentStand::Agent agent = stand.join("n1");
   stand.join("n2");
   stand.notice();
@@ -183,11 +183,11 @@ TEST_CASE("force-down takes targets offline until their agents say hello again")
 
 TEST_CASE("force-down without agents, and ranks that are none") {
   Stand stand;
-  const ClientId client = stand.connect();
+  const proto::ClientId client = stand.connect();
   stand.request(client, "resource.acquire", nullptr, streaming);
   stand.settle();
   stand.receive(client);
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
   CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "2-3"}}).errnum() == 0);
   CHECK(stand.receive_json(client) == json{{"down", "2-3"}});
   CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "2"}}).errnum() == 0);
@@ -202,8 +202,8 @@ TEST_CASE("force-down without agents, and ranks that are none") {
 
 TEST_CASE("expiration-update does what resource.expiration does, errors included") {
   Stand stand;
-  const ClientId admin = stand.connect();
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   stand.settle();
   stand.receive(scheduler);
@@ -221,7 +221,7 @@ TEST_CASE("expiration-update does what resource.expiration does, errors included
 
 TEST_CASE("stats tell the longest hold of the loop and its topic, and stats-clear begins anew") {
   Stand stand;
-  const ClientId owner = stand.connect();
+  const proto::ClientId owner = stand.connect();
   std::string targets = "n0";
   for (int i = 1; i < 15'000; ++i) targets += ",n0";
   CHECK(stand.call(owner, "resource.drain", {{"targets", targets}}).errnum() == 0);

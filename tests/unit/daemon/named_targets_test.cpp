@@ -2,11 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "daemon/journal.hpp"
-#include "daemon/store.hpp"
+#include "daemon/store/store.hpp"
+#include "daemon/streams/journal.hpp"
 #include "temp_dir.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::store {
 namespace {
 
 ResourceSet set_of(IdSet::Id targets) {
@@ -16,14 +16,14 @@ ResourceSet set_of(IdSet::Id targets) {
 
 struct Fixture {
   resourced::test::TempDir dir;
-  Clients clients;
+  peers::Clients clients;
   proto::RequestTable requests;
   Store store{dir.path()};
-  Journal journal{clients, requests, store, 100, [] {}};
+  streams::Journal journal{clients, requests, store, 100, [] {}};
 };
 
 /// Names targets until the follower has no room left. Returns how many requests were accepted.
-std::size_t fill(Journal& journal, const ResourceSet& inventory, const std::string& follower,
+std::size_t fill(streams::Journal& journal, const ResourceSet& inventory, const std::string& follower,
                  std::vector<std::shared_ptr<NamedTargets>>& named) {
   constexpr std::size_t length = 100000;
   for (std::size_t count = 0;; ++count) {
@@ -86,7 +86,7 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
   const ResourceSet inventory = set_of(8);
   std::vector<std::shared_ptr<NamedTargets>> named;
   const std::size_t most = fill(fixture.journal, inventory, "uid 1", named);
-  CHECK(most == Journal::max_filter_bytes / (100000 + NamedTargets::envelope));
+  CHECK(most == streams::Journal::max_filter_bytes / (100000 + NamedTargets::envelope));
   // That of others is their own.
   CHECK_NOTHROW((void)fixture.journal.share("n[0-3]", inventory, "uid 2"));
   // One that is gone makes room for one.
@@ -140,4 +140,4 @@ TEST_CASE("hosts that are not there take room for as long as they are asked for"
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::store

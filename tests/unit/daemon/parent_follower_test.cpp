@@ -1,6 +1,6 @@
 // Following an enclosing instance that the test plays: what is asked, what is told and when, and what becomes
 // of a parent that goes away, refuses or answers nonsense. Time is what the test says it is.
-#include "daemon/parent_follower.hpp"
+#include "daemon/parent/parent_follower.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -122,7 +122,8 @@ struct Follower {
   double now = 100;
   std::string text;
   bool answered = false;
-  ParentFollower follower{connection, mirror, now, [this](const ParentChange& change) { note(change); }};
+  parent::ParentFollower follower{connection, mirror, now,
+                                  [this](const ParentChange& change) { note(change); }};
 };
 
 TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is through, then what follows") {

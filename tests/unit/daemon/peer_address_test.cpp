@@ -1,11 +1,11 @@
-#include "daemon/peer_address.hpp"
+#include "daemon/transport/peer_address.hpp"
 
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 TEST_CASE("what libzmq writes about the peer of an ipc connection") {
@@ -43,4 +43,4 @@ TEST_CASE("whatever else it is says nothing about anybody") {
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

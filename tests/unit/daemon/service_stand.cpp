@@ -10,14 +10,14 @@
 
 namespace resourced::daemon::test {
 
-SendResult FakeTransport::send(ClientId client, const proto::Message& message) {
-  if (gone.contains(client)) return SendResult::gone;
-  if (full.contains(client)) return SendResult::full;
+transport::SendResult FakeTransport::send(proto::ClientId client, const proto::Message& message) {
+  if (gone.contains(client)) return transport::SendResult::gone;
+  if (full.contains(client)) return transport::SendResult::full;
   sent[client].push_back(message);
-  return SendResult::sent;
+  return transport::SendResult::sent;
 }
 
-Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<Agents::Settings> agents)
+Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<service::Agents::Settings> agents)
     : agents_(std::move(agents)), hosts_(hosts), journal_max_(journal_max) {
   // Hostile clients are what many of these tests are made of.
   spdlog::set_level(spdlog::level::off);
@@ -31,29 +31,30 @@ Stand::~Stand() {
 }
 
 void Stand::start() {
-  store = std::make_unique<Store>(dir.file("state"));
-  Service::Settings settings{"{}",
-                             journal_max_,
-                             Access({}, 0),
-                             {},
-                             [this] { return uptime; },
-                             agents_,
-                             [this](double when) { wake = when; },
-                             nullptr,
-                             [this](ResourceSet resources, const std::string&, bool) {
-                               LoadCommand command;
-                               command.inventory = std::make_shared<const ResourceSet>(std::move(resources));
-                               if (!agents_) command.online = command.inventory->ranks();
-                               service->step(engine::Load{command, {}});
-                             },
-                             [this](double seconds, std::function<void()> work) {
-                               if (seconds > 0) {
-                                 later.emplace_back(uptime + seconds, std::move(work));
-                               } else {
-                                 post(std::move(work));
-                               }
-                             }};
-  service = std::make_unique<Service>(
+  store = std::make_unique<store::Store>(dir.file("state"));
+  service::Service::Settings settings{"{}",
+                                      journal_max_,
+                                      peers::Access({}, 0),
+                                      {},
+                                      [this] { return uptime; },
+                                      agents_,
+                                      [this](double when) { wake = when; },
+                                      nullptr,
+                                      [this](ResourceSet resources, const std::string&, bool) {
+                                        LoadCommand command;
+                                        command.inventory =
+                                            std::make_shared<const ResourceSet>(std::move(resources));
+                                        if (!agents_) command.online = command.inventory->ranks();
+                                        service->step(engine::Load{command, {}});
+                                      },
+                                      [this](double seconds, std::function<void()> work) {
+                                        if (seconds > 0) {
+                                          later.emplace_back(uptime + seconds, std::move(work));
+                                        } else {
+                                          post(std::move(work));
+                                        }
+                                      }};
+  service = std::make_unique<service::Service>(
       *store, [this] { return now; }, std::move(settings));
   const Hostlist nodelist = Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
@@ -63,7 +64,7 @@ void Stand::start() {
   if (!agents_) command.online = command.inventory->ranks();
   command.recorded = store->load();
   store->start({[this](std::function<void()> work) { post(std::move(work)); },
-                [this](Sequence last) {
+                [this](store::Sequence last) {
                   committed = last;
                   service->on_committed(last);
                 },
@@ -88,13 +89,13 @@ void Stand::restart() {
   start();
 }
 
-ClientId Stand::connect(const Credentials& credentials) {
-  const ClientId client{++last_client_};
+proto::ClientId Stand::connect(const transport::Credentials& credentials) {
+  const proto::ClientId client{++last_client_};
   service->on_client(transport, client, credentials);
   return client;
 }
 
-std::uint32_t Stand::request(ClientId client, const std::string& topic, const nlohmann::json& payload,
+std::uint32_t Stand::request(proto::ClientId client, const std::string& topic, const nlohmann::json& payload,
                              std::uint8_t flags) {
   const auto bytes = payload.is_null() ? nullptr : proto::make_payload(payload.dump());
   service->on_message(client, proto::make_request(topic, ++last_matchtag_, bytes, flags));
@@ -118,7 +119,7 @@ void Stand::settle() {
   // A question that is asked now is answered after all that were asked before; answers may lead to questions.
   for (std::uint64_t before = 0;;) {
     bool answered = false;
-    store->find_start({}, 1, [&answered](const HistoryStart&) { answered = true; });
+    store->find_start({}, 1, [&answered](const store::HistoryStart&) { answered = true; });
     std::uint64_t steps = 0;
     for (; !answered; ++steps) step();
     if (steps == 1 && before == 1) return;
@@ -131,7 +132,7 @@ void Stand::trim(double before) {
   for (int call = 0; call < 2; ++call) store->trim(before);
   for (bool is_gone = false; !is_gone;) {
     bool answered = false;
-    store->read_page({}, 1, 1, 1, [&](const HistoryPage& page) {
+    store->read_page({}, 1, 1, 1, [&](const store::HistoryPage& page) {
       answered = true;
       is_gone = page.has_gap;
     });
@@ -149,7 +150,7 @@ void Stand::catch_up() {
   }
 }
 
-proto::Message Stand::receive(ClientId client) {
+proto::Message Stand::receive(proto::ClientId client) {
   auto& queue = transport.sent[client];
   REQUIRE_FALSE(queue.empty());
   proto::Message message = std::move(queue.front());
@@ -157,13 +158,13 @@ proto::Message Stand::receive(ClientId client) {
   return message;
 }
 
-nlohmann::json Stand::receive_json(ClientId client) {
+nlohmann::json Stand::receive_json(proto::ClientId client) {
   const proto::Message message = receive(client);
   REQUIRE(message.errnum() == 0);
   return nlohmann::json::parse(message.text());
 }
 
-proto::Message Stand::call(ClientId client, const std::string& topic, const nlohmann::json& payload) {
+proto::Message Stand::call(proto::ClientId client, const std::string& topic, const nlohmann::json& payload) {
   request(client, topic, payload);
   settle();
   // Another thread than the store's judges these.

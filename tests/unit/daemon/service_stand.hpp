@@ -15,9 +15,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/service.hpp"
-#include "daemon/store.hpp"
-#include "daemon/transport.hpp"
+#include "daemon/service/service.hpp"
+#include "daemon/store/store.hpp"
+#include "daemon/transport/transport.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::test {
@@ -26,23 +26,23 @@ using proto::flag::noresponse;
 using proto::flag::streaming;
 
 /// Keeps what is sent, a queue a client. A client can be full, or gone.
-class FakeTransport final : public Transport {
+class FakeTransport final : public transport::Transport {
  public:
   std::string endpoint() const override { return "fake"; }
-  SendResult send(ClientId client, const proto::Message& message) override;
-  void drop(ClientId client) override { gone.insert(client); }
+  transport::SendResult send(proto::ClientId client, const proto::Message& message) override;
+  void drop(proto::ClientId client) override { gone.insert(client); }
   void stop_reading() override {}
   std::size_t unsent() const override { return 0; }
 
-  std::map<ClientId, std::deque<proto::Message>> sent;
-  std::set<ClientId> full;
-  std::set<ClientId> gone;
+  std::map<proto::ClientId, std::deque<proto::Message>> sent;
+  std::set<proto::ClientId> full;
+  std::set<proto::ClientId> gone;
 };
 
 class Stand {
  public:
   explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000,
-                 std::optional<Agents::Settings> agents = std::nullopt);
+                 std::optional<service::Agents::Settings> agents = std::nullopt);
   ~Stand();
   Stand(const Stand&) = delete;
   Stand& operator=(const Stand&) = delete;
@@ -53,11 +53,11 @@ class Stand {
   void restart();
 
   /// An owner, if it is not said who.
-  ClientId connect(const Credentials& credentials = {0, 0, {}, {}});
-  void disconnect(ClientId client) { service->on_gone(client); }
+  proto::ClientId connect(const transport::Credentials& credentials = {0, 0, {}, {}});
+  void disconnect(proto::ClientId client) { service->on_gone(client); }
   /// Sends a request; returns its matchtag.
-  std::uint32_t request(ClientId client, const std::string& topic, const nlohmann::json& payload = nullptr,
-                        std::uint8_t flags = 0);
+  std::uint32_t request(proto::ClientId client, const std::string& topic,
+                        const nlohmann::json& payload = nullptr, std::uint8_t flags = 0);
   /// Carries out what the store's thread has posted until all events are on disk and all questions answered.
   void settle();
   /// Drops events of before this time, which must be some, and waits until they are gone from the disk.
@@ -68,21 +68,22 @@ class Stand {
   void step();
 
   /// The next message to a client, which must be there.
-  proto::Message receive(ClientId client);
-  nlohmann::json receive_json(ClientId client);
-  bool silent(ClientId client) { return transport.sent[client].empty(); }
+  proto::Message receive(proto::ClientId client);
+  nlohmann::json receive_json(proto::ClientId client);
+  bool silent(proto::ClientId client) { return transport.sent[client].empty(); }
   /// request(), settle() and receive().
-  proto::Message call(ClientId client, const std::string& topic, const nlohmann::json& payload = nullptr);
+  proto::Message call(proto::ClientId client, const std::string& topic,
+                      const nlohmann::json& payload = nullptr);
 
   resourced::test::TempDir dir;
   FakeTransport transport;
-  std::unique_ptr<Store> store;
-  std::unique_ptr<Service> service;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<service::Service> service;
   double now = 1000;
   double uptime = 0;
   /// When the service wants to be called again.
   double wake = 0;
-  Sequence committed = 0;
+  store::Sequence committed = 0;
   /// What the service wants to do after a pause, and at which uptime.
   std::deque<std::pair<double, std::function<void()>>> later;
 
@@ -90,7 +91,7 @@ class Stand {
   void start();
   void post(std::function<void()> work);
 
-  std::optional<Agents::Settings> agents_;
+  std::optional<service::Agents::Settings> agents_;
   std::string hosts_;
   std::size_t journal_max_;
   std::uint64_t last_client_ = 0;

@@ -11,9 +11,9 @@ using nlohmann::json;
 
 TEST_CASE("nothing is told before it is on disk, a status answer included") {
   Stand stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId admin = stand.connect();
-  const ClientId reader = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId reader = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive_json(scheduler)["up"] == "0-7");
 
@@ -33,7 +33,7 @@ TEST_CASE("nothing is told before it is on disk, a status answer included") {
 
 TEST_CASE("what was answered is there after a restart") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   CHECK(stand.call(admin, "resource.drain", {{"targets", "1-2"}, {"reason", "dimm"}}).errnum() == 0);
   stand.now = 1005;
   CHECK(stand.call(admin, "resource.undrain", {{"targets", "n1"}}).errnum() == 0);
@@ -42,7 +42,7 @@ TEST_CASE("what was answered is there after a restart") {
   CHECK(stand.call(admin, "resource.expiration", {{"expiration", 5000}}).errnum() == 0);
   CHECK(stand.call(admin, "resource.shrink", {{"targets", "7"}}).errnum() == 0);
   stand.restart();
-  const ClientId reader = stand.connect();
+  const proto::ClientId reader = stand.connect();
   const json status = json::parse(stand.call(reader, "resource.status").text());
   CHECK(status["drain"] == json{{"2", {{"timestamp", 1000}, {"reason", "dimm"}}}});
   CHECK(status["online"] == "0-6");
@@ -52,8 +52,8 @@ TEST_CASE("what was answered is there after a restart") {
 
 TEST_CASE("a scheduler whose pipe is full is told one net change when there is room") {
   Stand stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId admin = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   (void)stand.receive(scheduler);
   stand.transport.full.insert(scheduler);
@@ -72,15 +72,15 @@ TEST_CASE("a scheduler whose pipe is full is told one net change when there is r
 
 TEST_CASE("a client that does not read its responses is dropped once too many wait") {
   Stand stand;
-  const ClientId reader = stand.connect();
+  const proto::ClientId reader = stand.connect();
   stand.transport.full.insert(reader);
-  for (std::size_t i = 0; i <= Clients::max_backlog; ++i) stand.request(reader, "resource.ping");
+  for (std::size_t i = 0; i <= peers::Clients::max_backlog; ++i) stand.request(reader, "resource.ping");
   CHECK(stand.transport.gone.contains(reader));
 }
 
 TEST_CASE("responses keep their order through a full pipe") {
   Stand stand;
-  const ClientId reader = stand.connect();
+  const proto::ClientId reader = stand.connect();
   stand.transport.full.insert(reader);
   const auto first = stand.request(reader, "resource.ping");
   const auto second = stand.request(reader, "resource.ping");
@@ -94,15 +94,15 @@ TEST_CASE("responses keep their order through a full pipe") {
 
 TEST_CASE("the resources are free again when their holder is gone, disconnects or cancels") {
   Stand stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId other = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId other = stand.connect();
   const auto held = [&] {
     stand.request(other, "resource.acquire", nullptr, streaming);
     const auto response = stand.receive(other);
     if (response.errnum() == 0) stand.request(other, "resource.disconnect", nullptr, proto::flag::noresponse);
     return response.errnum() == EBUSY;
   };
-  const auto acquire = [&](ClientId client) {
+  const auto acquire = [&](proto::ClientId client) {
     const auto tag = stand.request(client, "resource.acquire", nullptr, streaming);
     CHECK(stand.receive(client).errnum() == 0);
     return tag;
@@ -124,8 +124,8 @@ TEST_CASE("the resources are free again when their holder is gone, disconnects o
 
 TEST_CASE("a cancellation ends a request of its own client only") {
   Stand stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId stranger = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId stranger = stand.connect();
   const auto tag = stand.request(scheduler, "resource.acquire", nullptr, streaming);
   (void)stand.receive(scheduler);
   stand.request(stranger, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
@@ -135,7 +135,7 @@ TEST_CASE("a cancellation ends a request of its own client only") {
 
 TEST_CASE("a request that wants no response gets none, whatever becomes of it") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   stand.request(admin, "resource.drain", {{"targets", "1"}}, proto::flag::noresponse);
   stand.request(admin, "resource.drain", {{"targets", "99"}}, proto::flag::noresponse);
   stand.request(admin, "no.such", nullptr, proto::flag::noresponse);
@@ -146,20 +146,20 @@ TEST_CASE("a request that wants no response gets none, whatever becomes of it") 
 
 TEST_CASE("the events of a clock that was set back stay in order") {
   Stand stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   CHECK(stand.call(admin, "resource.drain", {{"targets", "1"}}).errnum() == 0);
   stand.now = 10;
   CHECK(stand.call(admin, "resource.drain", {{"targets", "2"}}).errnum() == 0);
   stand.restart();
-  const ClientId reader = stand.connect();
+  const proto::ClientId reader = stand.connect();
   const json drains = json::parse(stand.call(reader, "resource.status").text())["drain"];
   CHECK(drains == json{{"1-2", {{"timestamp", 1000}, {"reason", ""}}}});
 }
 
 TEST_CASE("muted holders hear nothing more") {
   Stand stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId admin = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, streaming);
   (void)stand.receive(scheduler);
   CHECK(stand.call(admin, "resource.acquire-mute").errnum() == 0);

@@ -1,5 +1,5 @@
 // What resource.stats-get counts, after actions whose numbers are known.
-#include "daemon/stats.hpp"
+#include "daemon/service/stats.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,13 +15,13 @@ class Watched : public Stand {
  public:
   /// What has been counted so far, everything on disk.
   json stats() {
-    if (reader_ == ClientId{}) reader_ = connect();
+    if (reader_ == proto::ClientId{}) reader_ = connect();
     settle();
     return json::parse(call(reader_, "resource.stats-get").text());
   }
 
  private:
-  ClientId reader_{};
+  proto::ClientId reader_{};
 };
 
 std::int64_t grown(const json& before, const json& after, const char* key) {
@@ -30,8 +30,8 @@ std::int64_t grown(const json& before, const json& after, const char* key) {
 
 TEST_CASE("stats: requests by topic and outcome") {
   Watched stand;
-  const ClientId admin = stand.connect();
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   (void)stand.call(admin, "resource.drain", {{"targets", "1"}});
   (void)stand.call(admin, "resource.drain", {{"targets", "2"}});
   (void)stand.call(admin, "resource.drain", {{"targets", "99"}});
@@ -57,7 +57,7 @@ TEST_CASE("stats: requests by topic and outcome") {
 
 TEST_CASE("stats: events, commits, and how many events a commit had") {
   Watched stand;
-  const ClientId admin = stand.connect();
+  const proto::ClientId admin = stand.connect();
   const json before = stand.stats();
   // A commit each, as the next is only asked for when the last is on disk.
   for (const char* targets : {"1", "2-3", "4"}) {
@@ -86,8 +86,8 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
 }
 
 TEST_CASE("stats: the quotient, and no division by nothing") {
-  Stats stats;
-  Stats::Gauges gauges;
+  service::Stats stats;
+  service::Stats::Gauges gauges;
   CHECK(json::parse(stats.encode(gauges))["events-per-commit"] == 0);
   gauges.events = 12;
   gauges.commits = 4;
@@ -102,11 +102,11 @@ TEST_CASE("stats: clients and subscribers, now") {
   Watched stand;
   CHECK(stand.stats()["subscribers"] == 0);
   CHECK(stand.stats()["clients"] == 1);
-  const ClientId scheduler = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   CHECK(stand.stats()["subscribers"] == 1);
   CHECK(stand.stats()["clients"] == 2);
-  const ClientId consumer = stand.connect();
+  const proto::ClientId consumer = stand.connect();
   CHECK(stand.stats()["journal-consumers"] == 0);
   stand.request(consumer, "resource.journal", nullptr, proto::flag::streaming);
   CHECK(stand.stats()["journal-consumers"] == 1);
@@ -120,8 +120,8 @@ TEST_CASE("stats: clients and subscribers, now") {
 
 TEST_CASE("stats: changes that were merged into one that a full pipe held back") {
   Watched stand;
-  const ClientId scheduler = stand.connect();
-  const ClientId admin = stand.connect();
+  const proto::ClientId scheduler = stand.connect();
+  const proto::ClientId admin = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   (void)stand.receive(scheduler);
   CHECK(stand.call(admin, "resource.drain", {{"targets", "0"}}).errnum() == 0);
@@ -145,16 +145,18 @@ TEST_CASE("stats: frames that were dropped, and clients that did not read") {
   CHECK(before["dropped-frames"] == 0);
   CHECK(before["dropped-clients"] == 0);
   for (int i = 0; i < 3; ++i) stand.service->on_malformed("no PROTO");
-  const ClientId deaf = stand.connect();
+  const proto::ClientId deaf = stand.connect();
   stand.transport.full.insert(deaf);
-  for (std::size_t i = 0; i <= Clients::max_backlog; ++i) stand.request(deaf, "resource.ping");
+  for (std::size_t i = 0; i <= peers::Clients::max_backlog; ++i) stand.request(deaf, "resource.ping");
   const json after = stand.stats();
   CHECK(after["dropped-frames"] == 3);
   CHECK(after["dropped-clients"] == 1);
 }
 
 TEST_CASE("stats: memory is what the process has, in bytes") {
-  const auto memory = [] { return json::parse(Stats().encode({})).at("memory").get<std::uint64_t>(); };
+  const auto memory = [] {
+    return json::parse(service::Stats().encode({})).at("memory").get<std::uint64_t>();
+  };
   const std::uint64_t before = memory();
   constexpr std::uint64_t mebibyte = 1024 * 1024;
   CHECK(before > mebibyte);

@@ -11,13 +11,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "daemon/store.hpp"
-#include "daemon/store_reader.hpp"
-#include "daemon/store_writer.hpp"
+#include "daemon/store/store.hpp"
+#include "daemon/store/store_reader.hpp"
+#include "daemon/store/store_writer.hpp"
 #include "targets_of.hpp"
 #include "temp_dir.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::store {
 namespace {
 
 constexpr Sequence events = 900;
@@ -320,4 +320,4 @@ TEST_CASE("the way out of lost commits is to remove the lock file, and of all to
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::store

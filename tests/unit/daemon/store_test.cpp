@@ -1,5 +1,5 @@
 // The store on its own: what it refuses, what it survives, and what it finds again.
-#include "daemon/store.hpp"
+#include "daemon/store/store.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,12 +15,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "daemon/store_reader.hpp"
-#include "daemon/store_writer.hpp"
+#include "daemon/store/store_reader.hpp"
+#include "daemon/store/store_writer.hpp"
 #include "targets_of.hpp"
 #include "temp_dir.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::store {
 namespace {
 
 Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, const std::string& reason) {
@@ -619,4 +619,4 @@ TEST_CASE("readers without end do not let the write-ahead log grow without end")
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::store

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string_view>
 
-#include "daemon/journal_source.hpp"
+#include "daemon/store/journal_source.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::store {
 
 /// `hosts` and `strangers` are hostlists.
 inline std::shared_ptr<const EventTargets> targets_of(std::string_view hosts,
@@ -22,4 +22,4 @@ inline std::shared_ptr<const EventTargets> targets_of(std::string_view hosts,
       std::make_shared<const ResourceSet>(std::move(inventory)), ranks, Hostlist::parse(strangers)});
 }
 
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::store

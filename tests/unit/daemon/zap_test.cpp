@@ -1,5 +1,5 @@
 // ZeroMQ RFC 27, as a handler sees it.
-#include "daemon/zap.hpp"
+#include "daemon/transport/zap.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 // The 32 bytes and their text are a test vector of ZeroMQ RFC 32 (Z85).
@@ -93,4 +93,4 @@ TEST_CASE("a request with too few or too many parts lets nobody in") {
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

@@ -1,5 +1,5 @@
 // The bound on messages that do not end, over real TCP connections.
-#include "daemon/zmq_connections.hpp"
+#include "daemon/transport/zmq_connections.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 constexpr std::uint64_t most = 1 << 20;
@@ -164,4 +164,4 @@ TEST_CASE_FIXTURE(WatchedEndpoint, "of all connections together, those are ended
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

@@ -1,8 +1,8 @@
-#include "daemon/zmq_peers.hpp"
+#include "daemon/transport/zmq_peers.hpp"
 
 #include <doctest/doctest.h>
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 TEST_CASE("a client lives as long as its connection") {
@@ -148,4 +148,4 @@ TEST_CASE("a message of a descriptor that was never accepted is thrown away") {
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

@@ -1,4 +1,4 @@
-#include "daemon/zmq_receive.hpp"
+#include "daemon/transport/zmq_receive.hpp"
 
 #include <array>
 #include <chrono>
@@ -8,9 +8,9 @@
 
 #include <doctest/doctest.h>
 
-#include "daemon/zmq_connections.hpp"
+#include "daemon/transport/zmq_connections.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 /// Two ends of a connection within the process: what one has sent, the other has.
@@ -118,4 +118,4 @@ TEST_CASE("the bytes of a message are those that its TCP connection has carried,
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

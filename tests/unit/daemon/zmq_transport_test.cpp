@@ -1,5 +1,5 @@
 // The ZeroMQ transport against real sockets: who a client is said to be, who gets in, and who is cut off.
-#include "daemon/zmq_transport.hpp"
+#include "daemon/transport/zmq_transport.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,11 +17,11 @@
 #include <zmq.hpp>
 
 #include "core/error.hpp"
-#include "daemon/zap.hpp"
+#include "daemon/transport/zap.hpp"
 #include "raw_zmtp.hpp"
 #include "temp_dir.hpp"
 
-namespace resourced::daemon {
+namespace resourced::daemon::transport {
 namespace {
 
 using resourced::test::RawZmtp;
@@ -384,4 +384,4 @@ TEST_CASE_FIXTURE(Stand, "a connection that does not say who it is does not stay
 }
 
 }  // namespace
-}  // namespace resourced::daemon
+}  // namespace resourced::daemon::transport

@@ -1,0 +1,188 @@
+#include "daemon/parent/parent_follower.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/error.hpp"
+
+namespace resourced::daemon::parent {
+namespace {
+
+/// Seconds between attempts after a failure: from the first, doubled up to the second.
+constexpr double first_pause = 0.1;
+constexpr double longest_pause = 10;
+/// How long nobody may answer before it is said, once.
+constexpr double patience = 10;
+constexpr std::size_t most_held = 100000;
+/// What somebody else says goes into the log up to here.
+constexpr std::size_t longest_text = 300;
+
+std::optional<double> earlier(std::optional<double> a, std::optional<double> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
+
+ParentFollower::ParentFollower(client::Connection& connection, ParentMirror& mirror, double now, Tell tell)
+    : connection_(connection), mirror_(mirror), tell_(std::move(tell)), now_(now), pause_(first_pause) {
+  mirror_.begin();
+  miss_at_ = now_ + patience;
+  ask();
+}
+
+ParentFollower::~ParentFollower() { drop_requests(); }
+
+void ParentFollower::process(double now) {
+  now_ = now;
+  try {
+    connection_.process();
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+}
+
+void ParentFollower::tick(double now) {
+  now_ = now;
+  if (ask_at_ && *ask_at_ <= now_) {
+    ask_at_.reset();
+    ask();
+  }
+  if (miss_at_ && *miss_at_ <= now_) {
+    miss_at_.reset();
+    spdlog::warn("the enclosing instance at {} has not answered yet; its hosts are served as last known",
+                 connection_.uri());
+  }
+  tell();
+}
+
+std::optional<double> ParentFollower::next_deadline() const {
+  return earlier(earlier(ask_at_, miss_at_), mirror_.next_deadline());
+}
+
+void ParentFollower::ask() {
+  client::SendOptions options;
+  options.streaming = true;
+  options.wait_for_daemon = true;
+  try {
+    journal_ = send("resource.journal", &ParentFollower::on_batch, options);
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+}
+
+ParentFollower::RequestId ParentFollower::send(std::string_view topic, Handler handler,
+                                               const client::SendOptions& options) {
+  const auto answer = [this, handler](const client::Response& response) { (this->*handler)(response); };
+  return connection_.send(topic, nlohmann::json::object(), answer, options);
+}
+
+void ParentFollower::on_batch(const client::Response& response) {
+  if (response.last()) journal_.reset();
+  if (!response.ok()) {
+    fail(response.error().what());
+    return;
+  }
+  try {
+    take_in(proto::parse_journal_batch(response.payload()));
+  } catch (const Error& error) {
+    fail(error.what());
+    return;
+  }
+  if (response.last()) fail("resource.journal: the stream has ended");
+}
+
+void ParentFollower::take_in(const proto::JournalBatch& batch) {
+  if (batch.unreadable > 0) {
+    if (const auto before = defects_.admit()) {
+      spdlog::warn("passed over {} events of the enclosing instance: {} ({} more since the last such line)",
+                   batch.unreadable, std::string_view(batch.defect).substr(0, longest_text), *before);
+    }
+  }
+  if (synced()) {
+    for (const Event& event : batch.events) mirror_.apply(event);
+    tell();
+  } else if (status_) {
+    if (held_.size() + batch.events.size() > most_held) throw Error(EPROTO, "resource.status: no answer");
+    held_.insert(held_.end(), batch.events.begin(), batch.events.end());
+  } else {
+    for (const Event& event : batch.events) mirror_.apply(event);
+    if (batch.sentinel) status_ = send("resource.status", &ParentFollower::on_status, {});
+  }
+}
+
+void ParentFollower::on_status(const client::Response& response) {
+  status_.reset();
+  if (!response.ok()) {
+    fail(response.error().what());
+    return;
+  }
+  try {
+    proto::ParentStatus status = proto::parse_parent_status(response.payload());
+    auto inventory = std::make_shared<const ResourceSet>(std::move(status.inventory));
+    mirror_.apply({0, DefineEvent{DefineMethod::configuration, std::move(inventory), {}, {}}});
+    mirror_.assume(status.drained, status.offline, status.torpid);
+  } catch (const Error& error) {
+    fail(error.what());
+    return;
+  }
+  // Some may be in the status already: what comes last for a target decides, so that they do no harm.
+  for (const Event& event : std::exchange(held_, {})) mirror_.apply(event);
+  history_is_through();
+}
+
+void ParentFollower::history_is_through() {
+  if (!mirror_.acquainted()) {
+    fail("it has none of the hosts that were handed down here: it is another instance");
+    return;
+  }
+  mirror_.synced(now_);
+  synced_at_ = now_;
+  miss_at_.reset();
+  last_failure_.clear();
+  if (const auto before = successes_.admit()) {
+    spdlog::info("following the enclosing instance at {} ({} more since the last such line)",
+                 connection_.uri(), *before);
+  }
+  tell();
+}
+
+void ParentFollower::tell() {
+  if (const auto change = mirror_.take(now_)) tell_(*change);
+}
+
+void ParentFollower::fail(std::string_view why) {
+  drop_requests();
+  held_.clear();
+  mirror_.begin();
+  // An attempt that succeeds for a moment only, again and again, is none the better for it.
+  if (synced_at_ && now_ - *synced_at_ >= longest_pause) pause_ = first_pause;
+  synced_at_.reset();
+  ask_at_ = now_ + pause_;
+  pause_ = std::min(2 * pause_, longest_pause);
+
+  const std::string_view text = why.substr(0, longest_text);
+  if (text == last_failure_) return;
+  if (const auto before = failures_.admit()) {
+    last_failure_ = text;
+    spdlog::warn(
+        "not following the enclosing instance at {}, trying again: {} ({} more since the last such line)",
+        connection_.uri(), text, *before);
+  }
+}
+
+void ParentFollower::drop_requests() {
+  for (auto* request : {&journal_, &status_}) {
+    if (!*request) continue;
+    connection_.cancel(**request);
+    connection_.forget(**request);
+    request->reset();
+  }
+}
+
+}  // namespace resourced::daemon::parent

@@ -1,0 +1,59 @@
+// The way to the enclosing instance: a connection of the client library in the daemon's loop, and what it
+// takes to follow the journal there (parent_follower.hpp). The parent may come, go and be replaced.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "client/connection.hpp"
+#include "config/config.hpp"
+#include "core/module/parent.hpp"
+#include "daemon/parent/parent_follower.hpp"
+
+namespace resourced::daemon::parent {
+
+/// Throws Error that names file, line and key if the address of a parent cannot be one.
+void check_parent(const config::Config& config);
+
+/// A connection to the parent that a configuration names. Nothing is sent yet. Throws Error that names file,
+/// line and key for an address or a key file that cannot be used.
+[[nodiscard]] std::unique_ptr<client::Connection> connect_parent(const config::Config& config);
+
+class ParentLink {
+ public:
+  /// `uptime` gives seconds of the steady clock.
+  ParentLink(boost::asio::io_context& loop, ParentMirror mirror, std::function<double()> uptime,
+             ParentFollower::Tell tell);
+  ~ParentLink();
+  ParentLink(const ParentLink&) = delete;
+  ParentLink& operator=(const ParentLink&) = delete;
+
+  /// Follows the parent behind this connection from now on, in the place of a former one.
+  void follow(std::unique_ptr<client::Connection> connection);
+  /// Follows nobody: hosts are not down for the parent's sake any more, and the last expiration stays.
+  void ignore();
+  /// New times hold from the next time on that the parent is found again.
+  void set_settle(double settle) noexcept { mirror_.set_settle(settle); }
+
+ private:
+  void leave();
+  void wait_for_input();
+  void arm();
+
+  ParentMirror mirror_;
+  std::function<double()> uptime_;
+  ParentFollower::Tell tell_;
+  std::unique_ptr<client::Connection> connection_;
+  std::optional<ParentFollower> follower_;
+  /// Held while one connection lasts: what the loop has ready for a former one must not happen any more.
+  std::shared_ptr<const bool> session_;
+  boost::asio::posix::stream_descriptor input_;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace resourced::daemon::parent

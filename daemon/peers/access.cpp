@@ -1,0 +1,131 @@
+#include "daemon/peers/access.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace resourced::daemon::peers {
+namespace {
+
+constexpr std::uint32_t root = 0;
+
+Rights all_rights() {
+  Rights rights;
+  for (const Right right : {Right::read, Right::operate, Right::schedule, Right::report, Right::own})
+    rights.add(right);
+  return rights;
+}
+
+void grant(Rights& rights, config::Role role) {
+  switch (role) {
+    case config::Role::owner:
+      rights = all_rights();
+      return;
+    case config::Role::admin:
+      rights.add(Right::read);
+      rights.add(Right::operate);
+      return;
+    case config::Role::user:
+      rights.add(Right::read);
+      return;
+    case config::Role::scheduler:
+      rights.add(Right::read);
+      rights.add(Right::schedule);
+      return;
+    case config::Role::agent:
+      rights.add(Right::report);
+      return;
+  }
+}
+
+// The rolemask (RFC 12) of a peer with these roles. Only a user that the kernel names can be an owner.
+std::uint32_t rolemask_of(const config::Roles& roles, bool is_local) {
+  const auto has = [&roles](config::Role role) { return std::ranges::find(roles, role) != roles.end(); };
+  const bool owns = has(config::Role::owner);
+  if (is_local && owns) return proto::role::owner | proto::role::local;
+  std::uint32_t mask = is_local ? proto::role::local : proto::role::user;
+  if (!roles.empty()) mask |= proto::role::user;
+  if (owns || has(config::Role::admin)) mask |= proto::role::admin;
+  return mask;
+}
+
+}  // namespace
+
+std::string_view role_for(Right right) noexcept {
+  switch (right) {
+    case Right::none:
+      return "any";
+    case Right::read:
+      return "user";
+    case Right::operate:
+      return "admin";
+    case Right::schedule:
+      return "scheduler";
+    case Right::report:
+      return "agent";
+    case Right::own:
+      break;
+  }
+  return "owner";
+}
+
+Access::Access(const config::Access& rules, std::uint32_t owner)
+    : owner_(owner), local_(rules.local), anonymous_(rules.anonymous), rules_(rules.rules) {
+  for (const config::AccessKey& key : rules.keys) keys_.emplace(key.public_key, key);
+}
+
+config::Roles Access::local_roles(const transport::Credentials& credentials) const {
+  if (credentials.userid == owner_ || credentials.userid == root) return {config::Role::owner};
+  config::Roles roles;
+  bool named = false;
+  for (const config::AccessRule& rule : rules_) {
+    const bool applies = std::ranges::find(rule.users, credentials.userid) != rule.users.end() ||
+                         std::ranges::find(rule.groups, credentials.groupid) != rule.groups.end();
+    if (!applies) continue;
+    named = true;
+    roles.insert(roles.end(), rule.roles.begin(), rule.roles.end());
+  }
+  return named ? roles : local_;
+}
+
+Principal Access::judge(const transport::Credentials& credentials) const {
+  Principal principal;
+  config::Roles roles;
+  bool is_local = false;
+  if (!credentials.key.empty()) {
+    const auto found = keys_.find(credentials.key);
+    principal.name = found == keys_.end() ? "an unknown key" : "key " + found->second.name;
+    if (found != keys_.end()) roles = found->second.roles;
+  } else if (credentials.userid != proto::userid_unknown) {
+    principal.name = fmt::format("uid {}", credentials.userid);
+    principal.userid = credentials.userid;
+    is_local = true;
+    roles = local_roles(credentials);
+  } else {
+    principal.name = "address " + credentials.address;
+    // A Unix socket whose peer the kernel does not name has no address either, and no rights.
+    if (!credentials.address.empty()) roles = anonymous_;
+  }
+  for (const config::Role role : roles) grant(principal.rights, role);
+  principal.rolemask = rolemask_of(roles, is_local);
+  return principal;
+}
+
+void stamp(const Principal& sender, proto::Message& request) {
+  const bool claims = sender.is_owner() && request.userid != proto::userid_unknown;
+  if (!claims) request.userid = sender.userid;
+  // Without any role a credential is invalid (RFC 12), and Flux would drop the response.
+  if (!claims || request.rolemask == proto::role::none) request.rolemask = sender.rolemask;
+}
+
+Rights rights_of_request(const Principal& sender, const proto::Message& request) {
+  if (!sender.is_owner()) return sender.rights;
+  Rights claimed;
+  if ((request.rolemask & proto::role::owner) != 0) grant(claimed, config::Role::owner);
+  if ((request.rolemask & proto::role::admin) != 0) grant(claimed, config::Role::admin);
+  if ((request.rolemask & proto::role::user) != 0) grant(claimed, config::Role::user);
+  return claimed;
+}
+
+}  // namespace resourced::daemon::peers

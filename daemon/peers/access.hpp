@@ -1,0 +1,87 @@
+// Rights of clients, derived from their credentials by the rules of the site ([access]). The daemon's own
+// user and root are always owners. Roles are those of RFC 12, and two of this project's own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "config/access.hpp"
+#include "daemon/transport/transport.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::peers {
+
+/// The right that a topic requires of its sender.
+enum class Right : std::uint8_t {
+  /// Nothing: it concerns only what its sender asked for before.
+  none,
+  read,
+  operate,
+  schedule,
+  report,
+  /// For the owner only: the daemon's own user, and root.
+  own,
+};
+
+/// The role that an error text tells to ask for.
+[[nodiscard]] std::string_view role_for(Right right) noexcept;
+
+class Rights {
+ public:
+  constexpr Rights() = default;
+  constexpr void add(Right right) noexcept { bits_ |= bit(right); }
+  [[nodiscard]] constexpr bool has(Right right) const noexcept { return (bits_ & bit(right)) != 0; }
+  /// Whether there is anything that takes a right.
+  [[nodiscard]] constexpr bool any() const noexcept { return bits_ != bit(Right::none); }
+  bool operator==(const Rights&) const = default;
+
+ private:
+  static constexpr std::uint8_t bit(Right right) noexcept {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(right));
+  }
+  std::uint8_t bits_ = bit(Right::none);
+};
+
+/// A client as the daemon sees it.
+struct Principal {
+  /// For logs and quotas: `uid 1000`, `key login1`, `address 10.0.0.1`.
+  std::string name;
+  /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer that the kernel does not name
+  /// has no userid, and never the role owner.
+  std::uint32_t userid = proto::userid_unknown;
+  std::uint32_t rolemask = proto::role::none;
+  Rights rights;
+
+  [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
+};
+
+class Access {
+ public:
+  /// `owner` is the uid that runs the daemon.
+  Access(const config::Access& rules, std::uint32_t owner);
+
+  [[nodiscard]] Principal judge(const transport::Credentials& credentials) const;
+  /// Whether a public key (Z85) is one of the configured ones.
+  [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
+
+ private:
+  [[nodiscard]] config::Roles local_roles(const transport::Credentials& credentials) const;
+
+  std::uint32_t owner_;
+  config::Roles local_;
+  config::Roles anonymous_;
+  std::vector<config::AccessRule> rules_;
+  std::unordered_map<std::string, config::AccessKey> keys_;
+};
+
+/// Sets the credentials of a request to those of its connection, as every response carries them. An owner's
+/// request that claims a userid keeps what it claims (RFC 12).
+void stamp(const Principal& sender, proto::Message& request);
+
+/// The rights of a stamped request: fewer than those of its sender if an owner sends it for another user.
+[[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);
+
+}  // namespace resourced::daemon::peers

@@ -1,0 +1,64 @@
+// The clients of all transports: who they are, what they have asked for, and what waits for those that do not
+// read. Responses wait in a bounded queue, and a client that lets it run over is dropped.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "daemon/peers/access.hpp"
+#include "daemon/peers/limits.hpp"
+#include "daemon/transport/transport.hpp"
+
+namespace resourced::daemon::peers {
+
+class Clients {
+ public:
+  /// The most responses that wait for one client. They share their payloads where answers are the same.
+  static constexpr std::size_t max_backlog = 4096;
+
+  struct Client {
+    transport::Transport* transport = nullptr;
+    transport::Credentials credentials;
+    Principal principal;
+    TokenBucket requests;
+    /// Responses that wait for the store.
+    std::size_t waiting = 0;
+    std::deque<proto::Message> backlog;
+  };
+
+  void add(transport::Transport& transport, proto::ClientId client, const transport::Credentials& credentials,
+           Principal principal);
+  void remove(proto::ClientId client);
+  /// Ends a client's connection and removes it.
+  void drop(proto::ClientId client);
+  /// Null for a client that is gone.
+  [[nodiscard]] Client* find(proto::ClientId client);
+  [[nodiscard]] std::vector<proto::ClientId> all() const;
+  [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
+
+  /// Sends a response, now or when there is room. False if the client is gone or was dropped: it is not one
+  /// of these any more.
+  bool send(proto::ClientId client, proto::Message message);
+
+  /// Sends now or not at all. For streams, which merge what they could not send.
+  transport::SendResult try_send(proto::ClientId client, const proto::Message& message);
+
+  /// Sends what waits, as far as there is room. Returns the clients that turned out to be gone.
+  std::vector<proto::ClientId> flush();
+
+  /// The responses that wait until their clients read.
+  [[nodiscard]] std::size_t unsent() const;
+
+  [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
+
+ private:
+  std::unordered_map<proto::ClientId, Client> clients_;
+  std::unordered_set<proto::ClientId> waiting_;
+  std::size_t dropped_ = 0;
+};
+
+}  // namespace resourced::daemon::peers

@@ -1,0 +1,18 @@
+// What the process has from its system: the environment, and a number of file descriptors.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace resourced::daemon {
+
+/// The value of an environment variable; nothing if there is none of this name.
+[[nodiscard]] std::optional<std::string> environment(const std::string& name);
+
+/// Raises the soft limit of open descriptors to the hard one, as far as the system lets it, and returns what
+/// it is then. The usual 1024 are meant for programs that use select(2). libzmq 4.3.4 aborts the process when
+/// it has no descriptor to accept a connection on a Unix socket, and any local user could make it.
+std::size_t raise_descriptor_limit() noexcept;
+
+}  // namespace resourced::daemon

@@ -1,0 +1,64 @@
+#include "daemon/service/answers.hpp"
+
+#include "proto/rpc.hpp"
+#include "proto/topics/acquire.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::daemon::service {
+namespace {
+
+// As many parts of an inventory as are worth keeping.
+constexpr std::size_t max_resources = 64;
+
+}  // namespace
+
+template <class Encode>
+const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Encode encode) {
+  if (!cache.payload || cache.version != version) {
+    cache.payload = proto::make_payload(encode());
+    cache.version = version;
+  }
+  return cache.payload;
+}
+
+// The holders of partitions change without an event, so the status of a divided inventory is encoded each
+// time.
+proto::Payload Answers::status() {
+  const auto encode = [this] { return proto::encode_status(module_, acquisition_); };
+  if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
+  return cached(status_, module_.state_version(), encode);
+}
+
+proto::Payload Answers::sched_status() {
+  return cached(sched_status_, module_.state_version(),
+                [this] { return proto::encode_sched_status(module_); });
+}
+
+proto::Payload Answers::inventory() {
+  return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
+}
+
+proto::Payload Answers::hostlist() {
+  return cached(hostlist_, module_.inventory_version(), [this] { return proto::encode_hostlist(module_); });
+}
+
+std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
+  if (acquirable_version_ != module_.inventory_version()) {
+    acquirable_ = std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());
+    acquirable_version_ = module_.inventory_version();
+  }
+  return acquirable_;
+}
+
+proto::Payload Answers::acquired(const IdSet& targets, const IdSet& kept) {
+  const std::string name = targets.encode();
+  if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
+  Resources& resources = resources_[name];
+  if (resources.version != module_.inventory_version()) {
+    resources.text = module_.inventory().copy_ranks(targets).encode();
+    resources.version = module_.inventory_version();
+  }
+  return proto::make_payload(proto::encode_acquired(resources.text, kept & module_.available()));
+}
+
+}  // namespace resourced::daemon::service

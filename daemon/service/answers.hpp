@@ -1,0 +1,57 @@
+// Answers about the present state, encoded once and shared by all who ask until the state is another.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/module/acquisition.hpp"
+#include "core/module/module.hpp"
+#include "daemon/service/feasibility_checks.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::service {
+
+class Answers {
+ public:
+  Answers(const Module& module, const Acquisition& acquisition)
+      : module_(module), acquisition_(acquisition) {}
+
+  [[nodiscard]] proto::Payload status();
+  [[nodiscard]] proto::Payload sched_status();
+  [[nodiscard]] proto::Payload inventory();
+  /// Throws as proto::encode_hostlist() does.
+  [[nodiscard]] proto::Payload hostlist();
+  /// The inventory for feasibility checks, which another thread makes.
+  [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
+  /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
+  [[nodiscard]] proto::Payload acquired(const IdSet& targets, const IdSet& kept);
+
+ private:
+  struct Cached {
+    std::uint64_t version = 0;
+    proto::Payload payload;
+  };
+  /// The R of some targets: many acquire the same ones again and again.
+  struct Resources {
+    std::uint64_t version = 0;
+    IdSet targets;
+    std::string text;
+  };
+
+  template <class Encode>
+  const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
+
+  const Module& module_;
+  const Acquisition& acquisition_;
+  Cached status_;
+  Cached sched_status_;
+  Cached inventory_;
+  Cached hostlist_;
+  std::map<std::string, Resources> resources_;
+  std::shared_ptr<FeasibilityInventory> acquirable_;
+  std::uint64_t acquirable_version_ = 0;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,40 @@
+#include "daemon/service/executor.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "proto/event_json.hpp"
+
+namespace resourced::daemon::service {
+namespace {
+
+store::Record stored(engine::Record&& record) {
+  return {record.sequence,
+          record.event.timestamp,
+          std::string(proto::event_name(record.event.body)),
+          proto::encode_event(record.event),
+          std::move(record.hosts),
+          std::move(record.resources),
+          std::move(record.changes)};
+}
+
+}  // namespace
+
+std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input) {
+  engine::Effects effects = engine_.step(input, now_());
+  for (engine::Record& record : effects.records) {
+    IdSet ranks = std::move(record.ranks);
+    const bool defines = std::holds_alternative<DefineEvent>(record.event.body);
+    store::Record row = stored(std::move(record));
+    store::LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources};
+    log_.append(std::move(row));
+    listeners_.logged(std::move(event), std::move(ranks));
+  }
+  for (engine::Update& update : effects.updates)
+    outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
+  if (!effects.records.empty()) listeners_.changed();
+  if (!effects.removed.empty()) listeners_.removed(effects.removed);
+  return std::move(effects.acquired);
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,50 @@
+// Takes inputs through the engine and carries out their effects, in the order that engine::Effects states:
+// the log, the journal, the outbox.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/engine/engine.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/store/journal_source.hpp"
+#include "daemon/streams/outbox.hpp"
+
+namespace resourced::daemon::service {
+
+class Executor {
+ public:
+  struct Listeners {
+    /// An event for the journal, and the targets that it concerns. Must not take a step.
+    std::function<void(store::LoggedEvent, IdSet)> logged;
+    /// The state has changed. Called after the log and the outbox have the records and updates of the step.
+    std::function<void()> changed;
+    /// These targets left for good. Called last, and may take a step.
+    std::function<void(const IdSet&)> removed;
+  };
+  /// `now` gives seconds since the Unix epoch.
+  Executor(store::EventLog& log, streams::Outbox& outbox, std::function<double()> now, Listeners listeners)
+      : log_(log),
+        outbox_(outbox),
+        now_(std::move(now)),
+        listeners_(std::move(listeners)),
+        engine_(log.last_sequence(), log.last_timestamp()) {}
+
+  /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
+  /// committed. Returns a value for an engine::Acquire. Throws Error as engine::Engine::step(), with nothing
+  /// changed.
+  std::optional<engine::Effects::Acquired> step(const engine::Input& input);
+
+  [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] const Module& module() const noexcept { return engine_.module(); }
+
+ private:
+  store::EventLog& log_;
+  streams::Outbox& outbox_;
+  std::function<double()> now_;
+  Listeners listeners_;
+  engine::Engine engine_;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,125 @@
+#include "daemon/service/feasibility_checks.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/feasibility/feasibility.hpp"
+#include "proto/rpc.hpp"
+#include "proto/topics/feasibility.hpp"
+
+namespace resourced::daemon::service {
+namespace {
+
+std::optional<Error> judge(const proto::Message& request, FeasibilityInventory& inventory) {
+  try {
+    Budget budget(FeasibilityChecks::steps);
+    const nlohmann::json payload = proto::parse_object(request, proto::max_feasibility_values);
+    const nlohmann::json& jobspec = proto::parse_feasibility(payload);
+    const Feasibility judged = check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
+    if (!judged.feasible()) throw Error(EINVAL, judged.reason);
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const ResourceSet& FeasibilityInventory::acquirable() {
+  if (!excluded_.empty()) resources_.remove_ranks(std::exchange(excluded_, {}));
+  return resources_;
+}
+
+FeasibilityChecks::FeasibilityChecks(Post post, Answer answer)
+    : post_(std::move(post)), answer_(std::move(answer)) {}
+
+FeasibilityChecks::~FeasibilityChecks() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal, proto::Message request,
+                            std::shared_ptr<FeasibilityInventory> inventory) {
+  auto check = std::make_shared<Check>(Check{key, principal, std::move(request), std::move(inventory)});
+  const std::size_t size = check->bytes();
+  const std::lock_guard lock(mutex_);
+  const auto line = lines_.find(principal);
+  const bool own_full = line != lines_.end() &&
+                        (line->second.queue.size() >= max_waiting || line->second.bytes + size > max_bytes);
+  if (own_full || waiting_ >= max_waiting_of_all || bytes_ + size > max_bytes_of_all) {
+    throw Error(EBUSY, "too many feasibility checks wait already");
+  }
+  start_thread();
+  Line& own = lines_[principal];
+  own.queue.push_back(check);
+  own.bytes += size;
+  ++waiting_;
+  bytes_ += size;
+  checks_.emplace(key, std::move(check));
+  wake_.notify_one();
+}
+
+void FeasibilityChecks::start_thread() {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    throw Error(EAGAIN, fmt::format("no thread for feasibility checks: {}", error.what()));
+  }
+}
+
+void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check) {
+  const std::size_t size = (*check)->bytes();
+  line->second.bytes -= size;
+  bytes_ -= size;
+  --waiting_;
+  line->second.queue.erase(check);
+  if (line->second.queue.empty()) lines_.erase(line);
+}
+
+void FeasibilityChecks::drop(proto::RequestKey key) {
+  const auto found = checks_.find(key);
+  if (found == checks_.end()) return;
+  const std::shared_ptr<Check> check = found->second;
+  checks_.erase(found);
+  check->dropped = true;
+  const std::lock_guard lock(mutex_);
+  const auto line = lines_.find(check->principal);
+  if (line == lines_.end()) return;
+  const auto place = std::ranges::find(line->second.queue, check);
+  if (place != line->second.queue.end()) remove(line, place);
+}
+
+std::shared_ptr<FeasibilityChecks::Check> FeasibilityChecks::next() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return stopping_ || waiting_ > 0; });
+  if (stopping_) return nullptr;
+  auto line = lines_.upper_bound(served_);
+  if (line == lines_.end()) line = lines_.begin();
+  served_ = line->first;
+  std::shared_ptr<Check> check = line->second.queue.front();
+  remove(line, line->second.queue.begin());
+  return check;
+}
+
+void FeasibilityChecks::work() {
+  while (const std::shared_ptr<Check> check = next()) {
+    post_([this, check, verdict = judge(check->request, *check->inventory)] {
+      if (check->dropped) return;
+      checks_.erase(check->key);
+      answer_(check->key, verdict);
+    });
+  }
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,73 @@
+#include "daemon/service/inventory_file.hpp"
+
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/file.hpp"
+
+namespace resourced::daemon::service {
+
+struct InventoryFile::Link {
+  std::mutex mutex;
+  /// Empty once the InventoryFile is destroyed: the result is dropped then.
+  Post post;
+  std::size_t threads = 0;
+};
+
+InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
+  std::string text;
+  try {
+    text = config::read_file(path, ResourceSet::max_text);
+  } catch (const Error& error) {
+    return error;
+  }
+  try {
+    ResourceSet resources = ResourceSet::parse(text);
+    if (resources.empty()) throw Error(EINVAL, "execution.R_lite: no ranks");
+    return resources;
+  } catch (const Error& error) {
+    return Error(error.errnum(), fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+InventoryFile::InventoryFile(Post post, Read read) : link_(std::make_shared<Link>()), read_(std::move(read)) {
+  link_->post = std::move(post);
+}
+
+InventoryFile::~InventoryFile() {
+  const std::lock_guard lock(link_->mutex);
+  link_->post = nullptr;
+}
+
+void InventoryFile::read(const std::string& path, Done done) {
+  const std::lock_guard lock(link_->mutex);
+  if (link_->threads >= max_threads) {
+    throw Error(EBUSY, fmt::format("{} files that were to be loaded are still being read", link_->threads));
+  }
+  const std::uint64_t number = last_ + 1;
+  try {
+    // Not joined, as it may never end.
+    std::thread([this, link = link_, read = read_, path, number, done = std::move(done)]() mutable {
+      auto result = std::make_shared<Result>(read(path));
+      const std::lock_guard ended(link->mutex);
+      --link->threads;
+      if (!link->post) return;
+      link->post([this, number, done = std::move(done), result] {
+        if (number != last_ || !std::exchange(busy_, false)) return;
+        done(std::move(*result));
+      });
+    }).detach();
+  } catch (const std::system_error& error) {
+    throw Error(EAGAIN, fmt::format("{}: no thread to read it: {}", path, error.what()));
+  }
+  ++link_->threads;
+  last_ = number;
+  busy_ = true;
+}
+
+}  // namespace resourced::daemon::service

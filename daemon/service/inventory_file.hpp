@@ -1,0 +1,60 @@
+// Reads an R that an operator names (resource.reload) on a thread of its own: a file may be large, and one on
+// a network file system may take for ever. One that does is dropped with its request and keeps its thread; it
+// does not keep another file from being read, until there are max_threads of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::daemon::service {
+
+class InventoryFile {
+ public:
+  /// Has the loop do something; may be called from any thread.
+  using Post = std::function<void(std::function<void()>)>;
+  using Result = std::variant<ResourceSet, Error>;
+  using Done = std::function<void(Result)>;
+  /// Reads the file at a path; called by a thread of its own.
+  using Read = std::function<Result(const std::string&)>;
+  /// The most files that are being read, dropped ones included.
+  static constexpr std::size_t max_threads = 4;
+
+  explicit InventoryFile(Post post, Read read = read_inventory);
+  /// Does not wait for a file that is being read: nothing comes of it.
+  ~InventoryFile();
+  InventoryFile(const InventoryFile&) = delete;
+  InventoryFile& operator=(const InventoryFile&) = delete;
+  InventoryFile(InventoryFile&&) = delete;
+  InventoryFile& operator=(InventoryFile&&) = delete;
+
+  /// Whether a file is being read whose result is still wanted.
+  [[nodiscard]] bool busy() const noexcept { return busy_; }
+  /// `done` is called by the loop, with an R that has targets, or an Error that names the file: the errno of
+  /// the system, EINVAL if the path is not a regular file or the text not an R, EFBIG if it is too large.
+  /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
+  /// no thread for it now.
+  void read(const std::string& path, Done done);
+  /// The result is not waited for any longer.
+  void drop() noexcept { busy_ = false; }
+
+ private:
+  /// What a file of the operating system holds.
+  static Result read_inventory(const std::string& path);
+
+  struct Link;
+  /// Shared with the thread, which may outlive this.
+  std::shared_ptr<Link> link_;
+  Read read_;
+  bool busy_ = false;
+  /// Which file is the last: results of others are dropped.
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,55 @@
+// Counters of the daemon (resource.stats-get): what was asked, what became of it, and what it costs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "daemon/transport/loop_hold.hpp"
+
+namespace resourced::daemon::service {
+
+class Stats {
+ public:
+  void succeeded(std::string_view topic) { ++outcomes_[std::string(topic)].succeeded; }
+  void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
+  void dropped_frame() noexcept { ++dropped_frames_; }
+  void refused_connection() noexcept { ++refused_connections_; }
+  /// A request whose sender has not the role that it takes.
+  void denied() noexcept { ++denied_; }
+  /// A request beyond a limit.
+  void limited() noexcept { ++limited_; }
+
+  /// What others count.
+  struct Gauges {
+    std::uint64_t events = 0;
+    std::uint64_t commits = 0;
+    std::uint64_t committed_events = 0;
+    std::size_t clients = 0;
+    std::size_t dropped_clients = 0;
+    std::size_t subscribers = 0;
+    std::uint64_t merged_deltas = 0;
+    std::size_t journal_consumers = 0;
+  };
+  /// One JSON object. The longest hold of the loop is in milliseconds there.
+  [[nodiscard]] std::string encode(const Gauges& gauges,
+                                   const transport::LoopHolds::Longest& hold = {}) const;
+  /// Counts from 0 again, also what others have counted so far.
+  void clear(const Gauges& gauges);
+
+ private:
+  struct Outcomes {
+    std::uint64_t succeeded = 0;
+    std::uint64_t failed = 0;
+  };
+  /// The counters of other parts of the daemon when clear() was called.
+  Gauges cleared_;
+  std::map<std::string, Outcomes, std::less<>> outcomes_;
+  std::uint64_t dropped_frames_ = 0;
+  std::uint64_t refused_connections_ = 0;
+  std::uint64_t denied_ = 0;
+  std::uint64_t limited_ = 0;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,99 @@
+// The present as an event log tells it: what is drained, changed and gone at its end, by target of a host.
+// The store has it from there as if this daemon had recorded the events itself.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/drain_table.hpp"
+#include "core/module/event.hpp"
+#include "core/module/logged_targets.hpp"
+#include "core/module/target_names.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/store/record.hpp"
+
+namespace resourced::daemon::store {
+
+class ImportedState {
+ public:
+  /// An expiration of the log is taken to be in the place of the configured one.
+  explicit ImportedState(double configured_expiration) : configured_expiration_(configured_expiration) {}
+
+  /// Takes up the next event of the log. Returns the hosts that it concerns, as far as the log tells them.
+  /// Throws Error EINVAL that names the key if the event changes something of hosts that are not known.
+  Hostlist apply(const Event& event);
+
+  /// The inventory was defined anew; the log has the method alone. A definition by `reload` may be the load
+  /// of another R with targets that had left: a later event that names such a target shows it.
+  void define(std::optional<DefineMethod> method);
+
+  /// Adds the present to the last record of the log.
+  void finish(Record& last) const;
+
+  /// How many targets are drained.
+  [[nodiscard]] std::size_t drained() const { return drains_.ranks().count(); }
+
+ private:
+  // Ranks may be renumbered between events, so targets have numbers of their own here; a start maps them to
+  // the ranks of that day.
+  using Numbers = IdSet;
+
+  // One property against the configuration.
+  struct Overlay {
+    Numbers added;
+    Numbers removed;
+    // Of these the first change since the last definition is known: it tells what is configured.
+    Numbers fresh;
+    // Targets that were changed since the last definition by `reload`.
+    Numbers since_load;
+  };
+
+  Hostlist apply_to(const RestartEvent& event);
+  Hostlist apply_to(const DefineEvent& event);
+  Hostlist apply_to(const UpdateEvent& event);
+  Hostlist apply_to(const DrainEvent& event);
+  Hostlist apply_to(const UndrainEvent& event);
+  template <class OfRanks>
+  Hostlist apply_to(const OfRanks& event);
+
+  // `named` has the hosts of the ranks as the event tells them, if it does.
+  Numbers change_properties(const char* key, const ResourceSet::Properties& properties,
+                            const ResourceSet& named, bool present);
+  // Another R with the targets of these hosts that had left, in order, was loaded.
+  void take_back(const std::vector<std::string>& hosts);
+  // An event names this target, or the host alone where the last restart had no such target of it.
+  void see(const TargetName& name);
+  // Another R was loaded: forgets changes of the one before.
+  void forget_before_load();
+  void keep_present();
+  void forget(const Numbers& numbers);
+
+  // Whether the last restart told the hosts of these ranks.
+  [[nodiscard]] bool knows(const IdSet& ranks) const { return targets_.present().ranks().includes(ranks); }
+  // The hosts of those ranks that the last restart had.
+  [[nodiscard]] Hostlist known_hosts(const IdSet& ranks) const { return targets_.present().hosts(ranks); }
+  // The targets behind ranks, which had these hosts; without hosts those of the last restart.
+  Numbers numbers_of(const IdSet& ranks, const Hostlist& nodelist);
+  IdSet::Id number_of(TargetName name);
+  [[nodiscard]] TargetNames names_of(const Numbers& numbers) const;
+  [[nodiscard]] Hostlist hosts_of(const Numbers& numbers) const { return names_of(numbers).hosts; }
+
+  double configured_expiration_;
+  LoggedTargets targets_;
+  std::map<TargetName, IdSet::Id> numbers_;
+  std::vector<TargetName> names_;
+  DrainTable drains_;
+  std::map<std::string, Overlay> properties_;
+  Numbers shrunk_;
+  // Targets that left before the last definition by `reload`, which may have brought them back.
+  Numbers reloadable_;
+  std::optional<double> expiration_;
+  double expiration_timestamp_ = 0;
+  bool is_expiration_since_load_ = false;
+  double timestamp_ = 0;
+};
+
+}  // namespace resourced::daemon::store

@@ -1,0 +1,99 @@
+// Where the journal reads: what a stretch of the event log holds, whether it comes from memory or from disk.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/store/record.hpp"
+
+namespace resourced::daemon::store {
+
+/// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
+/// for each target of the inventory, and the names of the strangers: the inventory is shared, and only the
+/// reading thread makes a list of hosts.
+struct EventTargets {
+  /// The inventory at the time of the request. Not null.
+  std::shared_ptr<const ResourceSet> inventory;
+  IdSet ranks;
+  /// Hosts that are not in the inventory (any more): only the store knows of their events.
+  Hostlist strangers;
+
+  /// The hosts of `ranks`.
+  [[nodiscard]] Hostlist hosts() const { return inventory->hosts(ranks); }
+};
+
+/// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
+struct EventFilter {
+  /// Not older than this, seconds since the Unix epoch.
+  std::optional<double> since;
+  /// Those that concern one of these.
+  std::shared_ptr<const EventTargets> targets;
+};
+
+/// One event of the log as it is sent.
+struct LoggedEvent {
+  Sequence sequence = 0;
+  double timestamp = 0;
+  std::string text;
+  /// Whether it is a resource-define, beside which R stands.
+  bool defines = false;
+  /// R as of that event; null where it is not known, in a log from before it was kept or from an import.
+  std::shared_ptr<const std::string> resources = nullptr;
+};
+
+/// What one page, and one response, holds at the most; one event may be larger by itself. There is room for
+/// one R in a response, so a page ends before a second definition.
+class PageLimit {
+ public:
+  static constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+  explicit PageLimit(std::size_t most_events) : most_events_(most_events) {}
+
+  /// Whether there is room for this event too, which counts from then on.
+  [[nodiscard]] bool admit(std::size_t size, bool defines) noexcept {
+    if (events_ == most_events_ || (events_ > 0 && bytes_ + size > most_bytes) || (defines && defined_)) {
+      return false;
+    }
+    ++events_;
+    bytes_ += size;
+    defined_ = defined_ || defines;
+    return true;
+  }
+
+ private:
+  std::size_t most_events_;
+  std::size_t events_ = 0;
+  std::size_t bytes_ = 0;
+  bool defined_ = false;
+};
+
+/// A stretch of the log: the events in it that pass a filter, and how far it was looked through.
+struct HistoryPage {
+  std::vector<LoggedEvent> events;
+  /// The first sequence that was not looked at.
+  Sequence next = 0;
+  /// The store does not keep the begin of the stretch any more.
+  bool has_gap = false;
+  /// Why it could not be read.
+  std::optional<Error> failure = std::nullopt;
+};
+
+/// Where a consumer begins, and what it will not see because it is not kept any more.
+struct HistoryStart {
+  Sequence first = 0;
+  /// The timestamp of the last event before `first` that was dropped.
+  std::optional<double> truncated;
+  /// A stranger of whom there is no event.
+  std::optional<std::string> unknown_host;
+  /// Why it could not be found.
+  std::optional<Error> failure = std::nullopt;
+};
+
+}  // namespace resourced::daemon::store

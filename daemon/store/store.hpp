@@ -1,0 +1,126 @@
+// The durable side of the daemon: the event log and the tables of the present in one SQLite file. One thread
+// writes: records are queued, and those that wait while one commit runs go into the next, so one fsync serves
+// many. Another thread reads history over a connection of its own, so commits wait for no reader. The module
+// decides what the tables mean (RecordedState).
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/module/command.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/store/journal_source.hpp"
+#include "daemon/store/named_targets.hpp"
+#include "daemon/store/record.hpp"
+
+namespace resourced::daemon::store {
+
+class Database;
+class StoreReader;
+class StoreWriter;
+
+/// Its name in a state directory.
+inline constexpr const char* store_file = "resourced.sqlite";
+
+/// The file of a state directory, which is made if it is not there. Throws Error that names it.
+[[nodiscard]] std::string store_path(const std::string& directory);
+
+class Store final : public EventLog {
+ public:
+  /// How the store's threads reach the loop: they call `post`, which runs the rest there.
+  struct Callbacks {
+    std::function<void(std::function<void()>)> post;
+    /// This event and all before it are on disk.
+    std::function<void(Sequence)> committed;
+    /// Nothing more is committed from here on.
+    std::function<void(const Error&)> failed;
+    /// History cannot be trimmed, as it is damaged; all else goes on.
+    std::function<void(const Error&)> not_trimmed = [](const Error& /*error*/) {};
+  };
+
+  /// Opens the store of a state directory, which is made if it is not there, and locks it against a second
+  /// daemon. Throws Error that names the file and says what to do.
+  explicit Store(const std::string& directory);
+  ~Store() override;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  Store(Store&&) = delete;
+  Store& operator=(Store&&) = delete;
+
+  /// What was recorded before; to be read before start().
+  [[nodiscard]] RecordedState load();
+  [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
+  [[nodiscard]] double last_timestamp() const noexcept override { return last_timestamp_; }
+  /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
+  [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
+
+  void start(Callbacks callbacks);
+
+  void append(Record record) override;
+  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const EventFilter& filter, std::size_t most,
+                  std::function<void(HistoryStart)> answer) override;
+  void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                 std::function<void(HistoryPage)> answer) override;
+
+  /// Hides events from before this time from readers that begin from now on, and drops, in steps, those from
+  /// before the time of the previous call: a reader that has begun has the time between two calls. 0 keeps
+  /// all.
+  void trim(double before);
+
+  /// Commits what is queued and ends the threads. Questions that wait have no answer.
+  void stop();
+
+  [[nodiscard]] Counters counters() const override;
+
+ private:
+  using Question = std::function<void()>;
+
+  void work();
+  // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
+  bool turn();
+  void commit(const std::vector<Record>& records);
+  void trim_some(double before);
+  void read();
+  void without_reader(const std::function<void()>& work);
+  void ask(Question question);
+
+  std::unique_ptr<StoreWriter> writer_;
+  std::unique_ptr<Database> reading_connection_;
+  std::unique_ptr<StoreReader> reader_;
+  Sequence last_sequence_ = 0;
+  double last_timestamp_ = 0;
+  std::optional<Error> damage_;
+  Callbacks callbacks_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Record> queue_;
+  std::optional<double> trim_before_;
+  Counters counters_;
+  bool stopping_ = false;
+
+  std::mutex questions_mutex_;
+  std::condition_variable asked_;
+  std::deque<Question> questions_;
+  double horizon_ = 0;
+  bool reading_stops_ = false;
+  /// The writing thread wants reading_: no further question begins until it has had it.
+  bool reading_pauses_ = false;
+  /// Held during a question, which is bounded.
+  std::mutex reading_;
+
+  std::thread thread_;
+  std::thread reading_thread_;
+};
+
+}  // namespace resourced::daemon::store

@@ -1,0 +1,230 @@
+#include "daemon/store/store_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "daemon/store/checksum.hpp"
+
+namespace resourced::daemon::store {
+
+class StoreReader::Snapshot {
+ public:
+  explicit Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
+  ~Snapshot() {
+    try {
+      database_.execute("COMMIT");
+    } catch (const Error&) {
+      // There was nothing to commit: a connection whose statements failed has ended it by itself.
+    }
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  Snapshot(Snapshot&&) = delete;
+  Snapshot& operator=(Snapshot&&) = delete;
+
+ private:
+  Database& database_;
+};
+
+StoreReader::StoreReader(Database& database, const HostIds& hosts)
+    : database_(database),
+      hosts_(hosts),
+      events_(database,
+              "SELECT sequence, timestamp, name, text, hosts, resources, sum FROM event "
+              "WHERE sequence BETWEEN ? AND ? ORDER BY sequence"),
+      block_(database, "SELECT hosts, sum FROM event_block WHERE block = ?"),
+      resources_(database, "SELECT text FROM resource_set WHERE id = ?"),
+      newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
+      trimmed_(database, "SELECT sequence, timestamp FROM trimmed") {}
+
+void StoreReader::fail(Sequence sequence, std::string_view what) const {
+  throw Error(EBADMSG,
+              fmt::format("{}: event {} of the log is damaged ({}); ask for what is newer, or restore a "
+                          "backup",
+                          database_.path(), sequence, what));
+}
+
+StoreReader::Trimmed StoreReader::trimmed() {
+  Trimmed trimmed;
+  if (trimmed_.step()) trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.real(1)};
+  trimmed_.reset();
+  return trimmed;
+}
+
+Sequence StoreReader::newest() {
+  newest_.step();
+  const auto newest = static_cast<Sequence>(newest_.integer(0));
+  newest_.reset();
+  return newest;
+}
+
+double StoreReader::timestamp_of(Sequence sequence) {
+  HistoryPage page;
+  read(page, {}, sequence, sequence, 1);
+  return page.events.front().timestamp;
+}
+
+StoreReader::LastTimestamp StoreReader::last_timestamp() {
+  const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  LastTimestamp found{dropped.timestamp, std::nullopt};
+  const Sequence last = newest();
+  for (Sequence back = 0; back < most_looked_at && last - back > dropped.sequence; ++back) {
+    try {
+      found.timestamp = timestamp_of(last - back);
+      break;
+    } catch (const Error& error) {
+      if (error.errnum() != EBADMSG) throw;
+      if (!found.damage) found.damage = error;
+    }
+  }
+  return found;
+}
+
+double StoreReader::timestamp_before(Sequence first) {
+  try {
+    return timestamp_of(first - 1);
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    return timestamp_of(first);
+  }
+}
+
+// Timestamps never decrease within a store. A damaged event is passed over: what is newer can still be asked
+// for.
+Sequence StoreReader::first_since(double since, Sequence oldest, Sequence newest) {
+  Sequence end = newest + 1;
+  while (oldest < end) {
+    const Sequence middle = oldest + (end - oldest) / 2;
+    Sequence probe = middle;
+    const std::optional<double> timestamp = timestamp_at_or_after(probe, end);
+    if (timestamp && *timestamp < since) {
+      oldest = probe + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return oldest;
+}
+
+std::optional<double> StoreReader::timestamp_at_or_after(Sequence& sequence, Sequence end) {
+  const Sequence last = std::min(end, sequence + most_looked_at);
+  for (; sequence < last; ++sequence) {
+    try {
+      return timestamp_of(sequence);
+    } catch (const Error& error) {
+      if (error.errnum() != EBADMSG) throw;
+    }
+  }
+  return std::nullopt;
+}
+
+HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, double horizon) {
+  if (filter.targets) {
+    std::optional<std::string> unknown;
+    filter.targets->strangers.for_each([&](std::string_view host) {
+      if (!unknown && !hosts_.find(host)) unknown = host;
+    });
+    if (unknown) return {0, std::nullopt, unknown};
+  }
+  const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  const Sequence last = newest();
+  // The newest event is kept whatever its age.
+  const Sequence oldest = dropped.sequence + 1;
+  const Sequence kept = horizon > 0 ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
+  HistoryStart start{kept, std::nullopt, std::nullopt};
+  if (filter.since) {
+    start.first = first_since(*filter.since, kept, last);
+  } else if (!filter.targets && last >= most) {
+    start.first = std::max(kept, last - most + 1);
+  }
+  // Events before `since` were not asked for, so their absence is no gap.
+  if (start.first == 1 || (filter.since && start.first > kept)) return start;
+  const double before = start.first == oldest ? dropped.timestamp : timestamp_before(start.first);
+  if (!filter.since || before >= *filter.since) start.truncated = before;
+  return start;
+}
+
+HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
+  const Snapshot snapshot(database_);
+  HistoryPage page;
+  page.next = from;
+  page.has_gap = from <= trimmed().sequence;
+  if (page.has_gap) return page;
+  try {
+    read(page, filter, from, to, limit);
+  } catch (const Error&) {
+    // The events before the damaged one are intact: return them. The next page begins with the damage.
+    if (page.events.empty()) throw;
+  }
+  return page;
+}
+
+Sequence StoreReader::skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget) {
+  while (from <= to) {
+    const auto block = static_cast<std::int64_t>(from / block_size);
+    if (!block_.bind(1, block).step()) break;
+    const std::string ids = block_.text(0);
+    const bool is_whole = block_sum(block, ids) == block_.integer(1);
+    block_.reset();
+    if (!budget.spend(ids.size())) break;
+    // The events of a damaged block are looked at one by one.
+    if (!is_whole || IdSet::parse(ids).intersects(hosts)) break;
+    from = static_cast<Sequence>(block + 1) * block_size;
+  }
+  return std::min(from, to + 1);
+}
+
+std::shared_ptr<const std::string> StoreReader::resources(Sequence sequence, std::int64_t id) {
+  std::shared_ptr<const std::string> text;
+  if (resources_.bind(1, id).step()) text = std::make_shared<const std::string>(resources_.text(0));
+  resources_.reset();
+  if (!text || resource_set_id(*text) != id) fail(sequence, "its resource set");
+  return text;
+}
+
+void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to,
+                       std::size_t limit) {
+  std::optional<IdSet> hosts;
+  if (filter.targets) hosts = hosts_.find(filter.targets->hosts()) | hosts_.find(filter.targets->strangers);
+  Budget budget;
+  page.next = hosts ? skip_blocks(*hosts, from, to, budget) : from;
+  PageLimit room(limit);
+  struct Reset {
+    Statement& statement;
+    ~Reset() { statement.reset(); }
+  } const reset{events_};
+  while (page.next <= to) {
+    events_.bind(1, static_cast<std::int64_t>(page.next)).bind(2, static_cast<std::int64_t>(to));
+    // Up to the end of a block, where the next may be skipped.
+    const Sequence block_end = page.next - page.next % block_size + block_size;
+    while (page.next <= to && (!hosts || page.next < block_end)) {
+      if (!events_.step()) fail(page.next, "missing");
+      const std::string name = events_.text(2);
+      std::string text = events_.text(3);
+      const std::string ids = events_.text(4);
+      EventRow row{static_cast<Sequence>(events_.integer(0)), events_.real(1), name, text, ids, {}};
+      if (!events_.is_null(5)) row.resources = events_.integer(5);
+      if (row.sequence != page.next) fail(page.next, "missing");
+      if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");
+      if (!budget.spend(text.size() + ids.size())) return;
+      const bool concerns = !hosts || IdSet::parse(ids).intersects(*hosts);
+      if (concerns && !(filter.since && row.timestamp < *filter.since)) {
+        const bool defines = name == "resource-define";
+        if (!room.admit(text.size(), defines)) return;
+        LoggedEvent event{row.sequence, row.timestamp, std::move(text), defines, nullptr};
+        if (row.resources) event.resources = resources(row.sequence, *row.resources);
+        page.events.push_back(std::move(event));
+      }
+      ++page.next;
+    }
+    events_.reset();
+    if (hosts) page.next = skip_blocks(*hosts, page.next, to, budget);
+  }
+}
+
+}  // namespace resourced::daemon::store

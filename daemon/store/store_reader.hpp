@@ -1,0 +1,89 @@
+// Questions to the event log on disk, over a connection of their own and on a thread of their own: they see
+// what is committed, and nothing waits for them. A page is bounded by what it holds and by what it looks at.
+// Every row is held to its checksum, and sequences have no gaps, so an answer is right or an error.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "daemon/store/event_rows.hpp"
+#include "daemon/store/host_ids.hpp"
+#include "daemon/store/journal_source.hpp"
+#include "daemon/store/sqlite.hpp"
+
+namespace resourced::daemon::store {
+
+class StoreReader {
+ public:
+  /// Bounds of one page: rows of events or blocks that it looks at, and their bytes.
+  static constexpr std::size_t most_looked_at = 4096;
+  static constexpr std::size_t most_bytes_looked_at = std::size_t{4} << 20;
+
+  StoreReader(Database& database, const HostIds& hosts);
+
+  /// Where the newest `most` events begin, or all that pass `since` if that is given. Events of before
+  /// `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
+  [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, double horizon = 0);
+
+  /// At most `limit` events from `from` up to and with `to`, which must be there. Throws Error EBADMSG that
+  /// names the event for a damaged one.
+  [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
+
+  struct LastTimestamp {
+    double timestamp = 0;
+    /// Why it is not that of the last event.
+    std::optional<Error> damage;
+  };
+  /// The timestamp of the last event that is whole, 0 in a new store.
+  [[nodiscard]] LastTimestamp last_timestamp();
+
+ private:
+  // The last event that was dropped.
+  struct Trimmed {
+    Sequence sequence = 0;
+    double timestamp = 0;
+  };
+  // A transaction: all that one question sees is of one time.
+  class Snapshot;
+  // The rows and bytes that one page may still look at.
+  struct Budget {
+    std::size_t rows = most_looked_at;
+    std::size_t bytes = most_bytes_looked_at;
+    /// False once it is used up.
+    [[nodiscard]] bool spend(std::size_t more_bytes) noexcept {
+      if (rows == 0 || bytes == 0) return false;
+      --rows;
+      bytes -= std::min(bytes, more_bytes);
+      return true;
+    }
+  };
+
+  [[nodiscard]] Trimmed trimmed();
+  [[nodiscard]] Sequence newest();
+  [[nodiscard]] double timestamp_of(Sequence sequence);
+  /// Of the last event before `first`, or of `first` itself if that one is damaged.
+  [[nodiscard]] double timestamp_before(Sequence first);
+  /// Of the first event that can be read, which `sequence` is set to; nothing if there is none close by.
+  [[nodiscard]] std::optional<double> timestamp_at_or_after(Sequence& sequence, Sequence end);
+  [[nodiscard]] Sequence first_since(double since, Sequence oldest, Sequence newest);
+  /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
+  /// budget goes.
+  [[nodiscard]] Sequence skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget);
+  [[nodiscard]] std::shared_ptr<const std::string> resources(Sequence sequence, std::int64_t id);
+  void read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
+  [[noreturn]] void fail(Sequence sequence, std::string_view what) const;
+
+  Database& database_;
+  const HostIds& hosts_;
+  Statement events_;
+  Statement block_;
+  Statement resources_;
+  Statement newest_;
+  Statement trimmed_;
+};
+
+}  // namespace resourced::daemon::store

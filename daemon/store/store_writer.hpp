@@ -1,0 +1,128 @@
+// The statements of the store: one record to its rows, and the rows of the present back to core types.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "core/module/command.hpp"
+#include "daemon/store/event_rows.hpp"
+#include "daemon/store/host_ids.hpp"
+#include "daemon/store/present_sum.hpp"
+#include "daemon/store/record.hpp"
+#include "daemon/store/sqlite.hpp"
+#include "daemon/store/state_lock.hpp"
+
+namespace resourced::daemon::store {
+
+class StoreWriter {
+ public:
+  /// Opens the database file, for as long as this lives locks its directory against another daemon, and
+  /// looks through the tables of the present. Throws Error that names the file for one that is damaged, or
+  /// has lost what was committed, and leaves it as it is. A store of the present schema stays as it is until
+  /// the first commit: a start that is refused after this changes none of its files.
+  explicit StoreWriter(const std::string& path);
+  ~StoreWriter();
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+  StoreWriter(StoreWriter&&) = delete;
+  StoreWriter& operator=(StoreWriter&&) = delete;
+
+  [[nodiscard]] RecordedState load();
+  [[nodiscard]] Sequence last_sequence();
+
+  /// Writes records as one transaction: all are on disk when it returns, or it throws, and this is not used
+  /// any more. Throws Error ESTALE where the files are not at their place any more.
+  void commit(const std::vector<Record>& records);
+
+  /// Moves the write-ahead log into the file when it has grown. Readers that hold it up are waited for, by
+  /// way of `without_readers`, only when it has become large: it has no bound otherwise.
+  void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
+
+  /// Drops the oldest events that are older than `before`, at most `most` of them; what is present stays as
+  /// it is, and so does the newest event. Returns how many it dropped.
+  std::size_t trim(double before, std::size_t most);
+
+  [[nodiscard]] Database& database() noexcept { return database_; }
+  [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
+
+ private:
+  // The files that opening the database makes beside it. Removes them when the start is refused, after the
+  // connection is closed.
+  class Traces {
+   public:
+    explicit Traces(const std::string& path);
+    ~Traces();
+    Traces(const Traces&) = delete;
+    Traces& operator=(const Traces&) = delete;
+    Traces(Traces&&) = delete;
+    Traces& operator=(Traces&&) = delete;
+
+    /// Leaves the files in place: another process uses them too, or the store has been written to.
+    void keep() noexcept { kept_ = true; }
+    [[nodiscard]] bool kept() const noexcept { return kept_; }
+    [[nodiscard]] bool had_log() const noexcept { return had_log_; }
+
+   private:
+    std::string path_;
+    bool had_log_;
+    bool had_index_;
+    bool kept_ = false;
+  };
+
+  // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
+  struct Opened : Database {
+    Opened(const std::string& path, const StateLock& lock, Traces& traces);
+    void check(const StateLock& lock);
+    [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
+  };
+
+  // A file by what does not change when its name does.
+  struct Identity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  [[nodiscard]] static Identity identify(const std::string& path);
+  [[nodiscard]] bool is_in_place() const;
+
+  template <class Work>
+  void transaction(Work work);
+  void write(const Record& record);
+  void write_drains(const Record& record);
+  void write_properties(const Record& record);
+
+  StateLock lock_;
+  Traces traces_;
+  Opened database_;
+  HostIds hosts_;
+  std::int64_t store_id_ = 0;
+  PresentSum present_;
+  Statement last_sequence_;
+  Sequence last_ = 0;
+  EventRows events_;
+  Identity file_;
+  Identity log_file_;
+  /// Pages of the write-ahead log at the last look at it.
+  std::size_t log_pages_ = 0;
+  Statement trim_find_;
+  Statement trim_events_;
+  Statement trim_blocks_;
+  Statement trim_resources_;
+  Statement put_trimmed_;
+  Statement put_drain_;
+  Statement take_drain_;
+  Statement forget_drains_;
+  Statement put_property_;
+  Statement take_property_;
+  Statement forget_properties_;
+  Statement put_shrunk_;
+  Statement forget_shrunk_;
+  Statement forget_loaded_;
+  Statement put_expiration_;
+  Statement put_inventory_;
+};
+
+}  // namespace resourced::daemon::store

@@ -1,0 +1,375 @@
+#include "daemon/streams/journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proto/rpc.hpp"
+
+namespace resourced::daemon::streams {
+namespace {
+
+// Bounds of a slice, so that another request waits for it no longer than for an answer. Messages, each of
+// which takes the loop some microseconds:
+constexpr std::size_t most_steps = 16;
+// Bytes for the thread that writes to the sockets:
+constexpr std::size_t most_bytes = std::size_t{256} << 10;
+// Consumers that are looked at, also those for which there is nothing to send:
+constexpr std::size_t most_looked_at = 1000;
+
+const proto::Payload& sentinel() {
+  static const proto::Payload payload = proto::make_payload(proto::encode_journal_batch({}, {}));
+  return payload;
+}
+
+bool wants_all(const store::EventFilter& filter) { return !filter.targets && !filter.since; }
+
+std::vector<const store::LoggedEvent*> events_of(const store::HistoryPage& page) {
+  std::vector<const store::LoggedEvent*> events;
+  events.reserve(page.events.size());
+  for (const store::LoggedEvent& event : page.events) events.push_back(&event);
+  return events;
+}
+
+// Null for no events. With a definition among them R stands beside them, as it was then.
+proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
+  if (events.empty()) return nullptr;
+  std::vector<std::string_view> lines;
+  lines.reserve(events.size());
+  std::string_view resources;
+  for (const store::LoggedEvent* event : events) {
+    lines.emplace_back(event->text);
+    if (event->resources) resources = *event->resources;
+  }
+  return proto::make_payload(proto::encode_journal_batch(lines, resources));
+}
+
+}  // namespace
+
+Journal::Journal(peers::Clients& clients, const proto::RequestTable& requests, store::EventLog& log,
+                 std::size_t most, std::function<void()> room)
+    : clients_(clients),
+      requests_(requests),
+      log_(log),
+      most_(most),
+      committed_(log.last_sequence()),
+      next_sequence_(log.last_sequence() + 1),
+      bell_(std::make_shared<Bell>(std::move(room))) {}
+
+Journal::~Journal() { bell_->remove(); }
+
+store::Sequence Journal::first_in_memory() const noexcept {
+  return entries_.empty() ? next_sequence_ : entries_.front().event.sequence;
+}
+
+void Journal::append(store::LoggedEvent event, IdSet ranks) {
+  next_sequence_ = event.sequence + 1;
+  entries_.push_back({std::move(event), std::move(ranks)});
+  trim();
+}
+
+void Journal::set_most(std::size_t most) {
+  most_ = most;
+  trim();
+}
+
+void Journal::trim() {
+  while (entries_.size() > most_) entries_.pop_front();
+}
+
+std::shared_ptr<store::NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
+                                                    const std::string& follower) {
+  // Copies of an inventory share its list of hosts until one of them changes it, so the address tells whether
+  // hosts have changed.
+  const bool is_new = !inventory_ || &inventory_->nodelist() != &inventory.nodelist();
+  if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
+  std::shared_ptr<store::NamedTargets> shared = targets_.lock();
+  if (shared && !is_new && text == text_) return shared;
+  const std::shared_ptr<store::FilterBytes>& taken = follower_of(follower).bytes;
+  const std::size_t size = store::NamedTargets::envelope + text.size();
+  if (*taken + size > max_filter_bytes) {
+    throw Error(EBUSY, fmt::format("the targets of the journals of {} take more than {} bytes: name ranges, "
+                                   "or end a journal",
+                                   follower, max_filter_bytes));
+  }
+  text_ = text;
+  shared = std::make_shared<store::NamedTargets>(std::move(text), inventory_, taken);
+  targets_ = shared;
+  return shared;
+}
+
+void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+                  const std::string& follower) {
+  const auto known = followers_.find(follower);
+  if (known != followers_.end() && known->second.journals >= most_consumers_) {
+    throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
+  }
+  std::shared_ptr<store::NamedTargets> named;
+  if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
+  ++follower_of(follower).journals;
+  const std::uint64_t id = ++last_id_;
+  const Consumer& consumer = consumers_
+                                 .insert_or_assign(request, Consumer{.id = id,
+                                                                     .follower = follower,
+                                                                     .filter = {wanted.since, nullptr},
+                                                                     .held = nullptr,
+                                                                     .unknown_host = std::nullopt,
+                                                                     .failure = std::nullopt,
+                                                                     .credit = Credit(bell_),
+                                                                     .stuck_at = std::nullopt})
+                                 .first->second;
+  if (named) {
+    find_targets(request, id, named);
+  } else {
+    find_start(request, consumer);
+  }
+}
+
+void Journal::find_targets(proto::RequestKey key, std::uint64_t id,
+                           const std::shared_ptr<store::NamedTargets>& named) {
+  log_.find_targets(named, [this, key, id, named] {
+    Consumer* known = find(key, id);
+    if (known == nullptr) return;
+    if (named->refusal()) {
+      known->waiting = false;
+      known->failure = named->refusal();
+      return;
+    }
+    known->filter.targets = std::shared_ptr<const store::EventTargets>(named, &named->targets());
+    find_start(key, *known);
+  });
+}
+
+void Journal::find_start(proto::RequestKey key, const Consumer& consumer) {
+  log_.find_start(consumer.filter, most_, [this, key, id = consumer.id](const store::HistoryStart& start) {
+    Consumer* known = find(key, id);
+    if (known == nullptr) return;
+    known->next = start.first;
+    known->waiting = false;
+    known->unknown_host = start.unknown_host;
+    known->failure = start.failure;
+    if (start.truncated) known->held = proto::make_payload(proto::encode_truncation(*start.truncated));
+  });
+}
+
+void Journal::remove(proto::RequestKey request) {
+  const auto found = consumers_.find(request);
+  if (found == consumers_.end()) return;
+  const std::string follower = std::move(found->second.follower);
+  consumers_.erase(found);
+  --followers_.find(follower)->second.journals;
+  leave(follower);
+}
+
+// Forgets a follower without journals, unless targets that count for it are still in use.
+void Journal::leave(const std::string& follower) {
+  const auto found = followers_.find(follower);
+  if (found != followers_.end() && found->second.is_idle()) followers_.erase(found);
+}
+
+// leave() keeps a follower whose targets the reading thread or another follower still has, and no later call
+// removes it. Addresses are without number, so idle followers are removed whenever the table has doubled.
+Journal::Follower& Journal::follower_of(const std::string& name) {
+  constexpr std::size_t least = 64;
+  if (followers_.size() >= std::max(least, 2 * followers_after_sweep_)) {
+    std::erase_if(followers_, [](const auto& entry) { return entry.second.is_idle(); });
+    followers_after_sweep_ = followers_.size();
+  }
+  return followers_[name];
+}
+
+// An answer of the store may come after its consumer, or for a later one of the same request key.
+Journal::Consumer* Journal::find(proto::RequestKey key, std::uint64_t id) {
+  const auto found = consumers_.find(key);
+  return found == consumers_.end() || found->second.id != id ? nullptr : &found->second;
+}
+
+Journal::Slice Journal::serve() {
+  Slice slice;
+  auto is_over = [&slice, looked_at = std::size_t{0}]() mutable {
+    return ++looked_at > most_looked_at || slice.steps >= most_steps || slice.bytes >= most_bytes;
+  };
+  while (in_round_ || begin_round()) {
+    auto next = reached_ ? consumers_.upper_bound(*reached_) : consumers_.begin();
+    for (; next != consumers_.end(); ++next) {
+      if (is_over()) {
+        slice.more = true;
+        return slice;
+      }
+      reached_ = next->first;
+      serve(next->first, next->second, slice);
+    }
+    in_round_ = false;
+  }
+  return slice;
+}
+
+bool Journal::begin_round() {
+  if (!wanted_) return false;
+  wanted_ = false;
+  blocked_ = false;
+  in_round_ = true;
+  round_end_ = committed_;
+  reached_.reset();
+  return true;
+}
+
+void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  if (consumer.waiting || consumer.over) return;
+  if (consumer.unknown_host) {
+    return end(key, consumer, Error(EINVAL, "unknown host: " + *consumer.unknown_host), slice);
+  }
+  if (consumer.failure) return end(key, consumer, *consumer.failure, slice);
+  if (consumer.lost) {
+    return end(key, consumer,
+               Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again"),
+               slice);
+  }
+  // Caught up: it accepted data, so it is no longer stuck.
+  if (!consumer.held && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
+  if (!consumer.credit.has_room()) return find_no_room(key, consumer, slice);
+  if (!consumer.held) {
+    ++slice.steps;
+    prepare(key, consumer);
+  }
+  if (consumer.held) send(key, consumer, slice);
+  // A consumer that is behind continues in the next round.
+  const bool is_behind = !consumer.live || consumer.next <= round_end_;
+  wanted_ = wanted_ || (is_behind && !consumer.held && !consumer.waiting);
+}
+
+void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
+  if (consumer.next > round_end_) {
+    consumer.held = sentinel();
+    consumer.live = true;
+    return;
+  }
+  const store::EventFilter& filter = consumer.filter;
+  const bool all = wants_all(filter);
+  // At ends that are the same for all, those who are not in step meet again.
+  const store::Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
+  const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
+  const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
+  // A page of the store may end before the round does, where memory began when it was read.
+  const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
+  if (known != nullptr) {
+    consumer.held = known->payload;
+    consumer.next = known->next;
+  } else if (in_memory) {
+    consumer.held = from_memory(filter, consumer.next, end);
+  } else if (all) {
+    ask_store_for_all(key, consumer, std::min(end, first_in_memory()) - 1);
+  } else {
+    ask_store(key, consumer, has_strangers ? committed_ : std::min(first_in_memory() - 1, committed_));
+  }
+}
+
+void Journal::send(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  const proto::Message* request = requests_.find(key);
+  const transport::SendResult result =
+      request == nullptr ? transport::SendResult::gone
+                         : clients_.try_send(key.client, proto::make_response(
+                                                             *request, consumer.credit.lend(consumer.held)));
+  if (result == transport::SendResult::sent) {
+    slice.bytes += consumer.held->size();
+    consumer.held.reset();
+    consumer.stuck_at.reset();
+  } else if (result == transport::SendResult::full) {
+    blocked_ = true;
+    find_no_room(key, consumer, slice);
+  } else {
+    consumer.over = true;
+    slice.gone.push_back(key.client);
+  }
+}
+
+// A consumer that the daemon throttled resumes from the store, however far behind it is. One that accepts no
+// data while more than journal-max events happen is ended, as its client does not read.
+void Journal::find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+  if (!consumer.live) return;
+  if (!consumer.stuck_at) consumer.stuck_at = committed_;
+  if (committed_ - *consumer.stuck_at <= most_) return;
+  const proto::Message* request = requests_.find(key);
+  if (consumer.held && request != nullptr) {
+    (void)clients_.send(key.client, proto::make_response(*request, consumer.held));
+  }
+  end(key, consumer,
+      Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"), slice);
+}
+
+void Journal::end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice) {
+  consumer.over = true;
+  slice.ended.emplace_back(key, std::move(error));
+}
+
+void Journal::ask_store(proto::RequestKey key, Consumer& consumer, store::Sequence last) {
+  consumer.waiting = true;
+  log_.read_page(consumer.filter, consumer.next, last, batch,
+                 [this, key, id = consumer.id](const store::HistoryPage& page) {
+                   take_in(key, id, page, encode(events_of(page)));
+                 });
+}
+
+// Asks the store once for all consumers at the same position.
+void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, store::Sequence last) {
+  consumer.waiting = true;
+  const store::Sequence first = consumer.next;
+  const auto [asked, is_first] = asked_.try_emplace(first);
+  asked->second.emplace_back(key, consumer.id);
+  if (!is_first) return;
+  log_.read_page({}, first, last, batch, [this, first](const store::HistoryPage& page) {
+    const proto::Payload payload = encode(events_of(page));
+    if (payload && !page.has_gap) remember({first, page.next, false, payload});
+    const auto waiters = asked_.extract(first);
+    for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page, payload);
+  });
+}
+
+void Journal::take_in(proto::RequestKey key, std::uint64_t id, const store::HistoryPage& page,
+                      const proto::Payload& payload) {
+  Consumer* known = find(key, id);
+  if (known == nullptr) return;
+  known->waiting = false;
+  known->lost = page.has_gap;
+  known->failure = page.failure;
+  known->next = page.next;
+  known->held = payload;
+}
+
+// Null if nothing in the stretch passes the filter. `first` becomes the first that was not looked at: the
+// end, unless there was more than one response holds.
+proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Sequence& first,
+                                    store::Sequence end) {
+  std::vector<const store::LoggedEvent*> events;
+  store::PageLimit room(batch);
+  const store::Sequence offset = first_in_memory();
+  store::Sequence next = first;
+  for (; next < end; ++next) {
+    const Entry& entry = entries_[next - offset];
+    if (filter.since && entry.event.timestamp < *filter.since) continue;
+    if (filter.targets && !entry.ranks.intersects(filter.targets->ranks)) continue;
+    if (!room.admit(entry.event.text.size(), entry.event.defines)) break;
+    events.push_back(&entry.event);
+  }
+  proto::Payload payload = encode(events);
+  if (wants_all(filter)) remember({first, next, next < end, payload});
+  first = next;
+  return payload;
+}
+
+const Journal::Encoded* Journal::find_encoded(store::Sequence first, store::Sequence least,
+                                              store::Sequence most) const {
+  const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
+    return encoded.payload && encoded.first == first && encoded.next <= most &&
+           (encoded.next >= least || encoded.is_full);
+  });
+  return found == encoded_.end() ? nullptr : found;
+}
+
+void Journal::remember(Encoded encoded) {
+  last_encoded_ = (last_encoded_ + 1) % encoded_.size();
+  encoded_[last_encoded_] = std::move(encoded);
+}
+
+}  // namespace resourced::daemon::streams

@@ -1,0 +1,200 @@
+// resource.journal (RFC 44): the event log as streams. A consumer is a position in the log: what it has not
+// read costs nothing but that, and events are encoded once for all who read the same stretch. Recent events
+// are kept in memory, older ones are read from the store a page at a time. Only what is on disk is ever
+// shown.
+//
+// Consumers are served in rounds. A round shows what was on disk when it began, so that consumers stay in
+// step, and each has one message of it at the most. It goes in slices, between which the loop sees to others;
+// when the next slice may come is the caller's business (journal_pace.hpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/peers/clients.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/store/journal_source.hpp"
+#include "daemon/store/named_targets.hpp"
+#include "daemon/streams/journal_credit.hpp"
+#include "proto/request_table.hpp"
+#include "proto/topics/journal.hpp"
+
+namespace resourced::daemon::streams {
+
+class Journal {
+ public:
+  /// How many events one response holds at the most.
+  static constexpr std::size_t batch = 1000;
+  /// Upper bound of the targets that one follower has named, in bytes (FilterBytes).
+  static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
+
+  /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
+  /// called from any thread when a consumer may have room again, once until answer_room().
+  Journal(peers::Clients& clients, const proto::RequestTable& requests, store::EventLog& log,
+          std::size_t most, std::function<void()> room);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+  Journal(Journal&&) = delete;
+  Journal& operator=(Journal&&) = delete;
+
+  /// An event that was applied. Sequences come in order without gaps.
+  void append(store::LoggedEvent event, IdSet ranks);
+  /// All events up to this one are on disk.
+  void committed(store::Sequence last) noexcept { committed_ = last; }
+  void set_most(std::size_t most);
+
+  void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
+
+  /// The targets that a follower names. Returns those of the previous call, if its text was the same and they
+  /// are still in use: the streams of one program often name the same targets. Throws Error EBUSY if the
+  /// targets of the follower would take more than max_filter_bytes.
+  [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text, const ResourceSet& inventory,
+                                                           const std::string& follower);
+  /// Adds a consumer. `follower` is the name of its principal. Throws Error EBUSY if the follower has too
+  /// many journals, or its targets take too much memory.
+  void add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+           const std::string& follower);
+  void remove(proto::RequestKey request);
+  /// Whether somebody's transport had no room, and says when it has.
+  [[nodiscard]] bool blocked() const noexcept { return blocked_; }
+  [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
+  /// Followers with journals or targets, and some that are still to be forgotten.
+  [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
+
+  /// There may be something to do again: another round follows.
+  void wake() noexcept { wanted_ = true; }
+  void answer_room() noexcept { bell_->answer(); }
+
+  struct Slice {
+    /// Clients that turned out to be gone.
+    std::vector<proto::ClientId> gone;
+    /// Streams that are over: their consumer took nothing while more happened than is kept in memory, was
+    /// behind what is kept at all, or asked for a host of which nothing is known.
+    std::vector<std::pair<proto::RequestKey, Error>> ended;
+    /// Bytes that were handed to transports.
+    std::size_t bytes = 0;
+    /// Messages that were tried, and stretches that were looked through.
+    std::size_t steps = 0;
+    /// The round, or another, is to be gone on with.
+    bool more = false;
+  };
+  /// Gives some consumers what there is and what they can take.
+  [[nodiscard]] Slice serve();
+
+ private:
+  struct Entry {
+    store::LoggedEvent event;
+    IdSet ranks;
+  };
+  struct Consumer {
+    std::uint64_t id = 0;
+    std::string follower;
+    store::EventFilter filter;
+    store::Sequence next = 0;
+    /// A question to the store is under way.
+    bool waiting = true;
+    /// History and sentinel are behind it.
+    bool live = false;
+    /// Its next events are no longer in the store.
+    bool lost = false;
+    /// Its end was told.
+    bool over = false;
+    /// A message for it that waits for its turn or for room.
+    proto::Payload held;
+    std::optional<std::string> unknown_host;
+    /// The store could not read its next events, or its targets were refused.
+    std::optional<Error> failure;
+    Credit credit;
+    /// The last event on disk when it ran out of room. Reset when it accepts data.
+    std::optional<store::Sequence> stuck_at;
+  };
+  /// Encoded events, kept since other consumers probably need the same ones.
+  struct Encoded {
+    store::Sequence first = 0;
+    store::Sequence next = 0;
+    /// It ends where a response was full, before the end that its reader asked for.
+    bool is_full = false;
+    proto::Payload payload;
+  };
+  using Waiters = std::vector<std::pair<proto::RequestKey, std::uint64_t>>;
+
+  [[nodiscard]] store::Sequence first_in_memory() const noexcept;
+  void trim();
+  bool begin_round();
+  void serve(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  /// Makes what a consumer gets next, or asks the store for it.
+  void prepare(proto::RequestKey key, Consumer& consumer);
+  void send(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  void find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice);
+  void end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice);
+  void ask_store(proto::RequestKey key, Consumer& consumer, store::Sequence last);
+  void ask_store_for_all(proto::RequestKey key, Consumer& consumer, store::Sequence last);
+  void take_in(proto::RequestKey key, std::uint64_t id, const store::HistoryPage& page,
+               const proto::Payload& payload);
+  [[nodiscard]] proto::Payload from_memory(const store::EventFilter& filter, store::Sequence& first,
+                                           store::Sequence end);
+  /// A stretch from `first` whose end is one of `least` to `most`.
+  [[nodiscard]] const Encoded* find_encoded(store::Sequence first, store::Sequence least,
+                                            store::Sequence most) const;
+  void remember(Encoded encoded);
+  Consumer* find(proto::RequestKey key, std::uint64_t id);
+  void find_targets(proto::RequestKey key, std::uint64_t id,
+                    const std::shared_ptr<store::NamedTargets>& named);
+  void find_start(proto::RequestKey key, const Consumer& consumer);
+  void leave(const std::string& follower);
+
+  struct Follower {
+    std::size_t journals = 0;
+    std::shared_ptr<store::FilterBytes> bytes = std::make_shared<store::FilterBytes>(0);
+    [[nodiscard]] bool is_idle() const { return journals == 0 && bytes.use_count() == 1; }
+  };
+  Follower& follower_of(const std::string& name);
+
+  peers::Clients& clients_;
+  const proto::RequestTable& requests_;
+  store::EventLog& log_;
+  std::size_t most_;
+  store::Sequence committed_ = 0;
+  store::Sequence next_sequence_ = 0;
+  std::deque<Entry> entries_;
+  std::map<proto::RequestKey, Consumer> consumers_;
+  std::map<std::string, Follower, std::less<>> followers_;
+  std::size_t followers_after_sweep_ = 0;
+  /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
+  /// needs.
+  std::shared_ptr<const ResourceSet> inventory_;
+  /// The latest text that named targets, and its targets while they are in use.
+  std::string text_;
+  std::weak_ptr<store::NamedTargets> targets_;
+  std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
+  std::uint64_t last_id_ = 0;
+  bool blocked_ = false;
+  /// Those who wait for the same page of the store, by its first event.
+  std::map<store::Sequence, Waiters> asked_;
+  /// Consumers that are not quite in step stand at a few places.
+  std::array<Encoded, 4> encoded_;
+  std::size_t last_encoded_ = 0;
+  std::shared_ptr<Bell> bell_;
+
+  bool wanted_ = false;
+  bool in_round_ = false;
+  /// The last event that this round shows.
+  store::Sequence round_end_ = 0;
+  /// Whom this round has served last.
+  std::optional<proto::RequestKey> reached_;
+};
+
+}  // namespace resourced::daemon::streams

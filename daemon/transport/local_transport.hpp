@@ -1,0 +1,40 @@
+// The bus over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp).
+// The kernel says who the peer is; a connection that is closed is a client that is gone.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "daemon/transport/connection_count.hpp"
+#include "daemon/transport/loop_hold.hpp"
+#include "daemon/transport/transport.hpp"
+
+namespace resourced::daemon::transport {
+
+struct LocalOptions {
+  /// Bound of a message of the owner. For other users max_guest_message, if that is less, as a user may have
+  /// many connections.
+  std::size_t max_message_size = std::size_t{64} << 20;
+  std::uint32_t owner = 0;
+  /// How long a frame may take to be whole once it has begun.
+  std::chrono::milliseconds frame_timeout{10000};
+  /// Counts those of a uid; shared with other endpoints. Null: no limit.
+  std::shared_ptr<ConnectionCount> connections = nullptr;
+  /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
+  std::function<bool(const Credentials&)> welcomes = nullptr;
+  /// Where the work of this transport is measured; null for nowhere.
+  LoopHolds* holds = nullptr;
+};
+
+/// Binds a socket at a path; one that nobody listens on any more is replaced. Throws Error that names it.
+std::unique_ptr<Transport> make_local_transport(boost::asio::io_context& loop, const std::string& path,
+                                                const LocalOptions& options, ClientIds& ids,
+                                                Listener& listener);
+
+}  // namespace resourced::daemon::transport

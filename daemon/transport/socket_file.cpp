@@ -1,0 +1,67 @@
+#include "daemon/transport/socket_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+
+namespace resourced::daemon::transport {
+
+SocketFile look_at_socket(const std::string& path) {
+  // lstat(2) first: connect(2) fails alike for a regular file and for a socket without a listener.
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return SocketFile::none;
+  if (!S_ISSOCK(status.st_mode)) return SocketFile::foreign;
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) return SocketFile::none;
+  address.sun_family = AF_UNIX;
+  std::ranges::copy(path, address.sun_path);
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (probe < 0) return SocketFile::none;
+  const int result = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int errnum = result == 0 ? 0 : errno;
+  close(probe);
+  // EAGAIN: somebody listens who has not come to accept yet.
+  if (errnum == 0 || errnum == EAGAIN) return SocketFile::in_use;
+  return errnum == ECONNREFUSED ? SocketFile::stale : SocketFile::none;
+}
+
+void clear_socket(const std::string& path, std::string_view endpoint) {
+  const SocketFile file = look_at_socket(path);
+  if (file == SocketFile::in_use)
+    throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", endpoint));
+  if (file == SocketFile::foreign) {
+    throw Error(EEXIST,
+                fmt::format("cannot listen on {}: there is something that is not a socket; remove it, "
+                            "or listen elsewhere",
+                            endpoint));
+  }
+  if (file == SocketFile::stale) unlink(path.c_str());
+}
+
+SocketMode bus_socket_mode(const SocketMode& mode) noexcept {
+  return {mode.mode & (mode.group ? 0770U : 0700U), mode.group};
+}
+
+PrivateSockets::PrivateSockets() noexcept : before_(umask(0177)) {}
+PrivateSockets::~PrivateSockets() { umask(before_); }
+
+void set_socket_mode(const std::string& path, const SocketMode& mode) {
+  const auto fail = [&](const char* what) {
+    const int errnum = errno;
+    throw Error(errnum, fmt::format("cannot set the {} of {}: {}", what, path, std::strerror(errnum)));
+  };
+  // The group first, as a change of it may take mode bits away.
+  constexpr auto same_owner = static_cast<uid_t>(-1);
+  if (mode.group && chown(path.c_str(), same_owner, *mode.group) != 0) fail("group");
+  if (chmod(path.c_str(), mode.mode) != 0) fail("mode");
+}
+
+}  // namespace resourced::daemon::transport

@@ -1,0 +1,51 @@
+// The file of a Unix socket: a daemon that was killed leaves it behind, one that lives answers on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace resourced::daemon::transport {
+
+enum class SocketFile { none, stale, in_use, foreign };
+
+/// The kind of file at this path: `stale` is a socket without a listener, `foreign` anything but a socket,
+/// symbolic links included.
+[[nodiscard]] SocketFile look_at_socket(const std::string& path);
+
+/// Makes room for a socket: removes a stale one. Throws Error that names the endpoint: EADDRINUSE where
+/// somebody listens, EEXIST for what is not a socket, which is left alone.
+void clear_socket(const std::string& path, std::string_view endpoint);
+
+/// File mode and group of a socket, which decide the users that may connect.
+struct SocketMode {
+  std::uint32_t mode = 0666;
+  /// A gid; the group of the daemon if there is none.
+  std::optional<std::uint32_t> group;
+};
+
+/// Gives a socket its group and mode. Throws Error that names it.
+void set_socket_mode(const std::string& path, const SocketMode& mode);
+
+/// The mode of a ZeroMQ socket: the bits of `mode` for the owner, and for the group only if one is named.
+/// libzmq bounds the size of a part of a message and not the number of parts, so every user that may connect
+/// can fill the memory.
+[[nodiscard]] SocketMode bus_socket_mode(const SocketMode& mode) noexcept;
+
+/// While one of these lives, the socket files that the process makes are its own user's: nobody else connects
+/// between bind(2) and set_socket_mode().
+class PrivateSockets {
+ public:
+  PrivateSockets() noexcept;
+  ~PrivateSockets();
+  PrivateSockets(const PrivateSockets&) = delete;
+  PrivateSockets& operator=(const PrivateSockets&) = delete;
+  PrivateSockets(PrivateSockets&&) = delete;
+  PrivateSockets& operator=(PrivateSockets&&) = delete;
+
+ private:
+  std::uint32_t before_;
+};
+
+}  // namespace resourced::daemon::transport

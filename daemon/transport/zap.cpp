@@ -1,0 +1,151 @@
+#include "daemon/transport/zap.hpp"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+#include <zmq.hpp>
+
+#include "core/error.hpp"
+#include "core/text/z85.hpp"
+#include "daemon/transport/zmq_receive.hpp"
+
+namespace resourced::daemon::transport {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr const char* endpoint = "inproc://zeromq.zap.01";
+constexpr std::string_view version = "1.0";
+constexpr std::size_t key_bytes = 32;
+// Where the parts of a request stand.
+constexpr std::size_t at_route = 0, at_delimiter = 1, at_version = 2, at_id = 3, at_domain = 4,
+                      at_address = 5, at_mechanism = 7, at_key = 8, parts_of_curve = 9;
+constexpr int requests_per_turn = 128;
+
+std::string to_z85(std::string_view bytes) {
+  std::array<char, z85_key_size + 1> text{};
+  zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  return text.data();
+}
+
+}  // namespace
+
+ZapAnswer answer_zap(const std::vector<std::string_view>& request, const ZapAllow& allow) {
+  if (request.size() <= at_id || !request[at_delimiter].empty()) {
+    return {{}, "a request for access that cannot be answered"};
+  }
+  const auto answer = [&](const char* status, const char* text, std::string user, std::string refusal) {
+    return ZapAnswer{{std::string(request[at_route]), "", std::string(version), std::string(request[at_id]),
+                      status, text, std::move(user), ""},
+                     std::move(refusal)};
+  };
+  if (request[at_version] != version || request.size() != parts_of_curve ||
+      request[at_domain] != zap_domain || request[at_mechanism] != "CURVE" ||
+      request[at_key].size() != key_bytes) {
+    return answer("500", "not understood", {}, "a request for access that is not understood");
+  }
+  std::string key = to_z85(request[at_key]);
+  if (!allow(key)) {
+    std::string refusal = fmt::format("unknown key {} from {}", key, request[at_address]);
+    return answer("400", "unknown key", {}, std::move(refusal));
+  }
+  return answer("200", "OK", std::move(key), {});
+}
+
+class ZapHandler::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, zmq::context_t& context, ZapAllow allow,
+       std::function<void(const std::string&)> refused)
+      : loop_(loop),
+        allow_(std::move(allow)),
+        on_refused_(std::move(refused)),
+        socket_(context, zmq::socket_type::router),
+        ready_(loop) {
+    socket_.set(zmq::sockopt::linger, 0);
+    try {
+      socket_.bind(endpoint);
+    } catch (const zmq::error_t& error) {
+      throw Error(error.num(), fmt::format("cannot listen on {}: {}", endpoint, error.what()));
+    }
+    ready_.assign(socket_.get(zmq::sockopt::fd));
+  }
+
+  void start() {
+    wait();
+    look_again();
+  }
+
+  void stop() {
+    stopped_ = true;
+    // The descriptor belongs to ZeroMQ.
+    ready_.release();
+    socket_.close();
+  }
+
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
+
+ private:
+  void wait() {
+    ready_.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this, self = shared_from_this()](const boost::system::error_code& error) {
+                        if (error || stopped_) return;
+                        work();
+                        wait();
+                      });
+  }
+
+  void look_again() {
+    asio::post(loop_, [this, self = shared_from_this()] {
+      if (!stopped_) work();
+    });
+  }
+
+  // The descriptor is edge-triggered: the last thing done to the socket is a read that finds nothing.
+  void work() {
+    for (int i = 0; i < requests_per_turn; ++i) {
+      const Reading reading = receive_now(socket_, received_, parts_of_curve + 1);
+      if (reading == Reading::nothing) return;
+      if (reading == Reading::part_of_message) continue;
+      const ZapAnswer answer = answer_zap(views_of(received_, 0), allow_);
+      send(answer.parts);
+      if (answer.refusal.empty()) continue;
+      ++refused_;
+      on_refused_(answer.refusal);
+    }
+    look_again();
+  }
+
+  // A connection that has ended meanwhile gets no answer.
+  void send(const std::vector<std::string>& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
+      while (zmq_send(socket_.handle(), parts[i].data(), parts[i].size(), flags) < 0 && errno == EINTR) {
+      }
+    }
+  }
+
+  asio::io_context& loop_;
+  ZapAllow allow_;
+  std::function<void(const std::string&)> on_refused_;
+  zmq::socket_t socket_;
+  asio::posix::stream_descriptor ready_;
+  Multipart received_;
+  std::uint64_t refused_ = 0;
+  bool stopped_ = false;
+};
+
+ZapHandler::ZapHandler(asio::io_context& loop, zmq::context_t& context, ZapAllow allow,
+                       std::function<void(const std::string&)> refused)
+    : impl_(std::make_shared<Impl>(loop, context, std::move(allow), std::move(refused))) {
+  impl_->start();
+}
+
+ZapHandler::~ZapHandler() { impl_->stop(); }
+
+std::uint64_t ZapHandler::refused() const noexcept { return impl_->refused(); }
+
+}  // namespace resourced::daemon::transport

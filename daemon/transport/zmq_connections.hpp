@@ -1,0 +1,79 @@
+// The connections behind a ROUTER socket, which ZeroMQ neither counts nor closes one by one. The socket's
+// monitor tells of them by file descriptor; this side asks the kernel who is at the other end, holds each
+// peer to its number of connections, and shuts down those that are not wanted. ZeroMQ then sees them end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "daemon/transport/connection_count.hpp"
+
+namespace resourced::daemon::transport {
+
+/// Bytes that a TCP connection has received so far. Nothing for a descriptor that is not one.
+[[nodiscard]] std::optional<std::uint64_t> bytes_received(int descriptor);
+
+class ZmqConnections {
+ public:
+  explicit ZmqConnections(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
+
+  struct Admission {
+    /// False: nothing is to be heard of the connection, which ends with end_refused().
+    bool wanted = true;
+    /// For the log; empty if there is nothing to tell.
+    std::string refusal = {};
+  };
+  /// Monitor: a connection was accepted on this descriptor.
+  [[nodiscard]] Admission accepted(int descriptor);
+  /// Monitor: the connection on this descriptor ended.
+  void disconnected(int descriptor);
+  /// Shuts down what was refused. The monitor must have been read to its end, so that connections which have
+  /// ended by themselves are not looked for under descriptors that others have now.
+  void end_refused();
+
+  /// Shuts a connection down, if it is still there. That it has ended is for the monitor to say.
+  void end(int descriptor) const;
+
+  /// Counts a message of this many bytes (Multipart::bytes) from the connection on this descriptor.
+  void heard(int descriptor, std::uint64_t bytes);
+  /// Measures some of the TCP connections, and all of them in several calls. Shuts down each one that has
+  /// received more than `most` bytes of an unfinished message, and while all together have more than
+  /// `most_in_all`, the one with the most: libzmq keeps the parts of an unfinished message without a bound.
+  /// Returns lines for the log.
+  [[nodiscard]] std::vector<std::string> end_overlong(std::uint64_t most, std::uint64_t most_in_all);
+
+  /// The descriptors of the connections that have not ended.
+  [[nodiscard]] std::vector<int> open() const;
+
+ private:
+  struct Connection {
+    /// The inode of the socket, which tells it from the next one on the same descriptor.
+    std::uint64_t socket = 0;
+    /// The address or uid that it counts for; "" for a connection that was refused.
+    std::string peer;
+    /// Received bytes that belong to whole messages or to ZMTP commands.
+    std::uint64_t settled = 0;
+    /// Received bytes beyond `settled`, or 0 if a message was read since the last look.
+    std::uint64_t pending = 0;
+    /// Whether a message was read since the last look.
+    bool has_message = false;
+  };
+
+  void forget(int descriptor);
+  void measure(int descriptor);
+  [[nodiscard]] std::string end_as_overlong(int descriptor);
+
+  std::shared_ptr<ConnectionCount> count_;
+  std::unordered_map<int, Connection> open_;
+  std::vector<int> refused_;
+  // Connections that end_overlong() has still to look at in this round.
+  std::vector<int> unmeasured_;
+};
+
+}  // namespace resourced::daemon::transport

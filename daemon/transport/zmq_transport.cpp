@@ -1,0 +1,416 @@
+#include "daemon/transport/zmq_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+#include <zmq.hpp>
+
+#include "core/error.hpp"
+#include "core/text/z85.hpp"
+#include "daemon/transport/peer_address.hpp"
+#include "daemon/transport/socket_file.hpp"
+#include "daemon/transport/turns.hpp"
+#include "daemon/transport/zap.hpp"
+#include "daemon/transport/zmq_connections.hpp"
+#include "daemon/transport/zmq_peers.hpp"
+#include "daemon/transport/zmq_receive.hpp"
+#include "proto/key_file.hpp"
+
+namespace resourced::daemon::transport {
+namespace {
+
+namespace asio = boost::asio;
+
+// A property of the connection that a message came by (zmq_msg_gets(3)). A client can add some of its own,
+// but not replace those that libzmq has set.
+std::string_view property(const zmq::message_t& part, const char* name) {
+  const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(part.handle()), name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+// Error EINVAL if the secret key has another public half than the one that clients are told to trust.
+void require_pair(const CurveServer& keys) {
+  std::array<char, z85_key_size + 1> public_key{};
+  if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0 ||
+      keys.public_key != public_key.data()) {
+    throw Error(EINVAL, "the public and the secret key of the daemon are not a pair");
+  }
+}
+
+class ZmqTransport final : public Transport {
+ public:
+  ZmqTransport(asio::io_context& loop, zmq::context_t& context, const std::string& uri,
+               const ZmqOptions& options, ClientIds& ids, Listener& listener)
+      : loop_(loop),
+        listener_(listener),
+        peers_(ids),
+        router_(context, zmq::socket_type::router),
+        monitor_(context, zmq::socket_type::pair),
+        router_ready_(loop),
+        monitor_ready_(loop),
+        connections_(options.connections ? options.connections
+                                         : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})),
+        try_timer_(loop),
+        watch_timer_(loop),
+        holds_(options.holds),
+        is_ipc_(uri.starts_with("ipc:")),
+        max_message_size_(is_ipc_ ? options.max_message_size
+                                  : std::min(options.max_message_size, max_guest_message)),
+        has_curve_(!is_ipc_ && options.curve.has_value()) {
+    configure(options);
+    received_.is_encrypted = has_curve_;
+    if (has_curve_) require_keys(*options.curve);
+    // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
+    if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
+    watch_connections();
+    // libzmq removes any file at the path before it binds, a socket in use too.
+    if (is_ipc_) clear_socket(uri.substr(std::string_view("ipc://").size()), uri);
+    try {
+      router_.bind(uri);
+    } catch (const zmq::error_t& error) {
+      throw Error(error.num(), fmt::format("cannot listen on {}: {}", uri, error.what()));
+    }
+    endpoint_ = router_.get(zmq::sockopt::last_endpoint);
+    router_ready_.assign(router_.get(zmq::sockopt::fd));
+    monitor_ready_.assign(monitor_.get(zmq::sockopt::fd));
+    wait(router_ready_);
+    wait(monitor_ready_);
+    look_again();
+    if (!is_ipc_) watch_lengths();
+  }
+
+  ~ZmqTransport() override {
+    // The descriptors belong to ZeroMQ.
+    router_ready_.release();
+    monitor_ready_.release();
+    *alive_ = false;
+  }
+
+  ZmqTransport(const ZmqTransport&) = delete;
+  ZmqTransport& operator=(const ZmqTransport&) = delete;
+  ZmqTransport(ZmqTransport&&) = delete;
+  ZmqTransport& operator=(ZmqTransport&&) = delete;
+
+  std::string endpoint() const override { return endpoint_; }
+
+  SendResult send(ClientId client, const proto::Message& message) override {
+    const std::string* identity = peers_.identity(client);
+    if (identity == nullptr) return SendResult::gone;
+
+    const proto::ProtoPart proto = proto::encode_proto(message);
+    const proto::Parts parts = proto::to_parts(message, proto);
+    if (const auto refused = send_part(*identity, true)) {
+      if (*refused != EAGAIN || (reading_ && has_input())) look_again();
+      if (*refused != EAGAIN) return SendResult::gone;
+      try_later();
+      return SendResult::full;
+    }
+    look_again();
+    // Once the first part is taken, ZeroMQ takes the others.
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const bool more = i + 1 < parts.size();
+      if (message.payload && parts[i].data() == message.payload->data()) {
+        send_shared(message.payload, more);
+      } else {
+        send_part(parts[i], more);
+      }
+    }
+    return SendResult::sent;
+  }
+
+  // ZeroMQ cannot close one peer of a ROUTER, but it sees the end of a connection that is shut down under it.
+  void drop(ClientId client) override {
+    if (const auto descriptor = peers_.drop(client)) connections_.end(*descriptor);
+  }
+
+  void stop_reading() override { reading_ = false; }
+
+  // The context waits for what its sockets were given, as long as their linger time allows.
+  std::size_t unsent() const override { return 0; }
+
+  // A key is known here only from the messages of its holder.
+  void drop_silent() override {
+    if (!has_curve_) return;
+    asio::post(loop_, [this, alive = alive_] {
+      if (!*alive) return;
+      // A connection whose key was asked about has been reported by now.
+      read_monitor();
+      for (const int descriptor : connections_.open()) {
+        if (!peers_.has_spoken(descriptor)) connections_.end(descriptor);
+      }
+    });
+  }
+
+ private:
+  void configure(const ZmqOptions& options) {
+    router_.set(zmq::sockopt::router_mandatory, true);
+    router_.set(zmq::sockopt::linger, 1000);
+    router_.set(zmq::sockopt::sndhwm, options.send_hwm);
+    router_.set(zmq::sockopt::rcvhwm, options.receive_hwm);
+    router_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(max_message_size_));
+    router_.set(zmq::sockopt::handshake_ivl, static_cast<int>(options.handshake_timeout.count()));
+    watch_peers(options);
+  }
+
+  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to
+  // it. For those that send none, the kernel finds out whether the other machine is still there; not by
+  // TCP_USER_TIMEOUT, which would end the connections of those too that are there and do not read. Heartbeats
+  // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
+  // and goes through those of all peers to cancel one, which takes a whole core with ten thousand.
+  void watch_peers(const ZmqOptions& options) {
+    const auto seconds = [](std::chrono::milliseconds time) {
+      return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count());
+    };
+    const int interval = seconds(options.heartbeat_interval);
+    const int timeout = seconds(options.heartbeat_timeout);
+    constexpr int most_probes = 127;  // the kernel's
+    router_.set(zmq::sockopt::tcp_keepalive, 1);
+    router_.set(zmq::sockopt::tcp_keepalive_idle, interval);
+    router_.set(zmq::sockopt::tcp_keepalive_intvl, interval);
+    router_.set(zmq::sockopt::tcp_keepalive_cnt, std::clamp(timeout / interval, 1, most_probes));
+  }
+
+  // Makes the socket a server that nobody speaks to in clear, and that asks the handler about each key.
+  void require_keys(const CurveServer& keys) {
+    require_pair(keys);
+    router_.set(zmq::sockopt::curve_server, true);
+    router_.set(zmq::sockopt::curve_secretkey, keys.secret_key);
+    router_.set(zmq::sockopt::zap_domain, zap_domain);
+  }
+
+  void watch_connections() {
+    const std::string name = fmt::format("inproc://monitor-{}", static_cast<const void*>(this));
+    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
+    if (zmq_socket_monitor(router_.handle(), name.c_str(), events) != 0) {
+      throw Error(errno, fmt::format("cannot watch connections: {}", zmq_strerror(errno)));
+    }
+    monitor_.set(zmq::sockopt::linger, 0);
+    monitor_.connect(name);
+  }
+
+  void wait(asio::posix::stream_descriptor& descriptor) {
+    descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                          [this, &descriptor](const boost::system::error_code& error) {
+                            if (error) return;
+                            work();
+                            wait(descriptor);
+                          });
+  }
+
+  // libzmq bounds each part of a message, and not how many there are before the last one. The owner and its
+  // group on ipc are trusted with that.
+  void watch_lengths() {
+    constexpr std::chrono::milliseconds between{50};
+    const std::uint64_t most = 2 * max_message_size_;
+    const std::uint64_t most_in_all = 8 * max_message_size_;
+    for (const std::string& line : connections_.end_overlong(most, most_in_all)) listener_.on_malformed(line);
+    watch_timer_.expires_after(between);
+    watch_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+      if (!error && *alive) watch_lengths();
+    });
+  }
+
+  // A send may have taken in commands that came with news of reads: no edge will tell of them again.
+  void look_again() {
+    if (looking_again_) return;
+    looking_again_ = true;
+    asio::post(loop_, [this, alive = alive_] {
+      if (!*alive) return;
+      looking_again_ = false;
+      work();
+    });
+  }
+
+  // The edge that tells of room for a full peer may be consumed already: retry in 10 ms instead of spinning.
+  void try_later() {
+    constexpr std::chrono::milliseconds pause{10};
+    if (std::exchange(trying_later_, true)) return;
+    try_timer_.expires_after(pause);
+    try_timer_.async_wait([this, alive = alive_](const boost::system::error_code& /*error*/) {
+      if (!*alive) return;
+      trying_later_ = false;
+      work();
+    });
+  }
+
+  void work() {
+    const LoopHold hold(holds_, "reading");
+    read_monitor();
+    // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
+    (void)has_input();
+    const Turn turn;
+    do {
+      if (!reading_ || !read_message()) {
+        listener_.on_writable();
+        return;
+      }
+    } while (!turn.is_over());
+    look_again();
+  }
+
+  // Takes in the news of all peers.
+  bool has_input() {
+    int events = 0;
+    std::size_t size = sizeof events;
+    while (zmq_getsockopt(router_.handle(), ZMQ_EVENTS, &events, &size) != 0 && errno == EINTR) {
+    }
+    return (events & ZMQ_POLLIN) != 0;
+  }
+
+  // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
+  void read_monitor() {
+    zmq::message_t event;
+    while (receive_now(monitor_, event)) {
+      std::uint16_t number = 0;
+      std::uint32_t descriptor = 0;
+      if (event.size() >= sizeof number + sizeof descriptor) {
+        std::memcpy(&number, event.data(), sizeof number);
+        std::memcpy(&descriptor, event.data<char>() + sizeof number, sizeof descriptor);
+      }
+      zmq::message_t address;
+      if (event.more()) (void)receive_now(monitor_, address);
+      if (number == ZMQ_EVENT_ACCEPTED) {
+        accepted(static_cast<int>(descriptor));
+      } else if (number == ZMQ_EVENT_DISCONNECTED) {
+        connections_.disconnected(static_cast<int>(descriptor));
+        if (const auto gone = peers_.disconnected(static_cast<int>(descriptor))) listener_.on_gone(*gone);
+      } else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        handshake_failed(descriptor);
+      }
+    }
+    connections_.end_refused();
+  }
+
+  void accepted(int descriptor) {
+    peers_.accepted(descriptor);
+    const ZmqConnections::Admission admission = connections_.accepted(descriptor);
+    if (!admission.wanted) peers_.refuse(descriptor);
+    if (!admission.refusal.empty()) listener_.on_refused(admission.refusal);
+  }
+
+  // In the place of a descriptor this event has a number that says what went wrong.
+  void handshake_failed(std::uint32_t problem) {
+    listener_.on_refused(
+        problem == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
+            ? "a client that does not have this daemon's public key"
+            : fmt::format("a connection that is not one of ours (ZMTP error {:#x})", problem));
+  }
+
+  bool read_message() {
+    const Reading reading = receive_now(router_, received_, proto::max_parts + 1);
+    if (reading != Reading::message) return reading == Reading::part_of_message;
+    // The monitor's events that are older than this message have to be known before it is given to a client.
+    read_monitor();
+    const auto& parts = received_.parts;
+    // The identity, which libzmq has made itself, may come without the properties of its message.
+    const zmq::message_t& sent = parts.at(1);
+    const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
+    if (!is_ipc_) connections_.heard(descriptor, received_.bytes - frame_bytes(parts[0], has_curve_));
+    const ZmqPeers::Arrival arrival = peers_.arrived(parts[0].to_string_view(), descriptor);
+    if (arrival.is_unwanted) return true;
+    if (arrival.replaced) listener_.on_gone(*arrival.replaced);
+    if (arrival.is_new) listener_.on_client(*this, arrival.client, credentials_of(sent));
+    deliver(arrival.client);
+    if (arrival.is_gone) {
+      peers_.forget(arrival.client);
+      listener_.on_gone(arrival.client);
+    }
+    return true;
+  }
+
+  Credentials credentials_of(const zmq::message_t& part) const {
+    Credentials credentials;
+    const std::string_view address = property(part, "Peer-Address");
+    if (is_ipc_) {
+      if (const auto peer = parse_ipc_peer(address)) {
+        credentials.userid = peer->userid;
+        credentials.groupid = peer->groupid;
+      }
+      return credentials;
+    }
+    credentials.address = address;
+    // Only where our handler has set it: on a connection without keys anybody can claim a User-Id.
+    if (has_curve_) credentials.key = property(part, "User-Id");
+    return credentials;
+  }
+
+  void deliver(ClientId client) {
+    std::optional<proto::Message> message;
+    try {
+      if (received_.too_many) throw Error(EPROTO, "too many parts");
+      message = proto::from_parts(views_of(received_, 1));
+    } catch (const Error& error) {
+      listener_.on_malformed(error.what());
+      return;
+    }
+    listener_.on_message(client, std::move(*message));
+  }
+
+  // Returns the errno of a refusal.
+  std::optional<int> send_part(std::string_view part, bool more) {
+    const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+    while (zmq_send(router_.handle(), part.data(), part.size(), flags) < 0) {
+      if (errno != EINTR) return errno;
+    }
+    return std::nullopt;
+  }
+
+  // Large payloads go to many clients: their bytes are shared, not copied.
+  void send_shared(const proto::Payload& payload, bool more) {
+    constexpr std::size_t worth_sharing = 4096;
+    if (payload->size() < worth_sharing) {
+      send_part(*payload, more);
+      return;
+    }
+    auto* keep = new proto::Payload(payload);
+    const auto release = [](void* /*data*/, void* hint) { delete static_cast<proto::Payload*>(hint); };
+    zmq::message_t message(const_cast<char*>(payload->data()), payload->size(), release, keep);
+    const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+    while (zmq_msg_send(message.handle(), router_.handle(), flags) < 0 && errno == EINTR) {
+    }
+  }
+
+  asio::io_context& loop_;
+  Listener& listener_;
+  ZmqPeers peers_;
+  zmq::socket_t router_;
+  zmq::socket_t monitor_;
+  asio::posix::stream_descriptor router_ready_;
+  asio::posix::stream_descriptor monitor_ready_;
+  ZmqConnections connections_;
+  asio::steady_timer try_timer_;
+  asio::steady_timer watch_timer_;
+  bool trying_later_ = false;
+  LoopHolds* holds_;
+  bool is_ipc_;
+  std::uint64_t max_message_size_;
+  bool has_curve_;
+  std::string endpoint_;
+  Multipart received_;
+  bool reading_ = true;
+  bool looking_again_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace
+
+CurveServer load_curve_server(const std::string& key_file, const ZapHandler& handler) {
+  const proto::KeyFile keys = proto::load_key_file(key_file);
+  return {keys.public_key, keys.secret_key, handler};
+}
+
+std::unique_ptr<Transport> make_zmq_transport(asio::io_context& loop, zmq::context_t& context,
+                                              const std::string& uri, const ZmqOptions& options,
+                                              ClientIds& ids, Listener& listener) {
+  return std::make_unique<ZmqTransport>(loop, context, uri, options, ids, listener);
+}
+
+}  // namespace resourced::daemon::transport

@@ -1,0 +1,62 @@
+// The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that says when a connection is gone.
+// Asio waits on the sockets' descriptors, which are edge-triggered: after every read and every write the
+// socket's events are looked at again until nothing is left.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "daemon/transport/connection_count.hpp"
+#include "daemon/transport/loop_hold.hpp"
+#include "daemon/transport/transport.hpp"
+
+namespace zmq {
+class context_t;
+}
+
+namespace resourced::daemon::transport {
+
+class ZapHandler;
+
+/// The keys and the ZAP handler of a tcp:// endpoint that is a CURVE server.
+struct CurveServer {
+  std::string public_key;  ///< Z85, as the other
+  std::string secret_key;
+  /// The handler of the same context, which says who may come in and outlives the transport: without one,
+  /// libzmq would let everybody in.
+  std::reference_wrapper<const ZapHandler> handler;
+};
+
+/// Reads the daemon's key file. Throws as proto::load_key_file().
+[[nodiscard]] CurveServer load_curve_server(const std::string& key_file, const ZapHandler& handler);
+
+struct ZmqOptions {
+  int send_hwm = 1000;
+  int receive_hwm = 1000;
+  std::chrono::milliseconds heartbeat_interval{5000};
+  std::chrono::milliseconds heartbeat_timeout{15000};
+  /// Bound of a message on ipc. On tcp max_guest_message, if that is less.
+  std::size_t max_message_size = std::size_t{64} << 20;
+  /// How long a connection may take until both ends know who they talk to.
+  std::chrono::milliseconds handshake_timeout{30000};
+  /// Counts those of a uid on ipc, of an address on tcp; shared with other endpoints. Null: no limit.
+  std::shared_ptr<ConnectionCount> connections = nullptr;
+  /// For tcp; ipc endpoints have no use for it.
+  std::optional<CurveServer> curve = std::nullopt;
+  /// Where the work of this transport is measured; null for nowhere.
+  LoopHolds* holds = nullptr;
+};
+
+/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and why it cannot be had; EINVAL for keys
+/// that are not a pair. The context must outlive the transport, and the listener too.
+std::unique_ptr<Transport> make_zmq_transport(boost::asio::io_context& loop, zmq::context_t& context,
+                                              const std::string& uri, const ZmqOptions& options,
+                                              ClientIds& ids, Listener& listener);
+
+}  // namespace resourced::daemon::transport
