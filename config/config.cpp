@@ -9,9 +9,9 @@
 
 #include "config/document.hpp"
 #include "config/read_config.hpp"
+#include "config/setting.hpp"
 #include "config/table_reader.hpp"
 #include "config/tables.hpp"
-#include "core/text/duration.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -47,8 +47,13 @@ struct JsonOfValue {
 
 nlohmann::json json_of(const Node& node) { return std::visit(JsonOfValue{}, node.value); }
 
-std::string duration_text(std::chrono::milliseconds duration) {
-  return format_duration(static_cast<double>(duration.count()) / 1000);
+void read_section(const Document& document, const Section& section, Config& config) {
+  const Node* node = find_member(*document.root().table(), section.name);
+  if (node == nullptr) return;
+  const KeyPath path{nullptr, section.name};
+  const std::span<const Setting> rows = settings_of(section.name);
+  const TableReader table(document, *node, path, rows, flux_keys(section.name));
+  for (const Setting& setting : rows) setting.value.read(table, setting, config);
 }
 
 }  // namespace
@@ -71,48 +76,20 @@ Config load(const std::string& path) {
   config.document = Document::read(path);
   check_tables(*config.document);
   config.passed_over = passed_over(*config.document);
-  config.resource = read_resource(*config.document);
-  config.bus = read_bus(*config.document);
-  config.store = read_store(*config.document);
-  read_history(config);
-  config.log = read_log(*config.document);
-  config.acquire = read_acquire(*config.document);
-  config.access = read_access(*config.document);
-  config.limits = read_limits(*config.document);
-  config.monitor = read_monitor(*config.document);
+  for (const Section& section : sections()) {
+    if (!section.is_nested()) read_section(*config.document, section, config);
+  }
   config.queues = read_queues(*config.document);
-  check_discovery(config);
+  settle(config);
   return config;
 }
 
 nlohmann::json to_json(const Config& config) {
-  nlohmann::json all{
-      {"resource", nlohmann::json::object()},
-      {"bus",
-       {{"listen", config.bus.listen},
-        {"send-hwm", config.bus.send_hwm},
-        {"receive-hwm", config.bus.receive_hwm},
-        {"heartbeat-interval", duration_text(config.bus.heartbeat_interval)},
-        {"heartbeat-timeout", duration_text(config.bus.heartbeat_timeout)},
-        {"max-message-size", config.bus.max_message_size}}},
-      {"store", {{"history", format_duration(config.store.history)}}},
-      {"log", {{"level", to_text(config.log.level)}}},
-      {"limits",
-       {{"outstanding-requests", config.limits.outstanding_requests},
-        {"requests-per-second", config.limits.requests_per_second},
-        {"connections-per-uid", config.limits.connections_per_uid},
-        {"journal-consumers", config.limits.journal_consumers},
-        {"handshake-timeout", duration_text(config.limits.handshake_timeout)}}},
-      {"monitor",
-       {{"mode", to_text(config.monitor.mode)},
-        {"torpid-after", format_duration(config.monitor.torpid_after)},
-        {"offline-after", format_duration(config.monitor.offline_after)},
-        {"grace", format_duration(config.monitor.grace)},
-        {"coalesce", format_duration(config.monitor.coalesce)},
-        {"flap-count", config.monitor.flap_count},
-        {"flap-window", format_duration(config.monitor.flap_window)},
-        {"lost-after", format_duration(config.monitor.lost_after)}}},
-  };
+  nlohmann::json all{{"resource", nlohmann::json::object()}};
+  for (const Setting& setting : settings()) {
+    if (setting.shown == Shown::always)
+      all[std::string(setting.section)][std::string(setting.key)] = setting.value.tell(config);
+  }
   if (config.document) all.merge_patch(json_of(config.document->root()));
   return all;
 }
@@ -125,5 +102,16 @@ LogLevel parse_log_level(std::string_view text) {
 }
 
 std::string_view to_text(LogLevel level) noexcept { return log_levels[static_cast<std::size_t>(level)]; }
+
+MonitorMode parse_monitor_mode(std::string_view text) {
+  for (const MonitorMode mode : {MonitorMode::fixed, MonitorMode::agents}) {
+    if (text == to_text(mode)) return mode;
+  }
+  throw Error(EINVAL, fmt::format("{} is neither static nor agents", quoted(text)));
+}
+
+std::string_view to_text(MonitorMode mode) noexcept {
+  return mode == MonitorMode::agents ? "agents" : "static";
+}
 
 }  // namespace resourced::config

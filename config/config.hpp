@@ -34,6 +34,7 @@ struct ResourceEntry {
   IdSet cores;
   IdSet gpus;
   std::vector<std::string> properties;
+  friend bool operator==(const ResourceEntry&, const ResourceEntry&) = default;
 };
 
 /// [resource]. Paths are absolute, or relative to the working directory if the configuration was given so.
@@ -158,8 +159,8 @@ struct Config {
 /// beyond 16 MiB in all; ENOENT for a directory without *.toml; otherwise the errno of the failed read.
 [[nodiscard]] Config load(const std::string& path);
 
-/// The configuration as one object in Flux's key names: what was written, with the defaults of [bus],
-/// [store], [log], [limits] and [monitor] filled in. The resource table is as the site wrote it.
+/// The configuration as one object in Flux's key names: the keys that are written, and the values in force of
+/// settings that are always shown (Shown). The resource table is as the site wrote it.
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
 /// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.

@@ -1,5 +1,5 @@
 // A set of TOML files, merged into one tree of plain values, with the place of each value for
-// errors. Knows no key by name: the allowed keys are in read_config.cpp.
+// errors. Knows no key by name: the allowed keys are in settings.cpp.
 #pragma once
 
 #include <cstddef>

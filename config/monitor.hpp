@@ -11,7 +11,8 @@ namespace resourced::config {
 /// Whether every target is online always, or as its node agent shows it.
 enum class MonitorMode : std::uint8_t { fixed, agents };
 
-/// `static` or `agents`.
+/// `static` or `agents`. Throws Error EINVAL for another text.
+[[nodiscard]] MonitorMode parse_monitor_mode(std::string_view text);
 [[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
 
 /// [monitor]. Times in seconds, infinity for never.

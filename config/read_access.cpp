@@ -1,4 +1,4 @@
-// The [access] and [limits] tables: who may do what, and how much of it.
+// The lists of [access]: roles, rules and keys.
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "config/accounts.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
-#include "config/tables.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 #include "core/text/z85.hpp"
@@ -21,14 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> role_names{"owner", "admin", "user", "scheduler", "agent"};
 
-constexpr std::int64_t most_requests = 1000000;
-constexpr std::int64_t most_per_second = 1000000000;
-constexpr std::int64_t most_connections = 1000000;
-// Upper bound of handshake-timeout in seconds: libzmq takes an int of milliseconds, and an hour is far more
-// than a handshake needs.
-constexpr double longest_handshake = 3600;
-
-Roles read_roles(const TableReader& table, std::string_view key) {
+Roles roles_of(const TableReader& table, std::string_view key) {
   Roles roles;
   for (const std::string& name : table.strings(key)) {
     try {
@@ -42,7 +35,7 @@ Roles read_roles(const TableReader& table, std::string_view key) {
 
 Roles required_roles(const TableReader& table) {
   if (!table.has("roles")) table.fail("roles", "is missing");
-  return read_roles(table, "roles");
+  return roles_of(table, "roles");
 }
 
 /// Names, and numbers with or without quotes, as text.
@@ -100,12 +93,6 @@ AccessKey read_key(const TableReader& table) {
   return key;
 }
 
-std::size_t read_count(const TableReader& table, std::string_view key, std::int64_t most,
-                       std::size_t otherwise) {
-  const auto value = table.integer(key, 1, most);
-  return value ? static_cast<std::size_t>(*value) : otherwise;
-}
-
 }  // namespace
 
 Role parse_role(std::string_view text) {
@@ -118,56 +105,38 @@ Role parse_role(std::string_view text) {
 
 std::string_view to_text(Role role) noexcept { return role_names[static_cast<std::size_t>(role)]; }
 
-Access read_access(const Document& document) {
-  Access result;
-  const Node* node = find_member(*document.root().table(), "access");
-  if (!node) return result;
-  const KeyPath path{nullptr, "access"};
-  const TableReader access(document, *node, path, {"local", "anonymous", "rule", "key"}, flux_access_keys());
-  if (access.has("local")) result.local = read_roles(access, "local");
-  result.anonymous = read_roles(access, "anonymous");
-  if (const Array* rules = access.array("rule")) {
-    for (std::size_t i = 0; i < rules->size(); ++i) {
-      const KeyPath place{&path, "rule", i};
-      result.rules.push_back(
-          read_rule(TableReader(document, (*rules)[i], place, {"users", "groups", "roles"})));
-    }
+Roles read_roles(const TableReader& access, const Setting& setting) { return roles_of(access, setting.key); }
+
+nlohmann::json tell_roles(const Roles& roles) {
+  nlohmann::json names = nlohmann::json::array();
+  for (const Role role : roles) names.push_back(to_text(role));
+  return names;
+}
+
+std::vector<AccessRule> read_rules(const TableReader& access, const Setting& setting) {
+  const Array& elements = *access.array(setting.key);
+  std::vector<AccessRule> rules;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const KeyPath place{&access.key_path(), setting.key, i};
+    rules.push_back(
+        read_rule(TableReader(access.document(), elements[i], place, settings_of("access.rule"))));
   }
-  const Array* keys = access.array("key");
+  return rules;
+}
+
+std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setting) {
+  const Array& elements = *access.array(setting.key);
+  std::vector<AccessKey> keys;
   std::set<std::string, std::less<>> seen;
-  for (std::size_t i = 0; keys && i < keys->size(); ++i) {
-    const KeyPath place{&path, "key", i};
-    const TableReader table(document, (*keys)[i], place, {"name", "public-key", "roles"});
-    const AccessKey& key = result.keys.emplace_back(read_key(table));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const KeyPath place{&access.key_path(), setting.key, i};
+    const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
+    const AccessKey& key = keys.emplace_back(read_key(table));
     if (!seen.insert("name " + key.name).second)
       table.fail("name", fmt::format("{} names an earlier key too", resourced::quoted(key.name)));
     if (!seen.insert("key " + key.public_key).second) table.fail("public-key", "is that of an earlier key");
   }
-  return result;
-}
-
-Limits read_limits(const Document& document) {
-  Limits result;
-  const Node* node = find_member(*document.root().table(), "limits");
-  if (!node) return result;
-  const KeyPath path{nullptr, "limits"};
-  const TableReader limits(document, *node, path,
-                           {"outstanding-requests", "requests-per-second", "connections-per-uid",
-                            "journal-consumers", "handshake-timeout"});
-  result.outstanding_requests =
-      read_count(limits, "outstanding-requests", most_requests, result.outstanding_requests);
-  result.requests_per_second =
-      read_count(limits, "requests-per-second", most_per_second, result.requests_per_second);
-  result.connections_per_uid =
-      read_count(limits, "connections-per-uid", most_connections, result.connections_per_uid);
-  result.journal_consumers = read_count(limits, "journal-consumers", most_requests, result.journal_consumers);
-  if (const auto seconds = limits.duration("handshake-timeout")) {
-    if (*seconds < 0.001 || *seconds > longest_handshake)
-      limits.fail("handshake-timeout",
-                  fmt::format("{}s is not from 1ms to {}s", *seconds, longest_handshake));
-    result.handshake_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
-  }
-  return result;
+  return keys;
 }
 
 }  // namespace resourced::config

@@ -1,28 +1,37 @@
-// From a document to typed values: which keys there are, what they may say, and what holds when they say
-// nothing.
+// Readers of values that a type alone does not describe, and what settings mean for each other.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
 #include "config/config.hpp"
-#include "config/document.hpp"
+#include "config/setting.hpp"
+#include "config/table_reader.hpp"
 
 namespace resourced::config {
 
-/// Throws Error EINVAL that names file, line and key.
-[[nodiscard]] Resource read_resource(const Document& document);
-[[nodiscard]] Bus read_bus(const Document& document);
-[[nodiscard]] Store read_store(const Document& document);
-[[nodiscard]] Log read_log(const Document& document);
-[[nodiscard]] Acquire read_acquire(const Document& document);
-[[nodiscard]] Access read_access(const Document& document);
-[[nodiscard]] Limits read_limits(const Document& document);
-[[nodiscard]] Monitor read_monitor(const Document& document);
+/// Values of keys that are there. Throw Error EINVAL that names file, line and key.
+[[nodiscard]] std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setting& setting);
+[[nodiscard]] VerifyOptions read_verify(const TableReader& resource, const Setting& setting);
+[[nodiscard]] Hostlist read_rerank(const TableReader& resource, const Setting& setting);
+[[nodiscard]] std::vector<std::string> read_listen(const TableReader& bus, const Setting& setting);
+[[nodiscard]] std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting);
+[[nodiscard]] std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting);
+[[nodiscard]] std::vector<Partition> read_partitions(const TableReader& acquire, const Setting& setting);
+[[nodiscard]] Roles read_roles(const TableReader& access, const Setting& setting);
+[[nodiscard]] std::vector<AccessRule> read_rules(const TableReader& access, const Setting& setting);
+[[nodiscard]] std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setting);
 
-/// Takes `resource.history`, where Flux sites write it, for `store.history`. Throws Error EINVAL if both are
-/// written and differ.
-void read_history(Config& config);
+[[nodiscard]] nlohmann::json tell_socket_mode(const std::uint32_t& mode);
+[[nodiscard]] nlohmann::json tell_roles(const Roles& roles);
 
-/// Checks settings that depend on each other. Throws Error EINVAL if nothing would ever end the discovery of
-/// resources.
-void check_discovery(const Config& config);
+/// Applies settings that have a say about others, once all have been read: [[resource.config]] takes the
+/// place of an R file, noverify overrides [resource.verify], resource.history is store.history, and
+/// lost-after follows offline-after. Throws Error EINVAL that names file, line and key for settings that
+/// contradict each other.
+void settle(Config& config);
 
 }  // namespace resourced::config

@@ -1,6 +1,5 @@
-// The [resource] table, as Flux sites write it.
+// Tables and lists of [resource], as Flux sites write them.
 
-#include <limits>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ namespace {
 class EntryReader {
  public:
   ResourceEntry read(const Document& document, const Node& node, const KeyPath& path) {
-    const TableReader entry(document, node, path, {"hosts", "cores", "gpus", "properties"});
+    const TableReader entry(document, node, path, known_);
     if (!entry.has("hosts")) entry.fail("hosts", "is missing");
     ResourceEntry result{entry.hostlist("hosts"), entry.idset("cores"), entry.idset("gpus"),
                          entry.strings("properties")};
@@ -35,21 +34,9 @@ class EntryReader {
     valid_.insert(name);
   }
 
+  const std::span<const Setting> known_ = settings_of("resource.config");
   std::unordered_set<std::string> valid_;
 };
-
-std::vector<ResourceEntry> read_entries(const TableReader& resource) {
-  std::vector<ResourceEntry> entries;
-  const Array* nodes = resource.array("config");
-  if (!nodes) return entries;
-  if (nodes->empty()) resource.fail("config", "is empty");
-  EntryReader reader;
-  entries.reserve(nodes->size());
-  for (std::size_t i = 0; i < nodes->size(); ++i)
-    entries.push_back(
-        reader.read(resource.document(), (*nodes)[i], KeyPath{&resource.key_path(), "config", i}));
-  return entries;
-}
 
 VerifyMode read_mode(const TableReader& verify, std::string_view key, VerifyMode otherwise) {
   const std::string* text = verify.string(key);
@@ -61,55 +48,38 @@ VerifyMode read_mode(const TableReader& verify, std::string_view key, VerifyMode
   }
 }
 
-VerifyOptions read_verify(const TableReader& resource) {
-  const Node* node = resource.find("verify");
-  if (!node) return {};
-  if (!node->table()) {
-    if (!std::holds_alternative<bool>(node->value)) resource.fail("verify", "must be true, false or a table");
-    return VerifyOptions::all(resource.boolean("verify", true) ? VerifyMode::strict : VerifyMode::ignore);
+}  // namespace
+
+std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setting& setting) {
+  const Array& nodes = *resource.array(setting.key);
+  if (nodes.empty()) resource.fail(setting.key, "is empty");
+  std::vector<ResourceEntry> entries;
+  EntryReader reader;
+  entries.reserve(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    entries.push_back(
+        reader.read(resource.document(), nodes[i], KeyPath{&resource.key_path(), setting.key, i}));
+  return entries;
+}
+
+VerifyOptions read_verify(const TableReader& resource, const Setting& setting) {
+  const Node& node = *resource.find(setting.key);
+  if (!node.table()) {
+    if (!std::holds_alternative<bool>(node.value))
+      resource.fail(setting.key, "must be true, false or a table");
+    return VerifyOptions::all(std::get<bool>(node.value) ? VerifyMode::strict : VerifyMode::ignore);
   }
-  const KeyPath path{&resource.key_path(), "verify"};
-  const TableReader verify(resource.document(), *node, path, {"default", "core", "gpu", "hostname"});
+  const KeyPath path{&resource.key_path(), setting.key};
+  const TableReader verify(resource.document(), node, path, settings_of("resource.verify"));
   const VerifyMode other = read_mode(verify, "default", VerifyMode::strict);
   return {read_mode(verify, "core", other), read_mode(verify, "gpu", other),
           read_mode(verify, "hostname", other)};
 }
 
-}  // namespace
-
-Resource read_resource(const Document& document) {
-  const Node* node = find_member(*document.root().table(), "resource");
-  Resource result;
-  if (!node) return result;
-  const KeyPath path{nullptr, "resource"};
-  const TableReader resource(
-      document, *node, path,
-      {"path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify", "no-update-watch",
-       "rediscover", "journal-max", "history", "parent-uri", "parent-key-file", "parent-settle", "rerank",
-       "size", "discovery-timeout", "shrink-lost"});
-  result.entries = read_entries(resource);
-  result.path = resource.path("path");
-  if (!result.entries.empty()) result.path.clear();
-  result.scheduling = resource.path("scheduling");
-  if (const std::string* exclude = resource.string("exclude")) result.exclude = *exclude;
-  result.norestrict = resource.boolean("norestrict", result.norestrict);
-  result.noverify = resource.boolean("noverify", result.noverify);
-  result.verify = read_verify(resource);
-  if (result.noverify) result.verify = VerifyOptions::all(VerifyMode::ignore);
-  result.no_update_watch = resource.boolean("no-update-watch", result.no_update_watch);
-  result.rediscover = resource.boolean("rediscover", result.rediscover);
-  if (const auto events = resource.integer("journal-max", 1, 1000000000))
-    result.journal_max = static_cast<std::size_t>(*events);
-  result.parent_uri = resource.filled_string("parent-uri");
-  result.parent_key_file = resource.path("parent-key-file");
-  result.parent_settle = resource.duration("parent-settle").value_or(result.parent_settle);
-  result.rerank = resource.hostlist("rerank");
-  if (resource.has("rerank") && result.rerank.empty()) resource.fail("rerank", "names no host");
-  if (const auto size = resource.integer("size", 1, std::numeric_limits<std::uint32_t>::max()))
-    result.size = static_cast<std::uint32_t>(*size);
-  result.discovery_timeout = resource.duration("discovery-timeout").value_or(result.discovery_timeout);
-  result.shrink_lost = resource.boolean("shrink-lost", result.shrink_lost);
-  return result;
+Hostlist read_rerank(const TableReader& resource, const Setting& setting) {
+  Hostlist hosts = resource.hostlist(setting.key);
+  if (hosts.empty()) resource.fail(setting.key, "names no host");
+  return hosts;
 }
 
 }  // namespace resourced::config

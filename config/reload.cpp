@@ -1,5 +1,7 @@
 #include "config/reload.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "config/setting.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -62,50 +65,19 @@ void check_resources(const ResourceSet& now, const Config& next_config, const Re
     refuse(next_config, key, "starttime and expiration ");
 }
 
-bool same_verify(const VerifyOptions& a, const VerifyOptions& b) {
-  return a.core == b.core && a.gpu == b.gpu && a.hostname == b.hostname;
-}
-
-bool same_parent(const Resource& a, const Resource& b) {
-  return a.parent_uri == b.parent_uri && a.parent_key_file == b.parent_key_file &&
-         a.parent_settle == b.parent_settle && a.no_update_watch == b.no_update_watch;
-}
-
 void check_settings(const Config& now, const Config& next) {
-  const Resource& a = now.resource;
-  const Resource& b = next.resource;
-  const struct {
-    std::string_view key;
-    bool same;
-  } settings[] = {
-      {"resource.norestrict", a.norestrict == b.norestrict},
-      {"resource.noverify", a.noverify == b.noverify},
-      {"resource.verify", same_verify(a.verify, b.verify)},
-      {"resource.rediscover", a.rediscover == b.rediscover},
-      {"resource.parent-uri", a.parent_uri.empty() == b.parent_uri.empty()},
-      {"resource.rerank", a.rerank == b.rerank},
-      {"resource.size", a.size == b.size},
-      {"resource.discovery-timeout", a.discovery_timeout == b.discovery_timeout},
-      {"resource.shrink-lost", a.shrink_lost == b.shrink_lost},
-      {"bus.listen", now.bus.listen == next.bus.listen},
-      {"bus.send-hwm", now.bus.send_hwm == next.bus.send_hwm},
-      {"bus.receive-hwm", now.bus.receive_hwm == next.bus.receive_hwm},
-      {"bus.heartbeat-interval", now.bus.heartbeat_interval == next.bus.heartbeat_interval},
-      {"bus.heartbeat-timeout", now.bus.heartbeat_timeout == next.bus.heartbeat_timeout},
-      {"bus.max-message-size", now.bus.max_message_size == next.bus.max_message_size},
-      {"bus.curve-key-file", now.bus.curve_key_file == next.bus.curve_key_file},
-      {"bus.insecure", now.bus.insecure == next.bus.insecure},
-      {"bus.socket-mode", now.bus.socket_mode == next.bus.socket_mode},
-      {"bus.socket-group", now.bus.socket_group == next.bus.socket_group},
-      {"limits.connections-per-uid", now.limits.connections_per_uid == next.limits.connections_per_uid},
-      {"limits.handshake-timeout", now.limits.handshake_timeout == next.limits.handshake_timeout},
-      {"monitor.mode", now.monitor.mode == next.monitor.mode},
-      {"store.directory", now.store.directory == next.store.directory},
-      {"acquire.partition", now.acquire == next.acquire},
-  };
-  for (const auto& setting : settings) {
-    if (!setting.same) refuse(next, setting.key, "");
+  for (const Setting& setting : settings()) {
+    if (setting.change == Change::restart && setting.value.same && !setting.value.same(now, next))
+      refuse(next, fmt::format("{}.{}", setting.section, setting.key), "");
   }
+  if (now.resource.parent_uri.empty() != next.resource.parent_uri.empty())
+    refuse(next, "resource.parent-uri", "");
+}
+
+bool follows_anew(const Config& now, const Config& next) {
+  return !next.resource.parent_uri.empty() && std::ranges::any_of(settings(), [&](const Setting& setting) {
+    return setting.change == Change::parent && !setting.value.same(now, next);
+  });
 }
 
 /// The properties that `in` has and `from` lacks, by name.
@@ -119,17 +91,7 @@ ResourceSet::Properties difference(const ResourceSet::Properties& in, const Reso
   return result;
 }
 
-template <class T>
-std::optional<T> changed(const T& now, const T& next) {
-  return now == next ? std::nullopt : std::optional<T>(next);
-}
-
 }  // namespace
-
-bool ReloadPlan::empty() const noexcept {
-  return !exclude && property_add.empty() && property_remove.empty() && !journal_max && !history &&
-         !log_level && !parent;
-}
 
 ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                        const Inventory& next_inventory) {
@@ -137,15 +99,7 @@ ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const 
   check_resources(now_inventory.resources, next, next_inventory.resources);
   const auto& before = now_inventory.resources.properties();
   const auto& after = next_inventory.resources.properties();
-  return {
-      .exclude = changed(now_inventory.exclude, next_inventory.exclude),
-      .property_add = difference(after, before),
-      .property_remove = difference(before, after),
-      .journal_max = changed(now.resource.journal_max, next.resource.journal_max),
-      .history = changed(now.store.history, next.store.history),
-      .log_level = changed(now.log.level, next.log.level),
-      .parent = !next.resource.parent_uri.empty() && !same_parent(now.resource, next.resource),
-  };
+  return {difference(after, before), difference(before, after), follows_anew(now, next)};
 }
 
 }  // namespace resourced::config

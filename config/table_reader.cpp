@@ -57,15 +57,15 @@ TableReader::TableReader(const Document& document, const Node& node, const KeyPa
 }
 
 TableReader::TableReader(const Document& document, const Node& node, const KeyPath& path,
-                         std::initializer_list<std::string_view> known,
-                         std::span<const std::string_view> others)
+                         std::span<const Setting> known, std::span<const std::string_view> others)
     : TableReader(document, node, path) {
-  const auto among = [](const auto& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
   for (const Member& member : *node.table()) {
-    if (!among(known, member.key) && !among(others, member.key))
-      fail(member.key, fmt::format("unknown key, not one of {}", fmt::join(known, ", ")));
+    if (std::ranges::find(known, member.key, &Setting::key) != known.end() ||
+        std::ranges::find(others, member.key) != others.end())
+      continue;
+    std::vector<std::string_view> keys;
+    for (const Setting& setting : known) keys.push_back(setting.key);
+    fail(member.key, fmt::format("unknown key, not one of {}", fmt::join(keys, ", ")));
   }
 }
 

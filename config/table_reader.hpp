@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "config/document.hpp"
+#include "config/setting.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
@@ -32,8 +32,8 @@ class TableReader {
  public:
   /// Throws Error EINVAL if the node is not a table, or has a key that is neither among `known`, which the
   /// error lists, nor among `others`. Document, node and path must outlive the reader.
-  TableReader(const Document& document, const Node& node, const KeyPath& path,
-              std::initializer_list<std::string_view> known, std::span<const std::string_view> others = {});
+  TableReader(const Document& document, const Node& node, const KeyPath& path, std::span<const Setting> known,
+              std::span<const std::string_view> others = {});
   /// The same for a table whose keys another reader has checked.
   TableReader(const Document& document, const Node& node, const KeyPath& path);
 

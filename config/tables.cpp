@@ -9,15 +9,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/setting.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
 
 namespace resourced::config {
 
 namespace {
-
-constexpr std::array<std::string_view, 9> own{"resource", "bus",    "store",   "log",   "acquire",
-                                              "access",   "limits", "monitor", "queues"};
 
 constexpr std::array<std::string_view, 14> of_flux{
     "archive",     "bootstrap", "exec",   "fake-resources", "heartbeat", "ingest", "job-list",
@@ -57,6 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest_table(std::string_view name) {
   // A key can be as long as its file; no table's name is near to one of more characters.
   name = name.substr(0, 64);
+  const auto own = own_tables();
   std::string_view nearest = own.front();
   std::size_t least = edit_distance(name, nearest);
   const auto consider = [&](std::string_view candidate) {
@@ -89,13 +88,26 @@ std::set<std::string> other_queue_keys(const Table& queues) {
 
 }  // namespace
 
-std::span<const std::string_view> own_tables() noexcept { return own; }
+std::span<const std::string_view> own_tables() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> tables;
+    for (const Section& section : sections()) {
+      const std::string_view table = section.name.substr(0, section.name.find('.'));
+      if (!among(tables, table)) tables.push_back(table);
+    }
+    return tables;
+  }();
+  return names;
+}
 
-std::span<const std::string_view> flux_access_keys() noexcept { return access_of_flux; }
+std::span<const std::string_view> flux_keys(std::string_view table) noexcept {
+  if (table != "access") return {};
+  return access_of_flux;
+}
 
 void check_tables(const Document& document) {
   for (const Member& member : *document.root().table()) {
-    if (among(own, member.key) || is_flux_table(member.key)) continue;
+    if (among(own_tables(), member.key) || is_flux_table(member.key)) continue;
     throw Error(EINVAL,
                 line(document, member.node, {nullptr, member.key},
                      fmt::format("unknown table, the nearest known one is {}", nearest_table(member.key))));

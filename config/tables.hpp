@@ -12,10 +12,11 @@
 namespace resourced::config {
 
 /// The tables that configure this daemon.
-[[nodiscard]] std::span<const std::string_view> own_tables() noexcept;
+[[nodiscard]] std::span<const std::string_view> own_tables();
 
-/// Keys of [access] that configure Flux's broker (flux-config-access(5)). The daemon's own keys decide here.
-[[nodiscard]] std::span<const std::string_view> flux_access_keys() noexcept;
+/// Keys of a table of this daemon that are for other parts of Flux: those of [access] configure Flux's broker
+/// (flux-config-access(5)). The daemon's own keys decide here.
+[[nodiscard]] std::span<const std::string_view> flux_keys(std::string_view table) noexcept;
 
 /// Throws Error EINVAL for a table that is neither this daemon's nor Flux's; it names the nearest known one.
 void check_tables(const Document& document);

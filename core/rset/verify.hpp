@@ -19,6 +19,7 @@ struct VerifyOptions {
   VerifyMode core = VerifyMode::allow_extra;
   VerifyMode gpu = VerifyMode::ignore;
   VerifyMode hostname = VerifyMode::strict;
+  friend bool operator==(const VerifyOptions&, const VerifyOptions&) = default;
 
   /// The same mode for every type.
   [[nodiscard]] static VerifyOptions all(VerifyMode mode) { return {mode, mode, mode}; }

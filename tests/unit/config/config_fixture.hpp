@@ -9,6 +9,7 @@
 
 #include "config/config.hpp"
 #include "config/inventory.hpp"
+#include "config/reload.hpp"
 #include "core/error.hpp"
 #include "temp_dir.hpp"
 
@@ -32,6 +33,10 @@ inline Failure failure_of(const std::function<void()>& action) {
     return {error.errnum(), error.what()};
   }
   return {};
+}
+
+inline bool changes_nothing(const config::ReloadPlan& plan) {
+  return plan.property_add.empty() && plan.property_remove.empty() && !plan.parent;
 }
 
 }  // namespace resourced::test

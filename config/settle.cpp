@@ -1,0 +1,65 @@
+// What settings mean for each other.
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "config/read_config.hpp"
+#include "config/table_reader.hpp"
+
+namespace resourced::config {
+
+namespace {
+
+/// The table of a section, if it has the key.
+const Node* section_with(const Config& config, std::string_view section, std::string_view key) {
+  const Node* node = find_member(*config.document->root().table(), section);
+  return node != nullptr && find_member(*node->table(), key) != nullptr ? node : nullptr;
+}
+
+void check_heartbeats(const Config& config) {
+  const Bus& bus = config.bus;
+  if (bus.heartbeat_timeout >= bus.heartbeat_interval) return;
+  const bool timeout_is_written = section_with(config, "bus", "heartbeat-timeout") != nullptr;
+  throw config.fault(
+      timeout_is_written ? "bus.heartbeat-timeout" : "bus.heartbeat-interval",
+      fmt::format("the heartbeat-timeout of {}ms is shorter than the heartbeat-interval of {}ms",
+                  bus.heartbeat_timeout.count(), bus.heartbeat_interval.count()));
+}
+
+/// Flux sites write the history in [resource]. Each key was stored, that of [store] last.
+void check_history(const Config& config) {
+  const Node* resource = section_with(config, "resource", "history");
+  if (resource == nullptr || section_with(config, "store", "history") == nullptr) return;
+  const KeyPath path{nullptr, "resource"};
+  if (TableReader(*config.document, *resource, path).duration("history") == config.store.history) return;
+  throw config.fault(
+      "resource.history",
+      fmt::format("differs from store.history ({}), which means the same: leave one of them out",
+                  config.where("store.history")));
+}
+
+/// Something has to end the discovery of resources.
+void check_discovery(const Config& config) {
+  const Resource& resource = config.resource;
+  if (config.monitor.mode != MonitorMode::agents || resource.has_inventory() || !resource.parent_uri.empty())
+    return;
+  if (!resource.size && std::isinf(resource.discovery_timeout))
+    throw config.fault("resource.size",
+                       "is needed, or a discovery-timeout: nothing says how many agents to wait for");
+}
+
+}  // namespace
+
+void settle(Config& config) {
+  Resource& resource = config.resource;
+  if (!resource.entries.empty()) resource.path.clear();
+  if (resource.noverify) resource.verify = VerifyOptions::all(VerifyMode::ignore);
+  if (section_with(config, "monitor", "lost-after") == nullptr)
+    config.monitor.lost_after = config.monitor.offline_after;
+  check_heartbeats(config);
+  check_history(config);
+  check_discovery(config);
+}
+
+}  // namespace resourced::config

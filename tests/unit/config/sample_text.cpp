@@ -1,0 +1,106 @@
+#include "sample_text.hpp"
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "config/config.hpp"
+#include "config/setting.hpp"
+
+namespace resourced::test {
+
+namespace {
+
+using config::Change;
+using config::Section;
+using config::Setting;
+
+constexpr std::size_t width = 118;
+
+constexpr std::string_view introduction[] = {
+    "Configuration of resourced. Used as it is when there is no /etc/resourced; to run a cluster of your "
+    "own, "
+    "copy it to /etc/resourced/resourced.toml and describe your hosts. Of several *.toml files in a "
+    "directory, read in name order, tables are merged and a later file's value takes the place of an earlier "
+    "one's.",
+    R"(Lines that begin with "#" and no blank are settings that are not in force. Where a setting has a default, )"
+    "it is shown with it. A duration is text (2ms, 0.1s, 5m, 1.2h, 5d, inf) or a number of seconds. Relative "
+    R"(paths start at this file's directory. What changes live takes effect when the configuration is reloaded, )"
+    R"(anything else when the daemon starts. "resourced --check" says what a configuration amounts to.)",
+    "A site's whole Flux configuration can stand here: its tables archive, bootstrap, exec, fake-resources, "
+    "heartbeat, ingest, job-list, job-manager, kvs, policy, sched-*, sdexec, systemd and tbon, the keys "
+    "allow-guest-user, allow-root-owner, private-mode and roles of [access], and all but hosts of [queues] "
+    "are passed over, with a log line each. Any other unknown table or key is an error.",
+};
+
+/// Lines of a comment, each with a newline.
+std::string comment(const std::string& text) {
+  std::string lines;
+  std::string line = "#";
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (line.size() + 1 + word.size() > width) {
+      lines += line + '\n';
+      line = "#";
+    }
+    line += ' ' + word;
+  }
+  return lines + line + '\n';
+}
+
+bool is_live(const Setting& setting) {
+  return setting.change == Change::live || setting.change == Change::parent;
+}
+
+bool is_table(const Setting& setting) {
+  return setting.value.type == config::Type::table || setting.value.type == config::Type::entries;
+}
+
+std::string sentences(std::string_view help, bool live) {
+  return std::string(help) + (live ? " Changes live." : "");
+}
+
+std::string settings_text(std::span<const Setting> rows, bool all_live) {
+  std::string text;
+  for (const Setting& row : rows) {
+    if (is_table(row)) continue;
+    text += '\n' + comment(sentences(row.help, is_live(row) && !all_live));
+    const std::string value =
+        row.example.empty() ? row.value.tell(config::Config()).dump() : std::string(row.example);
+    text += fmt::format("#{} = {}\n", row.key, value);
+  }
+  return text;
+}
+
+std::string keys_text(std::span<const Setting> rows, bool all_live) {
+  std::string text;
+  for (const Setting& row : rows)
+    text += comment(fmt::format("{}: {}", row.key, sentences(row.help, is_live(row) && !all_live)));
+  return text;
+}
+
+std::string section_text(const Section& section) {
+  const std::span<const Setting> rows = config::settings_of(section.name);
+  const bool all_live = std::ranges::all_of(rows, is_live);
+  const bool shows_keys = !section.sample.empty();
+  if (!shows_keys && std::ranges::all_of(rows, is_table)) return "";
+  const std::string head = '\n' + comment(sentences(section.help, all_live));
+  if (shows_keys) return head + keys_text(rows, all_live) + std::string(section.sample);
+  return head + fmt::format("[{}]\n", section.name) + settings_text(rows, all_live);
+}
+
+}  // namespace
+
+std::string sample_text() {
+  std::string text;
+  for (const std::string_view paragraph : introduction)
+    text += (text.empty() ? "" : "#\n") + comment(std::string(paragraph));
+  for (const Section& section : config::sections()) text += section_text(section);
+  return text;
+}
+
+}  // namespace resourced::test

@@ -1,0 +1,10 @@
+// The sample file as the table of settings gives it.
+#pragma once
+
+#include <string>
+
+namespace resourced::test {
+
+[[nodiscard]] std::string sample_text();
+
+}  // namespace resourced::test
