@@ -5,12 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "harness/raw_client.hpp"
+#include "wire/raw_client.hpp"
 
 namespace resourced::bench {
 namespace {
-
-namespace wire = e2e::wire;
 
 // One for all clients of this process: a thousand contexts would be a thousand threads.
 void* context() {

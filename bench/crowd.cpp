@@ -13,12 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "harness/raw_client.hpp"
+#include "wire/raw_client.hpp"
 
 namespace resourced::bench {
 namespace {
-
-namespace wire = e2e::wire;
 
 /// As the daemon is set to.
 constexpr double heartbeat_interval = 5;

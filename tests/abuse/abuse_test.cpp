@@ -15,41 +15,23 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "dealer.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
-#include "harness/raw_socket.hpp"
 #include "target.hpp"
+#include "wire/dealer.hpp"
+#include "wire/local_client.hpp"
+#include "wire/raw_socket.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using nlohmann::json;
 using namespace std::string_literals;
-using Parts = std::vector<std::string>;
 
-constexpr std::uint8_t request_flags = wire::flag_route | wire::flag_topic;
-
-std::string proto(std::uint8_t type, std::uint8_t flags, std::uint32_t matchtag) {
-  return wire::proto(type, flags, wire::nodeid_any, matchtag);
-}
-
-/// The parts of a request with an object as its payload.
+/// A request with an object as its payload.
 Parts request(const std::string& topic, std::uint32_t matchtag, std::uint8_t flags = 0,
               const json& payload = json::object(), const Parts& routes = {}) {
-  flags |= request_flags | wire::flag_payload;
-  Parts parts = routes;
-  parts.insert(parts.end(), {"", topic, payload.dump() + '\0', proto(wire::type_request, flags, matchtag)});
-  return parts;
+  return request_parts(topic, matchtag, payload_of(payload), flags, routes);
 }
-
-std::uint32_t number_at(const std::string& proto, std::size_t place) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(proto.at(place + i));
-  return value;
-}
-std::uint32_t errnum_of(const Parts& response) { return number_at(response.back(), 12); }
-std::uint32_t matchtag_of(const Parts& response) { return number_at(response.back(), 16); }
 
 std::string noise(std::mt19937_64& random, std::size_t size) {
   std::string bytes(size, '\0');
@@ -140,7 +122,7 @@ TEST_CASE("clients that never read are bounded and cut off, and others are serve
           for (std::uint32_t i = 0; i < 100; ++i) {
             const Parts parts = request("config.get", sent + i);
             frames += local_frame(parts);
-            for (Dealer& dealer : bus) dealer.send(parts);
+            for (Dealer& dealer : bus) dealer.try_send(parts);
           }
           for (const RawSocket& socket : local) socket.send(frames);
         }
@@ -154,39 +136,40 @@ TEST_CASE("clients that never read are bounded and cut off, and others are serve
 TEST_CASE("routes that are somebody else's lead nowhere but back") {
   Target target;
   Dealer victim(target.bus(), {.identity = "victim"});
-  REQUIRE(victim.send(request("resource.journal", 7, wire::flag_streaming)));
+  REQUIRE(victim.try_send(request("resource.journal", 7, wire::flag_streaming)));
   while (matchtag_of(victim.receive().value()) != 7) {
   }
   Dealer scheduler(target.bus(), {.identity = "scheduler"});
-  REQUIRE(scheduler.send(
-      {"", "resource.acquire", proto(wire::type_request, request_flags | wire::flag_streaming, 9)}));
+  REQUIRE(scheduler.try_send(request_parts("resource.acquire", 9, std::nullopt, flag_streaming)));
   REQUIRE(errnum_of(scheduler.receive().value()) == 0);
 
   Dealer forger(target.bus(), {.identity = "forger"});
   for (const Parts& routes : {Parts{"victim"}, Parts{"scheduler", "victim"}, Parts{"\0\x01"s}}) {
-    forger.send(request("resource.status", 1, 0, json::object(), routes));
+    forger.try_send(request("resource.status", 1, 0, json::object(), routes));
     const Parts response = forger.receive().value();
     CHECK(Parts(response.begin(), response.begin() + static_cast<std::ptrdiff_t>(routes.size())) == routes);
     CHECK(errnum_of(response) == 0);
-    forger.send(request("resource.disconnect", 2, wire::flag_noresponse, json::object(), routes));
+    forger.try_send(request("resource.disconnect", 2, wire::flag_noresponse, json::object(), routes));
     for (const std::uint32_t matchtag : {7U, 9U}) {
       const json cancel{{"matchtag", matchtag}};
-      forger.send(request("resource.acquire-cancel", 3, wire::flag_noresponse, cancel, routes));
-      forger.send(request("resource.journal-cancel", 4, wire::flag_noresponse, cancel, routes));
+      forger.try_send(request("resource.acquire-cancel", 3, wire::flag_noresponse, cancel, routes));
+      forger.try_send(request("resource.journal-cancel", 4, wire::flag_noresponse, cancel, routes));
     }
   }
   // Responses, events and control messages of a client are nobody's.
-  const std::uint8_t flags = request_flags | wire::flag_streaming;
   for (const std::uint8_t type : {std::uint8_t{2}, std::uint8_t{4}, std::uint8_t{8}}) {
-    forger.send({"victim", "", "resource.journal", proto(type, flags, 7)});
-    forger.send({"scheduler", "", "resource.acquire", proto(type, flags, 9)});
-    forger.send({"", "resource.acquire", proto(type, flags, 9)});
+    const auto forged = [&](std::uint32_t matchtag) {
+      return proto(type, flag_route | flag_topic | flag_streaming, nodeid_any, matchtag);
+    };
+    forger.try_send({"victim", "", "resource.journal", forged(7)});
+    forger.try_send({"scheduler", "", "resource.acquire", forged(9)});
+    forger.try_send({"", "resource.acquire", forged(9)});
   }
   // Whoever takes an identity that is in use gets nothing of its owner's.
   Dealer impostor(target.bus(), {.identity = "scheduler"});
-  impostor.send(request("resource.acquire-cancel", 1, wire::flag_noresponse, {{"matchtag", 9}}));
+  impostor.try_send(request("resource.acquire-cancel", 1, wire::flag_noresponse, {{"matchtag", 9}}));
   // Both streams are still there, and got nothing but what is theirs.
-  forger.send(request("resource.drain", 5, 0, {{"targets", "7"}}));
+  forger.try_send(request("resource.drain", 5, 0, {{"targets", "7"}}));
   const Parts drained = forger.receive().value();
   CHECK(matchtag_of(drained) == 5);
   const Parts update = scheduler.receive().value();
@@ -205,8 +188,7 @@ TEST_CASE("what was sent once does no more when it is sent again") {
   Target target;
   LocalClient client(target.local_path());
   const std::string drain = local_frame(request("resource.drain", 1, 0, {{"targets", "3"}}));
-  const std::string acquire = local_frame(
-      {"", "resource.acquire", proto(wire::type_request, request_flags | wire::flag_streaming, 2)});
+  const std::string acquire = local_frame(request_parts("resource.acquire", 2, std::nullopt, flag_streaming));
   client.send(drain + acquire);
   CHECK(errnum_of(client.receive()) == 0);
   CHECK(errnum_of(client.receive()) == 0);
@@ -221,20 +203,20 @@ TEST_CASE("what was sent once does no more when it is sent again") {
 
 TEST_CASE("keys that are not the right ones open nothing") {
   Target target;
-  const Keys stranger;
+  const KeyPair stranger;
   std::deque<Dealer> refused;
   for (int i = 0; i < 20; ++i) {
     refused.emplace_back(target.tcp(),
-                         DealerOptions{.keys = &stranger, .server_key = target.server().public_key});
+                         DealerOptions{.keys = stranger, .server_key = target.server().public_key});
     refused.emplace_back(target.tcp(),
-                         DealerOptions{.keys = &target.keys("admin"), .server_key = stranger.public_key});
+                         DealerOptions{.keys = target.keys("admin"), .server_key = stranger.public_key});
     refused.emplace_back(target.tcp());
     refused.emplace_back(target.tcp(), DealerOptions{.user = "root"});
   }
-  for (Dealer& dealer : refused) dealer.send(request("resource.drain", 1, 0, {{"targets", "1"}}));
+  for (Dealer& dealer : refused) dealer.try_send(request("resource.drain", 1, 0, {{"targets", "1"}}));
   target.survives("known keys after wrong ones", [&] {
-    Dealer known(target.tcp(), {.keys = &target.keys("user"), .server_key = target.server().public_key});
-    known.send(request("resource.status", 1));
+    Dealer known(target.tcp(), {.keys = target.keys("user"), .server_key = target.server().public_key});
+    known.try_send(request("resource.status", 1));
     CHECK(errnum_of(known.receive().value()) == 0);
   });
   for (Dealer& dealer : refused) CHECK_FALSE(dealer.receive(Deadline(std::chrono::milliseconds(0))));
@@ -308,8 +290,8 @@ TEST_CASE("with a key every topic takes its role") {
   for (const std::string role : {"user", "admin", "scheduler", "agent"}) {
     Target target;
     ask_for_all(role, [&](const Parts& parts) {
-      Dealer dealer(target.tcp(), {.keys = &target.keys(role), .server_key = target.server().public_key});
-      dealer.send(parts);
+      Dealer dealer(target.tcp(), {.keys = target.keys(role), .server_key = target.server().public_key});
+      dealer.try_send(parts);
       return errnum_of(dealer.receive().value());
     });
   }

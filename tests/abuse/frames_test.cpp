@@ -13,16 +13,15 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "dealer.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
-#include "harness/raw_socket.hpp"
 #include "target.hpp"
+#include "wire/dealer.hpp"
+#include "wire/local_client.hpp"
+#include "wire/raw_socket.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using Parts = std::vector<std::string>;
 using namespace std::string_view_literals;
 
 constexpr std::size_t batch = 100;
@@ -44,14 +43,14 @@ constexpr std::array requests{
     Request{
         "feasibility.check",
         R"({"jobspec":{"version":1,"resources":[{"type":"slot","count":1,"label":"t","with":[{"type":"core","count":2}]}],"tasks":[{"command":["x"],"slot":"t","count":{"per_slot":1}}],"attributes":{"system":{"duration":60,"constraints":{"and":[{"hostlist":["test[0-3]"]},{"not":[{"ranks":["0-1"]}]}]}}}}})"},
-    Request{"resource.acquire", nullptr, wire::flag_streaming},
-    Request{"resource.acquire-cancel", R"({"matchtag":1})", wire::flag_noresponse},
+    Request{"resource.acquire", nullptr, flag_streaming},
+    Request{"resource.acquire-cancel", R"({"matchtag":1})", flag_noresponse},
     Request{"resource.acquire-mute", nullptr},
-    Request{"resource.journal", R"({"targets":"0-3","since":1.5})", wire::flag_streaming},
-    Request{"resource.journal-cancel", R"({"matchtag":1})", wire::flag_noresponse},
-    Request{"resource.agent", R"({"rank":1,"host":"test1"})", wire::flag_streaming},
-    Request{"resource.agent-beat", R"({"matchtag":1})", wire::flag_noresponse},
-    Request{"resource.disconnect", nullptr, wire::flag_noresponse},
+    Request{"resource.journal", R"({"targets":"0-3","since":1.5})", flag_streaming},
+    Request{"resource.journal-cancel", R"({"matchtag":1})", flag_noresponse},
+    Request{"resource.agent", R"({"rank":1,"host":"test1"})", flag_streaming},
+    Request{"resource.agent-beat", R"({"matchtag":1})", flag_noresponse},
+    Request{"resource.disconnect", nullptr, flag_noresponse},
     Request{"resource.drain", R"({"targets":"1-3","reason":"why","mode":"update"})"},
     Request{"resource.undrain", R"({"targets":"test[1,3]","mode":"force-overwrite"})"},
     Request{"resource.property", R"({"op":"add","name":"fast","targets":"1-3"})"},
@@ -66,12 +65,9 @@ class Generator {
   /// The parts of a request of which, more often than not, some are not as they should be.
   Parts parts() {
     const Request& request = requests.at(below(requests.size()));
-    auto flags = static_cast<std::uint8_t>(request.flags | wire::flag_route | wire::flag_topic);
-    if (request.payload != nullptr) flags |= wire::flag_payload;
-    Parts parts{"", request.topic};
-    if (request.payload != nullptr) parts.push_back(std::string(request.payload) + '\0');
-    parts.push_back(
-        wire::proto(wire::type_request, flags, wire::nodeid_any, static_cast<std::uint32_t>(below(8))));
+    std::optional<std::string> payload;
+    if (request.payload != nullptr) payload = std::string(request.payload) + '\0';
+    Parts parts = request_parts(request.topic, static_cast<std::uint32_t>(below(8)), payload, request.flags);
     for (std::size_t changes = below(4); changes > 0; --changes) change(parts);
     return parts;
   }
@@ -79,7 +75,7 @@ class Generator {
   /// A frame that holds any parts but is one, so that what comes after it on the connection is read too.
   std::string frame() {
     constexpr std::size_t most_parts = 20;
-    constexpr std::size_t least_size = 8 + 21;
+    constexpr std::size_t least_size = frame_header_size + 21;
     while (true) {
       const Parts made = parts();
       if (made.size() > most_parts) continue;
@@ -147,31 +143,25 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-std::uint32_t number_at(std::string_view bytes, std::size_t place) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(bytes[place + i]);
-  return value;
-}
-
 /// Whether a message is what the daemon may send: a response with a topic, and with an errno if it has one.
 bool is_response(std::string_view proto) {
   constexpr std::uint32_t last_errno = 133;
-  return proto.size() == 20 && proto.starts_with("\x8E\x01\x02") && number_at(proto, 12) <= last_errno;
+  return proto.size() == 20 && proto.starts_with("\x8E\x01\x02") && number_at(proto, errnum_at) <= last_errno;
 }
 
 /// Everything until the end of the stream: 0 or more responses, whole but for the last, as the daemon may end
 /// a connection at any byte.
 bool only_responses(std::string_view bytes) {
-  constexpr std::size_t header = 8;
-  while (bytes.size() > header) {
-    if (!bytes.starts_with("\x12\x00\xEE\xFF"sv)) return false;
-    const std::size_t size = number_at(bytes, 4);
-    if (bytes.size() - header < size) return true;
-    const std::string_view body = bytes.substr(header, size);
-    // PROTO is the last part, and its length stands before it.
-    if (body.size() < 21 || body[body.size() - 21] != 20 || !is_response(body.substr(body.size() - 20)))
-      return false;
-    bytes.remove_prefix(header + size);
+  try {
+    while (bytes.size() > frame_header_size) {
+      const std::size_t size = frame_size(bytes);
+      if (bytes.size() - frame_header_size < size) return true;
+      const Parts parts = split_frame(bytes.substr(frame_header_size, size));
+      if (parts.empty() || !is_response(parts.back())) return false;
+      bytes.remove_prefix(frame_header_size + size);
+    }
+  } catch (const std::exception&) {
+    return false;
   }
   return true;
 }
@@ -210,13 +200,12 @@ bool flood_local(Target& target, Generator& generator, bool as_guest) {
 /// As many on a ZeroMQ connection; then a request that must be answered like any other.
 bool flood_bus(Target& target, Generator& generator) {
   Dealer dealer(target.bus());
-  for (std::size_t i = 0; i < batch; ++i) dealer.send(generator.parts());
+  for (std::size_t i = 0; i < batch; ++i) dealer.try_send(generator.parts());
   constexpr std::uint32_t last = 4711;
-  dealer.send({"", "resource.nosuch",
-               wire::proto(wire::type_request, wire::flag_route | wire::flag_topic, wire::nodeid_any, last)});
+  dealer.try_send(request_parts("resource.nosuch", last));
   while (const auto parts = dealer.receive()) {
     if (!is_response(parts->back())) return false;
-    if (number_at(parts->back(), 16) == last) return true;
+    if (matchtag_of(*parts) == last) return true;
   }
   return false;
 }

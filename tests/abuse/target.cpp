@@ -8,7 +8,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <zmq.h>
 
 namespace resourced::e2e {
 namespace {
@@ -34,11 +33,6 @@ constexpr bool judges_memory = true;
 std::size_t from_environment(const char* name, std::size_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::stoul(value);
-}
-
-Keys::Keys() : public_key(40, '\0'), secret_key(40, '\0') {
-  // Each with its NUL, which a string has room for.
-  ::zmq_curve_keypair(public_key.data(), secret_key.data());
 }
 
 Target::Target(const std::string& limits)
@@ -69,8 +63,8 @@ std::string Target::configuration(const std::string& limits) const {
   return text;
 }
 
-const Keys& Target::keys(const std::string& role) const {
-  return std::ranges::find(clients_, role, &std::pair<std::string, Keys>::first)->second;
+const KeyPair& Target::keys(const std::string& role) const {
+  return std::ranges::find(clients_, role, &std::pair<std::string, KeyPair>::first)->second;
 }
 
 json Target::answers() {

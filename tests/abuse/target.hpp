@@ -8,18 +8,12 @@
 #include <vector>
 
 #include "fixture.hpp"
+#include "wire/dealer.hpp"
 
 namespace resourced::e2e {
 
 /// A number of the environment, so that continuous integration can ask for more than a developer waits for.
 [[nodiscard]] std::size_t from_environment(const char* name, std::size_t otherwise);
-
-/// A CURVE key pair.
-struct Keys {
-  Keys();
-  std::string public_key;
-  std::string secret_key;
-};
 
 /// A daemon with an ipc, a local and a CURVE endpoint, and a key for a client of each role.
 class Target {
@@ -36,9 +30,9 @@ class Target {
   [[nodiscard]] const std::string& tcp() const { return daemon_.endpoints()[2]; }
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return daemon_.endpoints(); }
   [[nodiscard]] std::string local_path() const { return dir_ / "local"; }
-  [[nodiscard]] const Keys& server() const { return server_; }
+  [[nodiscard]] const KeyPair& server() const { return server_; }
   /// The keys of `admin`, `user`, `scheduler` or `agent`.
-  [[nodiscard]] const Keys& keys(const std::string& role) const;
+  [[nodiscard]] const KeyPair& keys(const std::string& role) const;
 
   /// The answers to everything that can be read.
   [[nodiscard]] nlohmann::json answers();
@@ -61,8 +55,8 @@ class Target {
   [[nodiscard]] std::string configuration(const std::string& limits) const;
 
   TempDir dir_;
-  Keys server_;
-  std::vector<std::pair<std::string, Keys>> clients_{
+  KeyPair server_;
+  std::vector<std::pair<std::string, KeyPair>> clients_{
       {"admin", {}}, {"user", {}}, {"scheduler", {}}, {"agent", {}}};
   Daemon daemon_;
   std::unique_ptr<RawClient> owner_;

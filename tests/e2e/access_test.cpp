@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 #include "fixture.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
-#include "harness/raw_socket.hpp"
+#include "wire/local_client.hpp"
+#include "wire/raw_socket.hpp"
 
 namespace resourced::e2e {
 namespace {

@@ -134,7 +134,7 @@ TEST_CASE("a property or an expiration reaches the holder, and whoever acquires 
 TEST_CASE("a scheduler that does not read is owed one net change, not a backlog") {
   constexpr int rounds = 2000;
   Cluster cluster(std::string(eight_nodes) + "[bus]\nsend-hwm = 4\n");
-  RawClient scheduler(cluster.daemon.uri(), 4);
+  RawClient scheduler(cluster.daemon.uri(), {.receive_hwm = 4});
   const std::uint32_t stream = scheduler.acquire();
   SchedulerView view;
   view.apply(scheduler.receive(stream).json());

@@ -198,7 +198,8 @@ TEST_CASE_FIXTURE(CurveCluster,
   for (std::size_t i = 0; i < files.size(); ++i) {
     CAPTURE(rows[i].role);
     const auto key = nlohmann::json::parse(std::ifstream(files[i]));
-    RawClient client(daemon.uri(), CurveKeys{key["server-key"], key["public-key"], key["secret-key"]});
+    RawClient client(daemon.uri(), {.keys = KeyPair(key["public-key"], key["secret-key"]),
+                                    .server_key = key["server-key"]});
     std::vector<RawResponse> responses{client.call("resource.status"), client.call("no.such"),
                                        client.call("resource.drain", {{"targets", "99"}})};
     responses.push_back(

@@ -10,9 +10,12 @@
 
 #include "harness/ctl.hpp"
 #include "harness/daemon.hpp"
-#include "harness/raw_client.hpp"
+#include "wire/raw_client.hpp"
 
 namespace resourced::e2e {
+
+// Nearly every line of these tests is about one of its clients.
+using namespace wire;
 
 /// Linux errno numbers as they stand on the wire, written out because RFC 6 has numbers and not names.
 namespace wire_errno {

@@ -3,70 +3,44 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "harness/local_client.hpp"
 #include "harness/process.hpp"
 #include "harness/temp_dir.hpp"
+#include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using nlohmann::json;
+using namespace wire;
 using namespace std::string_literals;
 
 class HostileDaemon {
  public:
-  HostileDaemon() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = dir_ / "local";
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    if (fd_ < 0 || ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(fd_, 8) != 0) {
-      throw std::system_error(errno, std::generic_category(), path);
-    }
-  }
-  ~HostileDaemon() { ::close(fd_); }
-  HostileDaemon(const HostileDaemon&) = delete;
-  HostileDaemon& operator=(const HostileDaemon&) = delete;
-
-  [[nodiscard]] std::string uri() const { return "local://" + (dir_ / "local").string(); }
+  [[nodiscard]] std::string uri() const { return "local://" + path(); }
 
   /// Answers the first request of the next client. With an errnum of 0 the payload is that of a success; a
   /// client that follows waits for more then.
   void answer(std::uint32_t errnum, const std::string& payload) {
-    if (!Deadline().wait(fd_, POLLIN)) throw Timeout("no client came");
-    peer_ = std::make_unique<LocalClient>(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC));
+    peer_.emplace(listener_.accept());
     peer_->send("\0"s);
-    std::vector<std::string> parts = peer_->receive();
-    const std::string request = parts.back();
-    parts.pop_back();
-    while (parts.size() > 2 && !parts[parts.size() - 2].empty()) parts.pop_back();
-    std::uint8_t flags = wire::flag_route | wire::flag_topic | wire::flag_payload;
-    if (errnum == 0) flags |= wire::flag_streaming;
-    parts.push_back(payload);
-    std::string proto = wire::proto(wire::type_response, flags, errnum, 0);
-    parts.push_back(proto.replace(16, 4, request.substr(16, 4)));
-    peer_->send(local_frame(parts));
+    const Parts request = peer_->receive();
+    peer_->send(local_frame(response_parts(request, errnum, payload, errnum == 0 ? flag_streaming : 0)));
   }
 
  private:
+  [[nodiscard]] std::string path() const { return dir_ / "local"; }
+
   TempDir dir_;
-  int fd_;
-  std::unique_ptr<LocalClient> peer_;
+  RawListener listener_{path()};
+  std::optional<LocalClient> peer_;
 };
 
 /// Escape sequences in both encodings, a second line, text from right to left, bytes that are not UTF-8, and

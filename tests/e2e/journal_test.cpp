@@ -209,7 +209,7 @@ TEST_CASE("a consumer that does not read is cut off with an error that it can un
   constexpr int in_memory = 20;
   Cluster cluster(fmt::format("[resource]\njournal-max = {}\n[bus]\nsend-hwm = 2\n", in_memory) +
                   std::string(eight_nodes));
-  RawClient slow(cluster.daemon.uri(), 1);
+  RawClient slow(cluster.daemon.uri(), {.receive_hwm = 1});
   const std::uint32_t stream = slow.send("resource.journal", json::object(), wire::flag_streaming);
   while (!slow.receive(stream).json()["events"].empty()) {
   }

@@ -18,10 +18,11 @@
 #include <unistd.h>
 
 #include "fixture.hpp"
-#include "harness/flooder.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
-#include "harness/raw_socket.hpp"
+#include "wire/flooder.hpp"
+#include "wire/local_client.hpp"
+#include "wire/raw_socket.hpp"
+#include "wire/zmtp.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -44,10 +45,7 @@ struct Both {
   Daemon daemon{dir, {.config = config_, .listen = {"ipc://" + (dir / "bus").string(), local_uri()}}};
 };
 
-std::vector<std::string> ping_parts() {
-  const auto flags = static_cast<std::uint8_t>(wire::flag_route | wire::flag_topic);
-  return {"", "resource.ping", wire::proto(wire::type_request, flags, wire::nodeid_any, 1)};
-}
+Parts ping_parts() { return request_parts("resource.ping", 1); }
 
 /// The median time of a request, one after the other.
 Micros median_latency(const std::function<void()>& ask) {
@@ -62,10 +60,6 @@ Micros median_latency(const std::function<void()>& ask) {
   std::nth_element(times.begin(), times.begin() + requests / 2, times.end());
   return times[requests / 2];
 }
-
-/// What a ZeroMQ client without keys says first: ZMTP 3.0, and a READY command of 28 bytes.
-const std::string zmtp_greeting = "\xFF\0\0\0\0\0\0\0\1\x7F\3\0NULL"s + std::string(48, '\0') +
-                                  "\x04\x1C\x05READY\x0BSocket-Type\0\0\0\x06"s + "DEALER";
 
 TEST_SUITE_BEGIN("limits");
 
@@ -208,7 +202,7 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
     std::deque<RawSocket> hostile;
     for (int i = 0; i < connections; ++i) {
       hostile.emplace_back(daemon.endpoints()[1]);
-      hostile.back().send(zmtp_greeting);
+      hostile.back().send(zmtp_hello());
     }
     // Up to 100 MB each, or until the connection ends; it is sent as fast as the daemon takes it.
     for (RawSocket& socket : hostile) {
@@ -219,7 +213,7 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
   }
   // A whole message, and then one of empty parts, each of which takes more memory in libzmq than bytes.
   RawSocket hidden(daemon.endpoints()[1]);
-  hidden.send(zmtp_greeting);
+  hidden.send(zmtp_hello());
   std::string whole_and_more = "\x00\x01x"s;
   for (int i = 0; i < 1'500'000; ++i) whole_and_more += "\x01\x00"s;
   // The daemon may end the connection before all is sent.
@@ -314,9 +308,8 @@ TEST_CASE("a connection that is idle holds little, and one that has gone nothing
   });
   check_crowd<RawSocket>(cluster, "ZeroMQ", 128 << 10, [&](std::deque<RawSocket>& clients) {
     clients.emplace_back(cluster.daemon.uri());
-    clients.back().send(zmtp_greeting);
-    // The daemon's own greeting and READY: the connection is made.
-    clients.back().read(64 + 28);
+    clients.back().send(zmtp_hello());
+    await_zmtp_hello(clients.back());
   });
 }
 
@@ -363,8 +356,8 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
       std::deque<RawSocket> crowd;
       for (std::size_t i = 0; i < connections; ++i) {
         crowd.emplace_back(cluster.daemon.uri());
-        crowd.back().send(zmtp_greeting);
-        crowd.back().read(64 + 28);
+        crowd.back().send(zmtp_hello());
+        await_zmtp_hello(crowd.back());
       }
       REQUIRE(owner.call("resource.stats-clear").errnum == 0);
     }

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "fixture.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
 #include "node_agent.hpp"
+#include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {

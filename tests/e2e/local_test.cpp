@@ -9,8 +9,8 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "fixture.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
+#include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@
 #include <unistd.h>
 
 #include "fixture.hpp"
-#include "harness/local_client.hpp"
 #include "harness/other_user.hpp"
+#include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -109,12 +110,9 @@ struct Loop {
   std::uint32_t ask_as_owner(const Ask& ask) { return response_to(owner, ask).errnum; }
 
   RawResponse response_to(LocalClient& asker, const Ask& ask) {
-    const std::uint8_t flags =
-        wire::flag_topic | wire::flag_route | ask.flags | (ask.payload.empty() ? 0 : wire::flag_payload);
-    std::vector<std::string> parts{"", ask.topic};
-    if (!ask.payload.empty()) parts.push_back(ask.payload + '\0');
-    parts.push_back(wire::proto(wire::type_request, flags, wire::nodeid_any, 1));
-    asker.send(local_frame(parts));
+    std::optional<std::string> payload;
+    if (!ask.payload.empty()) payload = ask.payload + '\0';
+    asker.send(local_frame(request_parts(ask.topic, 1, payload, ask.flags)));
     RawResponse response;
     if ((ask.flags & wire::flag_noresponse) == 0) response = asker.response();
     (void)owner.call("resource.ping");

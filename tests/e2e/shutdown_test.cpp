@@ -18,7 +18,7 @@
 #include <sys/mount.h>
 
 #include "fixture.hpp"
-#include "harness/local_client.hpp"
+#include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -121,7 +121,7 @@ TEST_CASE("a client that never reads does not keep the daemon, nor the others fr
   LocalClient silent(dir / "local");
   RawClient watcher(daemon.uri());
   (void)ask_without_reading(silent, watcher);
-  RawClient slow(daemon.uri(), 1);
+  RawClient slow(daemon.uri(), {.receive_hwm = 1});
   for (int i = 0; i < 800; ++i) slow.send_text("resource.get", std::nullopt);
   (void)watcher.call("resource.ping");
 

@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/deadline.hpp"
+#include "wire/deadline.hpp"
 
 namespace resourced::e2e {
+
+using wire::Deadline;
+using wire::Timeout;
 
 class NotifySocket {
  public:

@@ -9,9 +9,12 @@
 
 #include <sys/types.h>
 
-#include "harness/deadline.hpp"
+#include "wire/deadline.hpp"
 
 namespace resourced::e2e {
+
+using wire::Deadline;
+using wire::Timeout;
 
 struct ProcessOptions {
   /// Added to the environment of the test.

@@ -2,7 +2,6 @@
 // end.
 #include "daemon/transport/local_transport.hpp"
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <functional>
@@ -16,10 +15,9 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "temp_dir.hpp"
+#include "wire/raw_socket.hpp"
 
 namespace {
 
@@ -70,36 +68,22 @@ struct Recorder final : Listener {
 
 class Client {
  public:
-  explicit Client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    if (fd_ < 0 || connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      throw std::system_error(errno, std::generic_category(), path);
-  }
-  ~Client() { close(fd_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  explicit Client(const std::string& path) : socket_("local://" + path) {}
 
   /// Takes what has come, and says whether the stream has ended behind it.
   bool at_end() {
-    std::array<char, 65536> bytes;
-    ssize_t size = 0;
-    while ((size = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0)
-      received_ += static_cast<std::size_t>(size);
-    if (size < 0 && errno != EAGAIN) throw std::system_error(errno, std::generic_category(), "recv");
-    return size == 0;
+    const auto [bytes, end] = socket_.discard();
+    received_ += bytes;
+    return end;
   }
   [[nodiscard]] std::size_t received() const { return received_; }
 
-  /// 0, or why nothing can be sent.
-  [[nodiscard]] int send(std::string_view bytes) const {
-    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
-  }
+  /// 0, or why nothing more can be sent.
+  [[nodiscard]] int send(std::string_view bytes) const { return socket_.send(bytes); }
 
  private:
   std::size_t received_ = 0;
-  int fd_;
+  wire::RawSocket socket_;
 };
 
 /// No descriptor of this process can be opened while it lives.

@@ -8,16 +8,17 @@
 #include <spdlog/spdlog.h>
 
 #include "core/rset/builder.hpp"
-#include "fake_bus.hpp"
+#include "temp_dir.hpp"
+#include "wire/fake_bus.hpp"
 
 namespace resourced::daemon::test {
 namespace {
 
 using nlohmann::json;
-using resourced::test::FakeBus;
-using resourced::test::Frames;
-using resourced::test::pump;
-using resourced::test::TemporaryDirectory;
+using resourced::test::TempDir;
+using wire::FakeBus;
+using wire::Frames;
+using wire::pump;
 
 ResourceSet nodes(const char* ranks, const char* hosts) {
   return ResourceSet({{IdSet::parse(ranks), IdSet::parse("0-3"), IdSet()}}, Hostlist::parse(hosts));
@@ -113,7 +114,7 @@ struct Follower {
     if (change.expiration) add("expiration", fmt::format("{}", *change.expiration));
   }
 
-  TemporaryDirectory dir;
+  TempDir dir;
   std::string uri = "ipc://" + dir.file("bus");
   FakeBus bus{uri};
   client::Connection connection{uri};

@@ -18,27 +18,15 @@
 
 #include "core/error.hpp"
 #include "daemon/transport/zap.hpp"
-#include "raw_zmtp.hpp"
 #include "temp_dir.hpp"
+#include "wire/dealer.hpp"
+#include "wire/zmtp.hpp"
 
 namespace resourced::daemon::transport {
 namespace {
 
-using resourced::test::RawZmtp;
-
-constexpr std::chrono::seconds deadline{20};
-
-struct Keys {
-  Keys() {
-    std::array<char, 41> a{};
-    std::array<char, 41> b{};
-    if (zmq_curve_keypair(a.data(), b.data()) != 0) throw std::runtime_error("no CURVE");
-    public_key = a.data();
-    secret_key = b.data();
-  }
-  std::string public_key;
-  std::string secret_key;
-};
+using wire::KeyPair;
+using wire::RawSocket;
 
 // Keeps what it hears.
 struct Recorder final : Listener {
@@ -68,51 +56,20 @@ struct Recorder final : Listener {
 // A DEALER that never comes back by itself once its connection has ended, and the monitor that says so.
 class Client {
  public:
-  explicit Client(const std::string& uri, const Keys* keys = nullptr, const std::string& server_key = {})
-      : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
-    const int none = 0;
-    const int never = -1;
-    zmq_setsockopt(socket_, ZMQ_LINGER, &none, sizeof none);
-    zmq_setsockopt(socket_, ZMQ_RECONNECT_IVL, &never, sizeof never);
-    if (keys != nullptr) {
-      zmq_setsockopt(socket_, ZMQ_CURVE_SERVERKEY, server_key.c_str(), 41);
-      zmq_setsockopt(socket_, ZMQ_CURVE_PUBLICKEY, keys->public_key.c_str(), 41);
-      zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, keys->secret_key.c_str(), 41);
-    }
-    zmq_socket_monitor(socket_, "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
-    monitor_ = zmq_socket(context_, ZMQ_PAIR);
-    zmq_connect(monitor_, "inproc://monitor");
-    if (zmq_connect(socket_, uri.c_str()) != 0) throw std::runtime_error(uri);
-  }
-  ~Client() {
-    zmq_close(monitor_);
-    zmq_close(socket_);
-    zmq_ctx_term(context_);
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void send(const std::string& topic) {
-    proto::Message message;
-    message.type = proto::MessageType::request;
-    message.flags = proto::flag::route | proto::flag::topic;
-    message.topic = topic;
-    const proto::ProtoPart proto = proto::encode_proto(message);
-    const proto::Parts parts = proto::to_parts(message, proto);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      zmq_send(socket_, parts[i].data(), parts[i].size(), i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
-    }
+  explicit Client(const std::string& uri, const std::optional<KeyPair>& keys = {},
+                  const std::string& server_key = {})
+      : dealer_(uri, {.keys = keys, .server_key = server_key, .reconnect_interval = -1}, context_) {
+    zmq_socket_monitor(dealer_.handle(), "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
+    monitor_.connect("inproc://monitor");
   }
 
-  [[nodiscard]] bool ended() {
-    zmq_pollitem_t item{monitor_, 0, ZMQ_POLLIN, 0};
-    return zmq_poll(&item, 1, 0) == 1;
-  }
+  void send(const std::string& topic) { dealer_.send(wire::request_parts(topic, 0)); }
+  [[nodiscard]] bool ended() { return monitor_.readable(wire::Deadline(std::chrono::milliseconds(0))); }
 
  private:
-  void* context_;
-  void* socket_;
-  void* monitor_ = nullptr;
+  wire::ZmqContext context_;
+  wire::Dealer dealer_;
+  wire::ZmqSocket monitor_{ZMQ_PAIR, context_};
 };
 
 struct Stand {
@@ -121,7 +78,7 @@ struct Stand {
   zmq::context_t context;
   ClientIds ids;
   Recorder recorder;
-  Keys server_keys;
+  KeyPair server_keys;
   std::vector<std::string> allowed;
   std::vector<std::string> refused;
   std::unique_ptr<ZapHandler> handler;
@@ -149,10 +106,8 @@ struct Stand {
 
   // Lets the daemon's side work until the condition holds.
   void until(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + deadline;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > end)
-        throw std::runtime_error("what was waited for did not happen");
+    for (const wire::Deadline deadline; !condition();) {
+      if (deadline.passed()) throw wire::Timeout("what was waited for did not happen");
       loop.run_one_for(std::chrono::milliseconds(5));
     }
   }
@@ -187,21 +142,21 @@ TEST_CASE_FIXTURE(Stand, "on tcp a client is an address") {
 }
 
 TEST_CASE_FIXTURE(Stand, "what a client claims about itself in its handshake is not believed") {
-  const Keys known;
+  const KeyPair known;
   const std::vector<std::pair<std::string, std::string>> claims = {
       {"Socket-Type", "DEALER"}, {"Peer-Address", "localhost:4242:4242:1"}, {"User-Id", known.public_key}};
   SUBCASE("ipc") {
-    const RawZmtp client = RawZmtp::to_path(listen_ipc().substr(std::string_view("ipc://").size()));
-    client.shake_hands(claims);
-    client.send(RawZmtp::frame("x"));
+    const RawSocket client(listen_ipc());
+    wire::shake_hands(client, claims);
+    client.send(wire::zmtp_frame("x"));
     until([&] { return !recorder.clients.empty(); });
     CHECK(only_client().userid == geteuid());
     CHECK(only_client().key.empty());
   }
   SUBCASE("tcp") {
-    const RawZmtp client = RawZmtp::to_port(listen("tcp://127.0.0.1:*"));
-    client.shake_hands(claims);
-    client.send(RawZmtp::frame("x"));
+    const RawSocket client(listen("tcp://127.0.0.1:*"));
+    wire::shake_hands(client, claims);
+    client.send(wire::zmtp_frame("x"));
     until([&] { return !recorder.clients.empty(); });
     CHECK(only_client().address == "127.0.0.1");
     CHECK(only_client().key.empty());
@@ -209,9 +164,9 @@ TEST_CASE_FIXTURE(Stand, "what a client claims about itself in its handshake is 
 }
 
 TEST_CASE_FIXTURE(Stand, "with CURVE a client is the key that it has") {
-  const Keys keys;
+  const KeyPair keys;
   allowed.push_back(keys.public_key);
-  Client client(listen_curve(), &keys, server_keys.public_key);
+  Client client(listen_curve(), keys, server_keys.public_key);
   client.send("a.b");
   until_messages(1);
   CHECK(only_client().key == keys.public_key);
@@ -221,12 +176,12 @@ TEST_CASE_FIXTURE(Stand, "with CURVE a client is the key that it has") {
 }
 
 TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
-  const Keys known;
+  const KeyPair known;
   allowed.push_back(known.public_key);
   const std::string uri = listen_curve();
   SUBCASE("an unknown key") {
-    const Keys keys;
-    Client client(uri, &keys, server_keys.public_key);
+    const KeyPair keys;
+    Client client(uri, keys, server_keys.public_key);
     client.send("a.b");
     until([&] { return client.ended(); });
     CHECK(handler->refused() == 1);
@@ -234,15 +189,15 @@ TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
     CHECK(refused[0] == fmt::format("unknown key {} from 127.0.0.1", keys.public_key));
   }
   SUBCASE("somebody who knows a public key, but not its secret") {
-    Keys forged;
+    KeyPair forged;
     forged.public_key = known.public_key;
-    Client client(uri, &forged, server_keys.public_key);
+    Client client(uri, forged, server_keys.public_key);
     client.send("a.b");
     until([&] { return client.ended(); });
   }
   SUBCASE("somebody who does not know the daemon") {
-    const Keys other;
-    Client client(uri, &known, other.public_key);
+    const KeyPair other;
+    Client client(uri, known, other.public_key);
     client.send("a.b");
     until([&] { return client.ended() && !recorder.refused.empty(); });
     CHECK(recorder.refused[0] == "a client that does not have this daemon's public key");
@@ -253,7 +208,7 @@ TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
     until([&] { return client.ended(); });
   }
   // One that is known comes in afterwards, and is the only one.
-  Client good(uri, &known, server_keys.public_key);
+  Client good(uri, known, server_keys.public_key);
   good.send("c.d");
   until_messages(1);
   CHECK(recorder.messages == std::vector<std::string>{"c.d"});
@@ -264,7 +219,7 @@ TEST_CASE_FIXTURE(Stand, "keys of the daemon that are not a pair are refused") {
   handler = std::make_unique<ZapHandler>(
       loop, context, [](std::string_view) { return true; }, [](const std::string&) {});
   ZmqOptions options;
-  options.curve = CurveServer{server_keys.public_key, Keys().secret_key, *handler};
+  options.curve = CurveServer{server_keys.public_key, KeyPair().secret_key, *handler};
   CHECK_THROWS_WITH_AS(listen("tcp://127.0.0.1:*", options),
                        "the public and the secret key of the daemon are not a pair", Error);
 }
@@ -339,9 +294,9 @@ TEST_CASE_FIXTURE(Stand,
   ZmqOptions options;
   options.send_hwm = 1;
   const std::string uri = listen_ipc(options);
-  const RawZmtp client = RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
-  client.shake_hands({{"Socket-Type", "DEALER"}});
-  client.send(RawZmtp::frame("x"));
+  const RawSocket client(uri);
+  wire::shake_hands(client, {{"Socket-Type", "DEALER"}});
+  client.send(wire::zmtp_frame("x"));
   until([&] { return !recorder.clients.empty(); });
   proto::Message message;
   message.type = proto::MessageType::response;
@@ -363,7 +318,7 @@ TEST_CASE_FIXTURE(Stand,
   CHECK(tried < 1000);
   const int before = sent;
   until([&] {
-    CHECK_FALSE(client.ended());
+    CHECK_FALSE(client.discard().end);
     return sent > before + 10;
   });
 }
@@ -373,13 +328,13 @@ TEST_CASE_FIXTURE(Stand, "a connection that does not say who it is does not stay
   options.handshake_timeout = std::chrono::milliseconds(20);
   options.connections = std::make_shared<ConnectionCount>(ConnectionCount::Limits{.per_peer = 1});
   const std::string uri = listen_ipc(options);
-  const RawZmtp silent = RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
-  const RawZmtp half = [&] {
-    until([&] { return silent.ended(); });
-    return RawZmtp::to_path(uri.substr(std::string_view("ipc://").size()));
+  const RawSocket silent(uri);
+  const RawSocket half = [&] {
+    until([&] { return silent.discard().end; });
+    return RawSocket(uri);
   }();
-  half.send(RawZmtp::greeting().substr(0, 20));
-  until([&] { return half.ended(); });
+  half.send(wire::zmtp_greeting().substr(0, 20));
+  until([&] { return half.discard().end; });
   CHECK(recorder.clients.empty());
 }
 

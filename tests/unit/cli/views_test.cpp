@@ -1,0 +1,294 @@
+// What status, drain, list and info show for payloads of the daemon.
+#include "cli/views.hpp"
+
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/context.hpp"
+#include "cli/event_view.hpp"
+#include "cli/expiration.hpp"
+#include "core/error.hpp"
+#include "core/json/printable.hpp"
+
+using namespace resourced;
+using namespace resourced::cli;
+using nlohmann::json;
+
+namespace {
+
+json make_r(const std::string& ranks, const std::string& hosts) {
+  return {{"version", 1},
+          {"execution",
+           {{"R_lite", {{{"rank", ranks}, {"children", {{"core", "0-3"}, {"gpu", "0"}}}}}},
+            {"nodelist", {hosts}},
+            {"starttime", 0.0},
+            {"expiration", 0.0}}}};
+}
+
+const json no_r =
+    json::parse(R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})");
+
+/// Eight nodes: 0 excluded and down, 1-2 drained (2 is down), 3 torpid, 4 offline, 5-7 available.
+json status() {
+  return {{"R", make_r("0-7", "node[0-7]")},
+          {"drain",
+           {{"1", {{"timestamp", 1700000000.0}, {"reason", "disk"}}},
+            {"2", {{"timestamp", 1600000000.0}, {"reason", ""}}}}},
+          {"online", "1,3,5-7"},
+          {"offline", "0,2,4"},
+          {"exclude", "0"},
+          {"torpid", "3"}};
+}
+
+std::string lines(const Listing& listing, const std::string& format) {
+  OutputOptions options;
+  options.format = format;
+  options.no_header = true;
+  return render(listing, options);
+}
+
+std::string status_lines(const std::string& states, const std::string& targets = {},
+                         const json& payload = status()) {
+  ViewFilter filter;
+  if (!states.empty()) filter.states = parse_status_states(states);
+  filter.targets = targets;
+  return lines(status_view(payload, filter), "{state} {up} {nnodes} {ranks} {nodelist}");
+}
+
+json sched_status() {
+  return {{"all", make_r("0-7", "node[0-7]")},
+          {"allocated", make_r("1-2", "node[1-2]")},
+          {"down", make_r("2-3", "node[2-3]")}};
+}
+
+std::string sched_lines(const std::string& states, const std::string& targets = {}) {
+  ViewFilter filter;
+  if (!states.empty()) filter.states = parse_sched_states(states);
+  filter.targets = targets;
+  return lines(sched_view(sched_status(), filter), "{state} {nnodes} {ncores} {ngpus} {nodelist}");
+}
+
+}  // namespace
+
+TEST_SUITE("views") {
+  TEST_CASE("status: each target in one state, online and not in rows of their own") {
+    CHECK(status_lines("") ==
+          "avail yes 3 5-7 node[5-7]\n"
+          "drained yes 1 1 node1\n"
+          "drained no 1 2 node2\n"
+          "exclude no 1 0 node0\n"
+          "torpid yes 1 3 node3\n"
+          "offline no 1 4 node4\n");
+  }
+
+  TEST_CASE("status: the standard table") {
+    CHECK(render(status_view(status()), {}) ==
+          "  STATE UP  NNODES NODELIST\n"
+          "  avail yes      3 node[5-7]\n"
+          "drained yes      1 node1\n"
+          "drained no       1 node2\n"
+          "exclude no       1 node0\n"
+          " torpid yes      1 node3\n"
+          "offline no       1 node4\n");
+  }
+
+  TEST_CASE("status: only some states; offline is all that are not online") {
+    CHECK(status_lines("avail") == "avail yes 3 5-7 node[5-7]\n");
+    CHECK(status_lines("drain") == "drained yes 1 1 node1\ndrained no 1 2 node2\n");
+    CHECK(status_lines("offline") == "drained no 1 2 node2\nexclude no 1 0 node0\noffline no 1 4 node4\n");
+    CHECK(status_lines("all") == status_lines(""));
+    CHECK_THROWS_AS(status_lines("broken"), UsageError);
+    CHECK_THROWS_AS(status_lines("avail,"), UsageError);
+  }
+
+  TEST_CASE("status: a state asked for by name has a row even when it is empty") {
+    auto payload = status();
+    payload["drain"] = json::object();
+    payload["online"] = "0-7";
+    payload["offline"] = "";
+    payload["torpid"] = "";
+    payload["exclude"] = "";
+    CHECK(status_lines("", "", payload) == "avail yes 8 0-7 node[0-7]\n");
+    CHECK(status_lines("drained,offline", "", payload) == "drained yes 0\noffline no 0\n");
+  }
+
+  TEST_CASE("status: only some targets, by rank or by host") {
+    CHECK(status_lines("", "4-5") == "avail yes 1 5 node5\noffline no 1 4 node4\n");
+    CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained yes 1 1 node1\n");
+    CHECK_THROWS_AS(status_lines("", "8"), Error);
+    CHECK_THROWS_AS(status_lines("", "other"), Error);
+  }
+
+  TEST_CASE("drain: oldest first, with local time and reason") {
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(render(drain_view(status()), {}) ==
+          "TIMESTAMP           STATE   RANK REASON NODELIST\n"
+          "2020-09-13T12:26:40 drained 2           node2\n"
+          "2023-11-14T22:13:20 drained 1    disk   node1\n");
+    ViewFilter filter;
+    filter.targets = "1";
+    OutputOptions as_json;
+    as_json.json = true;
+    CHECK(json::parse(render(drain_view(status(), filter), as_json)) == json{{"timestamp", 1700000000.0},
+                                                                             {"state", "drained"},
+                                                                             {"ranks", "1"},
+                                                                             {"nnodes", 1},
+                                                                             {"reason", "disk"},
+                                                                             {"nodelist", "node1"}});
+  }
+
+  TEST_CASE("list: free, allocated, down") {
+    CHECK(sched_lines("") ==
+          "free 5 20 5 node[0,4-7]\n"
+          "allocated 2 8 2 node[1-2]\n"
+          "down 2 8 2 node[2-3]\n");
+    CHECK(sched_lines("down,free") == "free 5 20 5 node[0,4-7]\ndown 2 8 2 node[2-3]\n");
+    CHECK(sched_lines("", "0-1") == "free 1 4 1 node0\nallocated 1 4 1 node1\ndown 0 0 0\n");
+    CHECK_THROWS_AS(sched_lines("up"), UsageError);
+  }
+
+  TEST_CASE("info and R show: what is allocated and down counts once") {
+    const auto count = [](const std::string& states, const std::string& targets = {}) {
+      ViewFilter filter;
+      if (!states.empty()) filter.states = parse_sched_states(states);
+      filter.targets = targets;
+      return info_line(sched_resources(sched_status(), filter).counts());
+    };
+    CHECK(count("") == "8 Nodes, 32 Cores, 8 GPUs");
+    CHECK(count("all") == "8 Nodes, 32 Cores, 8 GPUs");
+    CHECK(count("allocated,down") == "3 Nodes, 12 Cores, 3 GPUs");
+    CHECK(count("free", "0-4") == "2 Nodes, 8 Cores, 2 GPUs");
+    const json empty = {{"all", no_r}, {"allocated", no_r}, {"down", no_r}};
+    CHECK(info_line(sched_resources(empty).counts()) == "0 Nodes, 0 Cores, 0 GPUs");
+  }
+
+  TEST_CASE("answers that are not what they should be are errors") {
+    for (const auto* key : {"R", "drain", "online", "exclude", "torpid"}) {
+      CAPTURE(key);
+      auto payload = status();
+      payload.erase(key);
+      CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
+    }
+    auto payload = status();
+    payload["drain"]["1"].erase("timestamp");
+    CHECK_THROWS_AS(static_cast<void>(drain_view(payload)), Error);
+    CHECK_THROWS_AS(static_cast<void>(sched_view(json::object())), Error);
+    CHECK_THROWS_AS(static_cast<void>(sched_view(json::array())), Error);
+  }
+
+  TEST_CASE("expiration: epoch seconds, from now on, or never") {
+    CHECK(parse_expiration("0", 1000) == 0);
+    CHECK(parse_expiration("1893456000.5", 1000) == 1893456000.5);
+    CHECK(parse_expiration("+1.5h", 1000) == 6400);
+    for (const auto* text : {"", "+", "soon", "-1", "+inf", "inf", "nan", "1 ", "+1x"}) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(static_cast<void>(parse_expiration(text, 1000)), UsageError);
+    }
+  }
+
+  TEST_CASE("events: one line each") {
+    const auto drain = json::parse(
+        R"({"timestamp":1700000000.25,"name":"drain","context":{"idset":"1-2","nodelist":"node[1-2]","overwrite":0}})");
+    CHECK(format_event(drain) == "1700000000.250000 drain idset=\"1-2\" nodelist=\"node[1-2]\" overwrite=0");
+    CHECK(format_event({{"timestamp", 1}, {"name", "truncate"}}) == "1.000000 truncate");
+    for (const auto* text :
+         {"1", "{}", R"({"timestamp":"1","name":"x"})", R"({"timestamp":1,"name":"x","context":1})"}) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(static_cast<void>(format_event(json::parse(text))), Error);
+    }
+  }
+}
+
+TEST_SUITE("moves") {
+  // 6 goes from gpu to debug, 5 from gpu to the rest, 7 from the rest to debug.
+  json divided() {
+    auto payload = status();
+    payload["partitions"] = {
+        {"batch", {{"targets", "0-2"}, {"held", true}, {"waiting", ""}, {"leaving", ""}}},
+        {"debug", {{"targets", "4,6-7"}, {"held", false}, {"waiting", "6-7"}, {"leaving", ""}}},
+        {"gpu", {{"targets", "3"}, {"held", true}, {"waiting", ""}, {"leaving", "5-6"}}}};
+    return payload;
+  }
+
+  TEST_CASE("a move is told with its targets, where they are, and where they go") {
+    CHECK(describe_moves(divided()) ==
+          "targets 6 wait to move from partition gpu to partition debug: the holder of partition gpu has to "
+          "let go\n"
+          "targets 5 wait to move from partition gpu to the rest: the holder of partition gpu has to let go\n"
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+    ViewFilter filter;
+    filter.targets = "0-4,7";
+    CHECK(describe_moves(divided(), filter) ==
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+  }
+
+  TEST_CASE("nothing is told where nothing waits") {
+    CHECK(describe_moves(status()).empty());
+    auto payload = divided();
+    payload["partitions"].erase("debug");
+    payload["partitions"].erase("gpu");
+    CHECK(describe_moves(payload).empty());
+  }
+
+  TEST_CASE("each row of --json has the moves of its own targets") {
+    OutputOptions as_json;
+    as_json.json = true;
+    ViewFilter filter;
+    filter.targets = "0,4-6";
+    const std::string rows = render(status_view(divided(), filter), as_json);
+    CHECK(rows == R"({"state":"avail","up":true,"nnodes":2,"ranks":"5-6","nodelist":"node[5-6]",)"
+                  R"("moves":[{"from":"gpu","ranks":"6","to":"debug"},{"from":"gpu","ranks":"5","to":null}]})"
+                  "\n"
+                  R"({"state":"exclude","up":false,"nnodes":1,"ranks":"0","nodelist":"node0","moves":[]})"
+                  "\n"
+                  R"({"state":"offline","up":false,"nnodes":1,"ranks":"4","nodelist":"node4","moves":[]})"
+                  "\n");
+    filter.targets = "5-6";
+    CHECK(lines(status_view(divided(), filter), "{nodelist}: {moves}") ==
+          "node[5-6]: 6 from partition gpu to partition debug, 5 from partition gpu to the rest\n");
+  }
+
+  TEST_CASE("partitions that are not what they should be are an error") {
+    for (const auto* key : {"waiting", "leaving"}) {
+      CAPTURE(key);
+      auto payload = divided();
+      payload["partitions"]["debug"].erase(key);
+      CHECK_THROWS_AS(static_cast<void>(describe_moves(payload)), Error);
+      CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
+    }
+  }
+}
+
+TEST_SUITE("text from outside") {
+  TEST_CASE("a reason with an escape sequence and a line end is one row, and exact in JSON") {
+    auto payload = status();
+    const std::string reason = "\033[2Jgone\nfake row\tx";
+    payload["drain"] = {{"1", {{"timestamp", 1700000000.0}, {"reason", reason}}}};
+    const auto shown = lines(drain_view(payload), "{reason}|");
+    CHECK(shown == "\\u001b[2Jgone\\nfake row\\tx|\n");
+    const auto table = render(drain_view(payload), {});
+    CHECK(table.find("\\u001b[2Jgone\\nfake row\\tx node1\n") != std::string::npos);
+    CHECK(table.find('\033') == std::string::npos);
+    OutputOptions as_json;
+    as_json.json = true;
+    CHECK(json::parse(render(drain_view(payload), as_json))["reason"] == reason);
+  }
+
+  TEST_CASE("events, their names and keys too") {
+    const json event = {{"timestamp", 1}, {"name", "x\033"}, {"context", {{"k\n", "v\033\u009b\x7f"}}}};
+    CHECK(format_event(event) == R"(1.000000 x\u001b k\n="v\u001b\u009b\u007f")");
+  }
+
+  TEST_CASE("the names of partitions in what status tells") {
+    auto payload = status();
+    payload["partitions"] = {{"a\033\n", {{"waiting", "7"}, {"leaving", ""}}}};
+    CHECK(describe_moves(payload) ==
+          "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest has to let "
+          "go\n");
+  }
+}

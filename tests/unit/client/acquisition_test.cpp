@@ -1,0 +1,324 @@
+// Holding resources as a scheduler does (RFC 28): the first picture, changes, errors, and the daemon coming
+// back.
+#include "client/acquisition.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "temp_dir.hpp"
+#include "wire/fake_bus.hpp"
+
+using namespace resourced;
+using client::Acquisition;
+using client::AcquisitionOptions;
+using client::Connection;
+using nlohmann::json;
+using wire::FakeBus;
+using wire::Frames;
+
+namespace {
+
+constexpr const char* four_nodes =
+    R"({"version":1,"execution":{"R_lite":[{"rank":"0-3","children":{"core":"0-1"}}],
+        "nodelist":["node[0-3]"],"properties":{"fast":"2-3"},"starttime":0.0,"expiration":0.0}})";
+
+std::string first_response(const std::string& up) {
+  return json{{"resources", json::parse(four_nodes)}, {"up", up}}.dump();
+}
+
+/// Writes down each call in a line.
+class Recorder : public client::AcquisitionObserver {
+ public:
+  std::vector<std::string> calls;
+
+  void on_resources(const ResourceSet& resources, const IdSet& up) override {
+    add("resources {} up {}", resources.ranks().encode(), up.encode());
+  }
+  void on_property_remove(std::string_view name, const IdSet& ranks) override {
+    add("property-remove {} {}", name, ranks.encode());
+  }
+  void on_property_add(std::string_view name, const IdSet& ranks) override {
+    add("property-add {} {}", name, ranks.encode());
+  }
+  void on_expiration(double time) override { add("expiration {}", time); }
+  void on_shrink(const IdSet& ranks) override { add("shrink {}", ranks.encode()); }
+  void on_down(const IdSet& ranks) override { add("down {}", ranks.encode()); }
+  void on_up(const IdSet& ranks) override { add("up {}", ranks.encode()); }
+  void on_lost(const Error& why) override { add("lost {}", why.errnum()); }
+  void on_error(const Error& why) override { add("error {} {}", why.errnum(), why.what()); }
+
+  std::vector<std::string> take() { return std::exchange(calls, {}); }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    calls.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+using Calls = std::vector<std::string>;
+
+struct AcquisitionFixture {
+  test::TempDir directory;
+  FakeBus bus{"ipc://" + directory.file("bus")};
+  Connection connection{"ipc://" + directory.file("bus")};
+  Recorder recorder;
+
+  /// Lets the client work until it has made this many calls, and returns them.
+  Calls calls(std::size_t count) {
+    wire::pump(connection, [&] { return recorder.calls.size() >= count; });
+    return recorder.take();
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("acquisition") {
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "the request is resource.acquire with the streaming flag and no payload") {
+    const Acquisition acquisition(connection, recorder);
+    CHECK(acquisition.state() == Acquisition::State::waiting);
+    const auto request = bus.receive(connection);
+    CHECK(request.topic() == "resource.acquire");
+    CHECK(request.parts.size() == 4);
+    CHECK(request.flags() == (0x01U | 0x08U | 0x40U));
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "a partition is asked for by its name") {
+    AcquisitionOptions options;
+    options.partition = "batch";
+    const Acquisition acquisition(connection, recorder, options);
+    CHECK(json::parse(bus.receive(connection).payload()) == json{{"partition", "batch"}});
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "each change is told, and the picture follows") {
+    const Acquisition acquisition(connection, recorder);
+    const auto request = bus.receive(connection);
+
+    struct Step {
+      std::string response;
+      Calls calls;
+      std::string ranks, up, fast;
+      double expiration;
+    };
+    const std::vector<Step> steps = {
+        {first_response("0-2"), {"resources 0-3 up 0-2"}, "0-3", "0-2", "2-3", 0},
+        {R"({"up":"3"})", {"up 3"}, "0-3", "0-3", "2-3", 0},
+        {R"({"down":"0-1"})", {"down 0-1"}, "0-3", "2-3", "2-3", 0},
+        {R"({"up":"0","down":"2"})", {"down 2", "up 0"}, "0-3", "0,3", "2-3", 0},
+        {R"({"property-add":{"fast":"0"},"property-remove":{"fast":"3"}})",
+         {"property-remove fast 3", "property-add fast 0"},
+         "0-3",
+         "0,3",
+         "0,2",
+         0},
+        {R"({"expiration":1893456000.5})", {"expiration 1893456000.5"}, "0-3", "0,3", "0,2", 1893456000.5},
+        {R"({"down":"0,3","shrink":"3"})", {"shrink 3", "down 0"}, "0-2", "", "0,2", 1893456000.5},
+    };
+    for (const auto& step : steps) {
+      CAPTURE(step.response);
+      bus.respond(request, step.response, true);
+      CHECK(calls(step.calls.size()) == step.calls);
+      CHECK(acquisition.resources().ranks().encode() == step.ranks);
+      CHECK(acquisition.up().encode() == step.up);
+      CHECK(acquisition.resources().properties().at("fast").encode() == step.fast);
+      CHECK(acquisition.resources().expiration() == step.expiration);
+    }
+    CHECK(acquisition.state() == Acquisition::State::held);
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "who does not know shrink sees the targets go down") {
+    class Plain : public client::AcquisitionObserver {
+     public:
+      IdSet down;
+      void on_down(const IdSet& ranks) override { down |= ranks; }
+    } plain;
+    const Acquisition acquisition(connection, plain);
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0-3"), true);
+    bus.respond(request, R"({"down":"1-2","shrink":"2"})", true);
+    wire::pump(connection, [&] { return plain.down.contains(1); });
+    CHECK(plain.down.encode() == "1-2");
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "an error response ends it") {
+    const Acquisition acquisition(connection, recorder);
+    const auto request = bus.receive(connection);
+    SUBCASE("refused") {
+      bus.fail(request, EBUSY, "the resources are held by another scheduler");
+      CHECK(calls(1) == Calls{fmt::format("error {} the resources are held by another scheduler", EBUSY)});
+    }
+    SUBCASE("the daemon shuts down") {
+      bus.respond(request, first_response(""), true);
+      bus.fail(request, ECANCELED, "the resource module was unloaded");
+      CHECK(calls(2).back() == fmt::format("error {} the resource module was unloaded", ECANCELED));
+    }
+    CHECK(acquisition.state() == Acquisition::State::ended);
+    connection.run_for(client::Milliseconds(1));
+    CHECK(bus.quiet());
+    CHECK(recorder.calls.empty());
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "responses that make no sense end it with EPROTO, and the request is canceled") {
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {R"({"up":"0"})", "resources: missing"},
+        {R"({"resources":{"version":2},"up":"0"})", "resources: "},
+        {json{{"resources", json::parse(four_nodes)}, {"up", "0-4"}}.dump(), "up: targets 4 are not"},
+        {json{{"resources", json::parse(four_nodes)}, {"up", 3}}.dump(), "up: not a string"},
+        {R"([])", "resource.acquire"},
+    };
+    for (const auto& [response, text] : cases) {
+      CAPTURE(response);
+      const Acquisition acquisition(connection, recorder);
+      bus.respond(bus.receive(connection), response, true);
+      const auto call = calls(1).front();
+      CHECK(call.starts_with(fmt::format("error {} ", EPROTO)));
+      CHECK(call.find(text) != std::string::npos);
+      CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
+    }
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "changes that make no sense end it and leave the picture as it was") {
+    for (const auto* response :
+         {R"({"down":"9"})", R"({"up":"x"})", R"({"expiration":"soon"})", R"({"property-add":{"fast":"7"}})",
+          R"({"property-add":{"a b":1}})", R"({"up":"3","shrink":"8"})", R"({"expiration":-1})"}) {
+      CAPTURE(response);
+      const Acquisition acquisition(connection, recorder);
+      const auto request = bus.receive(connection);
+      bus.respond(request, first_response("0-2"), true);
+      calls(1);
+      bus.respond(request, response, true);
+      CHECK(calls(1).front().starts_with(fmt::format("error {} ", EPROTO)));
+      CHECK(acquisition.up().encode() == "0-2");
+      CHECK(acquisition.resources() == ResourceSet::parse(four_nodes));
+      CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
+    }
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "a daemon that was killed and comes back is asked again, busy or not") {
+    const Acquisition acquisition(connection, recorder);
+    bus.respond(bus.receive(connection), first_response("0-3"), true);
+    calls(1);
+    bus.close();
+    CHECK(calls(1) == Calls{fmt::format("lost {}", ECONNRESET)});
+    CHECK(acquisition.state() == Acquisition::State::lost);
+    CHECK(acquisition.up().encode() == "0-3");
+    bus.open();
+    for (int i = 0; i < 3; ++i) bus.fail(bus.receive(connection), EBUSY, "held");
+    bus.respond(bus.receive(connection), first_response("1"), true);
+    CHECK(calls(1) == Calls{"resources 0-3 up 1"});
+    CHECK(acquisition.state() == Acquisition::State::held);
+    CHECK(acquisition.up().encode() == "1");
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "resources that stay busy are given up after a while") {
+    AcquisitionOptions options;
+    options.busy_retry = client::Milliseconds(50);
+    const Acquisition acquisition(connection, recorder, options);
+    bus.respond(bus.receive(connection), first_response("0-3"), true);
+    calls(1);
+    bus.close();
+    calls(1);
+    bus.open();
+    while (acquisition.state() != Acquisition::State::ended) {
+      if (!bus.quiet()) bus.fail(bus.receive(), EBUSY, "held");
+      connection.wait(client::Milliseconds(1));
+    }
+    CHECK(recorder.calls == Calls{fmt::format("error {} held", EBUSY)});
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "on demand a restart in good order is followed too") {
+    AcquisitionOptions options;
+    options.follow_restart = true;
+    const Acquisition acquisition(connection, recorder, options);
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0-3"), true);
+    calls(1);
+    bus.fail(request, ECANCELED, "the resource module was unloaded");
+    CHECK(calls(1) == Calls{fmt::format("lost {}", ECANCELED)});
+    bus.close();
+    bus.open();
+    bus.respond(bus.receive(connection), first_response("2"), true);
+    CHECK(calls(1) == Calls{"resources 0-3 up 2"});
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "other cancellations are the end even so") {
+    AcquisitionOptions options;
+    options.follow_restart = true;
+    const Acquisition acquisition(connection, recorder, options);
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0-3"), true);
+    bus.fail(request, ECANCELED, "canceled by the administrator");
+    CHECK(calls(2).back().starts_with("error"));
+  }
+
+  TEST_CASE("a daemon that is not there is an error, or waited for") {
+    const test::TempDir directory;
+    const auto uri = "ipc://" + directory.file("bus");
+    Connection connection(uri);
+    Recorder recorder;
+    AcquisitionOptions options;
+    SUBCASE("error") {
+      const Acquisition acquisition(connection, recorder, options);
+      wire::pump(connection, [&] { return !recorder.calls.empty(); });
+      CHECK(recorder.calls.front().starts_with(
+          fmt::format("error {} cannot reach the daemon at {}", ENOENT, uri)));
+    }
+    SUBCASE("waited for") {
+      options.wait_for_daemon = true;
+      const Acquisition acquisition(connection, recorder, options);
+      connection.run_for(client::Milliseconds(1));
+      FakeBus bus(uri);
+      bus.respond(bus.receive(connection), first_response("0"), true);
+      wire::pump(connection, [&] { return !recorder.calls.empty(); });
+      CHECK(recorder.calls == Calls{"resources 0-3 up 0"});
+    }
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "close gives the resources back, also from inside a call") {
+    class Closer : public Recorder {
+     public:
+      Acquisition* acquisition = nullptr;
+      void on_down(const IdSet& ranks) override {
+        Recorder::on_down(ranks);
+        acquisition->close();
+      }
+    } closer;
+    Acquisition acquisition(connection, closer);
+    closer.acquisition = &acquisition;
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0-2"), true);
+    bus.respond(request, R"({"up":"3","down":"0"})", true);
+    const auto cancel = bus.receive(connection);
+    CHECK(cancel.topic() == "resource.acquire-cancel");
+    CHECK(acquisition.state() == Acquisition::State::ended);
+    bus.respond(request, R"({"up":"0"})", true);
+    bus.fail(request, ECANCELED);
+    connection.run_for(client::Milliseconds(1));
+    CHECK(closer.calls == Calls{"resources 0-3 up 0-2", "down 0"});
+    connection.close();
+    CHECK(bus.receive().topic() == "resource.disconnect");
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "the response itself is handed on as it came") {
+    class Raw : public client::AcquisitionObserver {
+     public:
+      std::vector<std::string> lines;
+      void on_response(std::string_view text) override { lines.emplace_back(text); }
+    } raw;
+    const Acquisition acquisition(connection, raw);
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0"), true);
+    bus.respond(request, R"({ "up" : "1" })", true);
+    wire::pump(connection, [&] { return raw.lines.size() == 2; });
+    CHECK(raw.lines == std::vector<std::string>{first_response("0"), R"({ "up" : "1" })"});
+  }
+}

@@ -1,0 +1,41 @@
+// A ZeroMQ client with all that a hostile one can set: its identity, keys that it should not have, or none.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "wire/zmq_socket.hpp"
+
+namespace resourced::wire {
+
+/// A CURVE key pair, in Z85.
+struct KeyPair {
+  /// A new one.
+  KeyPair();
+  KeyPair(std::string public_half, std::string secret_half)
+      : public_key(std::move(public_half)), secret_key(std::move(secret_half)) {}
+
+  std::string public_key;
+  std::string secret_key;
+};
+
+struct DealerOptions {
+  std::string identity = {};
+  /// CURVE, with the server's public key.
+  std::optional<KeyPair> keys = {};
+  std::string server_key = {};
+  /// The PLAIN mechanism.
+  std::string user = {};
+  /// How many messages libzmq takes in before anyone receives them.
+  int receive_hwm = 1000;
+  /// Milliseconds from the end of a connection to the next attempt, -1 for never (ZMQ_RECONNECT_IVL).
+  int reconnect_interval = 100;
+};
+
+/// A DEALER socket that is connected to an endpoint.
+class Dealer : public ZmqSocket {
+ public:
+  explicit Dealer(const std::string& uri, const DealerOptions& options = {}, ZmqContext context = {});
+};
+
+}  // namespace resourced::wire

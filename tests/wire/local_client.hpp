@@ -1,0 +1,46 @@
+// A client of the Unix socket transport (the local connector): it sends bytes as they are given, such as
+// those that an unmodified Flux client sent, and cuts responses into their parts by the specification.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "wire/codec.hpp"
+#include "wire/deadline.hpp"
+#include "wire/raw_socket.hpp"
+
+namespace resourced::wire {
+
+class LocalClient {
+ public:
+  /// Connects and waits for the byte that says whether the client is welcome.
+  explicit LocalClient(const std::filesystem::path& socket);
+  /// Takes over a connected socket, for a test that plays the daemon. Does not wait for the first byte.
+  explicit LocalClient(RawSocket connected) : socket_(std::move(connected)) {}
+
+  /// 0, or the errno with which the daemon turned this client away.
+  [[nodiscard]] int welcome() const { return welcome_; }
+
+  void send(std::string_view bytes) const;
+  /// The parts of the next message. Throws Timeout; std::runtime_error at the end of the stream.
+  Parts receive(const Deadline& deadline = Deadline());
+  /// Sends a request with a fresh matchtag, which it returns.
+  std::uint32_t request(std::string_view topic, const nlohmann::json& payload = nullptr,
+                        std::uint8_t flags = 0);
+  /// The next message, taken apart.
+  RawResponse response(const Deadline& deadline = Deadline());
+  /// Sends a request and waits for its response, which must be the next message.
+  RawResponse call(std::string_view topic, const nlohmann::json& payload = nullptr);
+  /// Whether the daemon ends the connection, which it must before the deadline.
+  bool ended(const Deadline& deadline = Deadline()) { return socket_.ended(deadline); }
+
+ private:
+  RawSocket socket_;
+  int welcome_ = -1;
+  std::uint32_t last_matchtag_ = 0;
+};
+
+}  // namespace resourced::wire

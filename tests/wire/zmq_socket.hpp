@@ -1,0 +1,60 @@
+// A socket of libzmq's C interface: whole messages as lists of parts, deadlines, and an end that waits for
+// nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "wire/codec.hpp"
+#include "wire/deadline.hpp"
+
+namespace resourced::wire {
+
+/// A context that lives as long as the sockets made in it.
+class ZmqContext {
+ public:
+  ZmqContext();
+  [[nodiscard]] void* handle() const { return context_.get(); }
+
+ private:
+  std::shared_ptr<void> context_;
+};
+
+class ZmqSocket {
+ public:
+  /// `type`: ZMQ_DEALER or another of zmq_socket(3). It does not linger.
+  explicit ZmqSocket(int type, ZmqContext context = {});
+  ~ZmqSocket();
+  ZmqSocket(const ZmqSocket&) = delete;
+  ZmqSocket& operator=(const ZmqSocket&) = delete;
+
+  // All of these throw std::runtime_error with libzmq's reason.
+  void set(int option, int value);
+  void set(int option, const std::string& value);
+  void bind(const std::string& uri);
+  void connect(const std::string& uri);
+  /// The endpoint that it was bound to, its port included.
+  [[nodiscard]] std::string endpoint() const;
+
+  void send(const Parts& parts);
+  /// False if there is no room for it now.
+  bool try_send(const Parts& parts);
+  /// Whether a message can be received, now or before the deadline.
+  [[nodiscard]] bool readable(const Deadline& deadline);
+  /// The next message, nothing if none comes in time.
+  std::optional<Parts> receive(const Deadline& deadline = Deadline());
+  /// Throws away whole messages that have come. Returns how many.
+  std::uint64_t discard();
+
+  [[nodiscard]] void* handle() const { return socket_; }
+
+ private:
+  bool send(const Parts& parts, int flags);
+
+  ZmqContext context_;
+  void* socket_;
+};
+
+}  // namespace resourced::wire
