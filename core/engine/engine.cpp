@@ -6,6 +6,7 @@
 
 #include "core/engine/recorder.hpp"
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 
 namespace resourced::engine {
 
@@ -23,7 +24,14 @@ Acquisition::Tell Engine::teller(Effects& effects) {
 }
 
 void Engine::apply(Event event, Effects& effects) {
+  RESOURCED_INVARIANT(event.timestamp >= last_timestamp_);
   const Outcome outcome = module_.apply(event);
+  // The change that holders are told is the change of what is available.
+  RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
+  RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
+  // A target that left for good has left the tables, too.
+  RESOURCED_INVARIANT(!module_.inventory().ranks().intersects(outcome.delta.shrink));
+  RESOURCED_INVARIANT(!module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 
 namespace resourced {
 
@@ -33,10 +34,21 @@ void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
       for (const Partition& other : partitions_) gained -= other.targets;
     }
     if (gained.empty()) continue;
+    RESOURCED_INVARIANT(!holder.kept.intersects(gained));
     holder.kept |= gained;
     Delta delta;
     delta.up = gained & available;
     if (!delta.up.empty() && !holder.muted) tell(id, std::move(delta));
+  }
+  check_kept();
+}
+
+void Acquisition::check_kept() const {
+  IdSet kept;
+  for (const auto& [id, holder] : holders_) {
+    RESOURCED_INVARIANT(holder.resources.includes(holder.kept));
+    RESOURCED_INVARIANT(!kept.intersects(holder.kept));
+    kept |= holder.kept;
   }
 }
 
@@ -65,6 +77,7 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
   const Holder& taken =
       holders_.insert_or_assign(holder, Holder{name, std::move(resources), std::move(kept), {}, false})
           .first->second;
+  check_kept();
   return {taken.resources, taken.kept};
 }
 

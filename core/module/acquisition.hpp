@@ -82,6 +82,8 @@ class Acquisition {
   [[nodiscard]] IdSet targets_of(const std::optional<std::string>& partition, const IdSet& acquirable) const;
   [[nodiscard]] IdSet kept_by_anyone() const;
   void hand_over(const IdSet& available, const Tell& tell);
+  /// No target has two keepers, and each keeper has it among its resources.
+  void check_kept() const;
 
   std::vector<Partition> partitions_;
   std::map<HolderId, Holder> holders_;

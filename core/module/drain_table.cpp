@@ -1,5 +1,7 @@
 #include "core/module/drain_table.hpp"
 
+#include "core/invariant.hpp"
+
 namespace resourced {
 
 const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
@@ -45,6 +47,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, double timestamp,
     }
     result.push_back({std::move(targets), key.timestamp, key.reason});
   }
+  RESOURCED_INVARIANT(key_of_.size() == ranks_.count());
   return result;
 }
 
@@ -53,6 +56,7 @@ IdSet DrainTable::undrain(const IdSet& ranks) {
   gone.for_each([&](IdSet::Id rank) { take(rank); });
   ranks_ -= gone;
   with_reason_ -= gone;
+  RESOURCED_INVARIANT(key_of_.size() == ranks_.count());
   return gone;
 }
 

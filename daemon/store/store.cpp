@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/invariant.hpp"
 #include "daemon/store/sqlite.hpp"
 #include "daemon/store/store_reader.hpp"
 #include "daemon/store/store_writer.hpp"
@@ -47,6 +48,7 @@ void Store::start(Callbacks callbacks) {
 
 void Store::append(Record record) {
   const std::lock_guard lock(mutex_);
+  RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
   queue_.push_back(std::move(record));
   if (queue_.size() == 1) wake_.notify_one();
 }

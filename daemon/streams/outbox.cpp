@@ -1,8 +1,12 @@
 #include "daemon/streams/outbox.hpp"
 
+#include "core/invariant.hpp"
+
 namespace resourced::daemon::streams {
 
 void Outbox::push(store::Sequence after, Outgoing outgoing) {
+  // In order: nothing overtakes something that waits for an earlier event.
+  RESOURCED_INVARIANT(waiting_.empty() || waiting_.back().first <= after);
   if (waiting_.empty() && after <= committed_) {
     deliver_(std::move(outgoing));
   } else {
@@ -11,6 +15,7 @@ void Outbox::push(store::Sequence after, Outgoing outgoing) {
 }
 
 void Outbox::committed(store::Sequence last) {
+  RESOURCED_INVARIANT(last >= committed_);
   committed_ = last;
   while (!waiting_.empty() && waiting_.front().first <= committed_) {
     Outgoing outgoing = std::move(waiting_.front().second);
