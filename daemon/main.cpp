@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "daemon/check.hpp"
 #include "daemon/server.hpp"
 
 int main(int argc, char** argv) {

@@ -1,10 +1,21 @@
 #include "daemon/process.hpp"
 
+#include <chrono>
 #include <cstdlib>
 
 #include <sys/resource.h>
 
 namespace resourced::daemon {
+
+double wall_clock() {
+  using Seconds = std::chrono::duration<double>;
+  return std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double uptime() {
+  using Seconds = std::chrono::duration<double>;
+  return std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());

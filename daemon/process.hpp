@@ -1,4 +1,4 @@
-// What the process has from its system: the environment, and a number of file descriptors.
+// What the process has from its system: clocks, the environment, and a number of file descriptors.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,11 @@
 #include <string>
 
 namespace resourced::daemon {
+
+/// Seconds since the Unix epoch.
+[[nodiscard]] double wall_clock();
+/// Seconds of a clock that never goes back.
+[[nodiscard]] double uptime();
 
 /// The value of an environment variable; nothing if there is none of this name.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);

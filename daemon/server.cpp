@@ -4,9 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,18 +18,18 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
-#include <zmq.hpp>
 
 #include "client/connection.hpp"
 #include "config/config.hpp"
-#include "config/describe.hpp"
 #include "config/inventory.hpp"
 #include "config/reload.hpp"
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
-#include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/drain.hpp"
 #include "daemon/endpoints.hpp"
+#include "daemon/inventory.hpp"
+#include "daemon/listeners.hpp"
 #include "daemon/log.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/peers/access.hpp"
@@ -40,193 +37,14 @@
 #include "daemon/service/service.hpp"
 #include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/store/import.hpp"
 #include "daemon/store/store.hpp"
-#include "daemon/store/store_peek.hpp"
-#include "daemon/transport/local_transport.hpp"
-#include "daemon/transport/socket_file.hpp"
-#include "daemon/transport/zap.hpp"
-#include "daemon/transport/zmq_transport.hpp"
-#include "proto/defaults.hpp"
-#include "proto/key_file.hpp"
+#include "daemon/transport/loop_hold.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
 namespace {
 
 namespace asio = boost::asio;
-
-double wall_clock() {
-  using Seconds = std::chrono::duration<double>;
-  return std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-double uptime() {
-  using Seconds = std::chrono::duration<double>;
-  return std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-config::Config load_configuration(const Options& options) {
-  config::Config config = config::load(options.config.empty() ? default_configuration() : options.config);
-  if (!config.resource.parent_uri.empty() && !config.resource.has_inventory()) {
-    config.resource.parent_r = environment("RESOURCED_PARENT_R").value_or("");
-  }
-  return config;
-}
-
-void log_passed_over(const config::Config& config) {
-  for (const std::string& line : config.passed_over) spdlog::info("{}", line);
-}
-
-std::string state_directory(const Options& options, const config::Config& config) {
-  if (!options.state.empty()) return options.state;
-  if (!config.store.directory.empty()) return config.store.directory;
-  return proto::state_directory(environment);
-}
-
-// One budget over all endpoints: neither one peer nor all of them may use up the descriptors of the process,
-// which libzmq does not survive, and the owner always gets in.
-std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limits& limits) {
-  const std::size_t files = raise_descriptor_limit();
-  transport::ConnectionCount::Limits budget;
-  budget.per_peer = std::min(limits.connections_per_uid, files / 4);
-  budget.of_others = files / 2;
-  budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
-  if (limits.connections_per_uid > budget.per_peer) {
-    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", budget.per_peer,
-                 files);
-  }
-  return std::make_shared<transport::ConnectionCount>(std::move(budget));
-}
-
-config::Inventory configured_inventory(const config::Config& config) {
-  if (config.resource.has_inventory()) return config::load_inventory(config);
-  if (!config.resource.parent_uri.empty()) {
-    throw config.fault("resource.parent-uri", "no path and no $RESOURCED_PARENT_R: no R that was handed down",
-                       ENOENT);
-  }
-  if (config.monitor.mode == config::MonitorMode::agents) return {};
-  throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
-}
-
-// The resources alone: what the configuration says of targets may be meant for an R that was loaded.
-config::Inventory bare_inventory(config::Config config) {
-  config.resource.exclude.clear();
-  config.queues.clear();
-  return configured_inventory(config);
-}
-
-// The configured inventory, bare with `fault` if what the configuration says of targets does not fit it: a
-// store may hold an R that was loaded, which that is meant for. Throws where there is no store.
-config::Inventory starting_inventory(const config::Config& config, const std::string& state,
-                                     std::optional<Error>& fault) {
-  try {
-    return configured_inventory(config);
-  } catch (const Error& error) {
-    const bool is_bare = config.resource.exclude.empty() && config.queues.empty();
-    if (is_bare || !std::filesystem::exists(state)) throw;
-    fault = error;
-    return bare_inventory(config);
-  }
-}
-
-// The configured R that a loaded one replaces, as the store keeps it; nothing where no inventory is
-// configured.
-std::optional<std::string> configured_text(const config::Config& config, const config::Inventory& inventory) {
-  if (!config.resource.has_inventory()) return std::nullopt;
-  return inventory.resources.without_local_properties().encode();
-}
-
-bool was_loaded(const RecordedState& recorded) {
-  return recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload;
-}
-
-// Whether the R that was loaded in the place of this inventory still is in force.
-bool is_loaded(const config::Config& config, const config::Inventory& inventory,
-               const RecordedState& recorded) {
-  const bool may_be_loaded =
-      !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
-  return was_loaded(recorded) && may_be_loaded &&
-         recorded.inventory.replaced == configured_text(config, inventory);
-}
-
-// A log line that names the R in force, for a store in which an R was loaded.
-std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
-  if (is_loaded)
-    return "in force is the R that resource.reload loaded, as the configured inventory is the same";
-  if (inventory.handed_down)
-    return "in force is the R of the enclosing instance, in the place of one that was loaded";
-  if (config.resource.has_inventory())
-    return "in force is the configured inventory, which has changed since an R was loaded";
-  return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
-}
-
-// The time at which the expiration in force was set at run time; 0 if it is the configured one.
-double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
-  const auto& expiration = recorded.expiration;
-  return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : 0;
-}
-
-// Nothing where no parent is to be followed.
-std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
-                                                      const std::vector<proto::Endpoint>& own) {
-  if (config.resource.parent_uri.empty()) return nullptr;
-  auto connection = parent::connect_parent(config);
-  for (const proto::Endpoint& endpoint : own) {
-    if (endpoint.uri() == connection->uri()) {
-      throw config.fault("resource.parent-uri", "this is where this daemon listens itself");
-    }
-  }
-  if (config.resource.no_update_watch) return nullptr;
-  return connection;
-}
-
-/// How long clients may take for their last answers before the loop ends.
-constexpr std::chrono::seconds drain_time{1};
-
-bool revokes_keys(const config::Access& before, const config::Access& after) {
-  return std::ranges::any_of(before.keys, [&](const config::AccessKey& key) {
-    return std::ranges::find(after.keys, key.public_key, &config::AccessKey::public_key) == after.keys.end();
-  });
-}
-
-// A configuration may still name nodes that left for good, or did not report, where agents tell the
-// inventory.
-config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {
-  config::Absent absent;
-  if (config.resource.has_inventory()) return absent;
-  config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
-  for (const TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
-  // Nothing tells which rank a node had that left before the last discovery.
-  absent.any_rank = !recorded.shrunk.empty();
-  if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
-  if (config.resource.size) absent.ranks |= IdSet::range(0, *config.resource.size - 1);
-  return absent;
-}
-
-// Names some hosts of queues that no node agent has reported.
-void log_unreported(const config::Config& config, const ResourceSet& found) {
-  constexpr std::size_t most_named = 16;
-  for (const config::Queue& queue : config.queues) {
-    if (queue.hosts == config::every_host) continue;
-    const HostSearch search = found.ranks_of(Hostlist::parse(queue.hosts), most_named);
-    if (search.unknown.empty()) continue;
-    spdlog::warn("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
-                 fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
-  }
-}
-
-// Applies the queues and exclusions of a configuration to an inventory that it does not name.
-config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
-                                       config::Absent absent) {
-  // Agents report no properties: those of queues are the configuration's, which may have changed since.
-  ResourceSet effective = resources.without_local_properties();
-  // A node that a queue or exclude names need not report.
-  absent.any_host = !config.resource.has_inventory();
-  config::add_queue_properties(config, effective, absent);
-  IdSet exclude = config::load_exclude(config, effective, absent);
-  return {std::move(effective), "dynamic-discovery", std::move(exclude)};
-}
 
 class Server {
  public:
@@ -236,7 +54,6 @@ class Server {
         inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
-        connections_(connection_budget(config_.limits)),
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
@@ -246,21 +63,17 @@ class Server {
                     load(resources, path, force);
                   },
                   [this](double seconds, std::function<void()> work) { later(seconds, std::move(work)); }}),
-        zap_(
-            loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
-            [this](const std::string& why) { service_.on_refused(why); }),
+        listeners_(loop_, service_, config_),
+        drain_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
         memory_timer_(loop_),
         agent_timer_(loop_),
-        drain_timer_(loop_),
         watchdog_(loop_) {
-    if (!config_.bus.curve_key_file.empty())
-      curve_ = transport::load_curve_server(config_.bus.curve_key_file, zap_);
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
-    for (const proto::Endpoint& endpoint : endpoints_) listen(endpoint);
+    for (const proto::Endpoint& endpoint : endpoints_) listeners_.listen(endpoint, config_);
     start_module();
     // Nothing has to be on disk where nothing is known yet.
     if (!service_.engine().module().defined()) {
@@ -397,55 +210,14 @@ class Server {
     });
   }
 
-  void listen(const proto::Endpoint& endpoint) {
-    if (!endpoint.path.empty()) {
-      std::error_code ignored;
-      std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
-    }
-    const transport::SocketMode mode{config_.bus.socket_mode, config_.bus.socket_group};
-    const transport::PrivateSockets until_modes_are_set;
-    if (endpoint.scheme == proto::Scheme::local) {
-      transports_.push_back(
-          transport::make_local_transport(loop_, endpoint.path, local_options(), ids_, service_));
-    } else {
-      transports_.push_back(
-          transport::make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(), ids_, service_));
-    }
-    if (endpoint.scheme == proto::Scheme::local) transport::set_socket_mode(endpoint.path, mode);
-    if (endpoint.scheme == proto::Scheme::ipc)
-      transport::set_socket_mode(endpoint.path, transport::bus_socket_mode(mode));
-  }
-
-  transport::ZmqOptions zmq_options() {
-    const config::Bus& bus = config_.bus;
-    return {bus.send_hwm,           bus.receive_hwm,
-            bus.heartbeat_interval, bus.heartbeat_timeout,
-            bus.max_message_size,   config_.limits.handshake_timeout,
-            connections_,           curve_,
-            &service_.holds()};
-  }
-
-  transport::LocalOptions local_options() {
-    transport::LocalOptions options;
-    options.max_message_size = config_.bus.max_message_size;
-    options.owner = geteuid();
-    options.frame_timeout = config_.limits.handshake_timeout;
-    options.connections = connections_;
-    options.welcomes = [this](const transport::Credentials& credentials) {
-      return service_.welcomes(credentials);
-    };
-    options.holds = &service_.holds();
-    return options;
-  }
-
   // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
   void announce() {
     // Return memory: reading an inventory leaves up to twice the used heap free.
     malloc_trim(0);
     spdlog::info("{}", status());
     // A reader that has gone away already is no reason not to serve.
-    for (const auto& transport : transports_)
-      std::fputs(fmt::format("listening on {}\n", transport->endpoint()).c_str(), stdout);
+    for (const std::string& address : listeners_.addresses())
+      std::fputs(fmt::format("listening on {}\n", address).c_str(), stdout);
     std::fflush(stdout);
     notify_ready(status());
   }
@@ -508,9 +280,7 @@ class Server {
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
     service_.set_access(peers::Access(config_.access, geteuid()));
-    if (revokes) {
-      for (const auto& transport : transports_) transport->drop_silent();
-    }
+    if (revokes) listeners_.drop_silent();
     if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
     if (plan.parent) follow_elsewhere(std::move(parent));
     if (!options_.log_level) set_log_level(config_.log.level);
@@ -580,7 +350,7 @@ class Server {
   void give_back_memory() {
     constexpr std::chrono::seconds between{5};
     constexpr std::size_t crowd = 512;
-    if (connections_->has_emptied(crowd)) {
+    if (listeners_.have_emptied(crowd)) {
       const transport::LoopHold hold(&service_.holds(), "giving back memory");
       malloc_trim(0);
     }
@@ -597,7 +367,7 @@ class Server {
     service_.shut_down();
     store_.stop();
     // Behind what the store has posted: its last commit, or its failure.
-    asio::post(loop_, [this] { drain(); });
+    asio::post(loop_, [this] { drain_.begin(); });
   }
 
   void store_failed(const Error& error) {
@@ -605,7 +375,7 @@ class Server {
     take_nothing_in();
     service_.on_store_failed(error);
     exit_status_ = 1;
-    drain();
+    drain_.begin();
   }
 
   /// From here on nothing changes the state: neither clients nor signals, the parent or time.
@@ -615,37 +385,7 @@ class Server {
     parent_.reset();
     trim_timer_.cancel();
     agent_timer_.cancel();
-    for (const auto& transport : transports_) transport->stop_reading();
-  }
-
-  // Ends the loop once clients have what they were answered, and have closed their connections. Clients that
-  // read are waited for; as soon as none of those that are left has taken anything for a while, they are not.
-  // What ZeroMQ was given it sends while its context ends (linger): both together take no more than 2 s.
-  void drain() {
-    if (drained_by_) return;
-    drained_by_ = asio::steady_timer::clock_type::now() + drain_time;
-    for (const auto& transport : transports_) transport->end_writing();
-    watch_drain(0, asio::steady_timer::clock_type::now());
-  }
-
-  void watch_drain(std::size_t unsent_before, asio::steady_timer::time_point since) {
-    constexpr std::chrono::milliseconds pause{2};
-    constexpr std::chrono::milliseconds to_read{400};
-    constexpr std::chrono::milliseconds to_close{250};
-    std::size_t unsent = service_.unsent();
-    std::size_t unclosed = 0;
-    for (const auto& transport : transports_) {
-      unsent += transport->unsent();
-      unclosed += transport->unclosed();
-    }
-    const auto now = asio::steady_timer::clock_type::now();
-    if (unsent != unsent_before) since = now;
-    const bool is_late = now >= *drained_by_ || now - since >= (unsent > 0 ? to_read : to_close);
-    if (is_late || (unsent == 0 && unclosed == 0)) return loop_.stop();
-    drain_timer_.expires_after(pause);
-    drain_timer_.async_wait([this, unsent, since](const boost::system::error_code& error) {
-      if (!error) watch_drain(unsent, since);
-    });
+    listeners_.stop_reading();
   }
 
   const Options options_;
@@ -663,29 +403,22 @@ class Server {
   /// Before the store: what refuses to start should not leave anything behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
-  const std::shared_ptr<transport::ConnectionCount> connections_;
   asio::io_context loop_{1};
-  zmq::context_t context_;
-  transport::ClientIds ids_;
   store::Store store_;
   service::Service service_;
-  transport::ZapHandler zap_;
-  std::optional<transport::CurveServer> curve_;
-  std::vector<std::unique_ptr<transport::Transport>> transports_;
+  Listeners listeners_;
+  Drain drain_;
   std::unique_ptr<parent::ParentLink> parent_;
   asio::signal_set signals_;
   asio::signal_set hang_up_;
   asio::steady_timer trim_timer_;
   asio::steady_timer memory_timer_;
   asio::steady_timer agent_timer_;
-  asio::steady_timer drain_timer_;
   Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.
   store::Sequence start_ = 0;
   bool announced_ = false;
   bool stopping_ = false;
-  /// Set while the loop goes on only for answers that are on their way.
-  std::optional<asio::steady_timer::time_point> drained_by_;
   int exit_status_ = 0;
 };
 
@@ -696,86 +429,6 @@ int run(const Options& options) {
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
   return Server(options, std::move(config)).run();
-}
-
-namespace {
-
-// Nothing where a store cannot be looked at now; a line says so.
-std::optional<RecordedState> peek(const std::string& directory) {
-  try {
-    return store::peek_store(directory);
-  } catch (const Error& error) {
-    if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
-    fmt::print(stderr, "resourced: {}: what was changed at run time is not checked\n", error.what());
-    return std::nullopt;
-  }
-}
-
-// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
-// Throws the error with which a start would fail. `fault` is that of starting_inventory().
-std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
-                                             RecordedState recorded, const std::optional<Error>& fault) {
-  const bool loaded = is_loaded(config, inventory, recorded);
-  if (!loaded && fault) throw Error(*fault);
-  if (was_loaded(recorded)) fmt::print("{}\n", in_force(config, inventory, loaded));
-  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
-  const config::Absent absent = absent_targets(config, recorded);
-  if (loaded) {
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
-  } else if (!config.resource.has_inventory()) {
-    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
-  }
-  StartCommand start;
-  start.inventory = std::make_shared<const ResourceSet>(inventory.resources);
-  start.exclude = inventory.exclude;
-  start.recorded = std::move(recorded);
-  const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : Module::start(start, wall_clock())) {
-    const auto* define = std::get_if<DefineEvent>(&event.body);
-    if (define == nullptr) continue;
-    (void)divide_at_start(rules, *define);
-    inventory.resources = *define->inventory;
-    inventory.exclude = define->exclude;
-  }
-  return inventory;
-}
-
-}  // namespace
-
-void check(const Options& options) {
-  const config::Config config = load_configuration(options);
-  set_up_logging(options.log_level.value_or(config.log.level));
-  log_passed_over(config);
-  const std::string state = state_directory(options, config);
-  std::optional<Error> fault;
-  const config::Inventory inventory = starting_inventory(config, state, fault);
-  std::optional<config::Inventory> defined;
-  if (const auto recorded = peek(state); recorded || config.resource.has_inventory()) {
-    defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
-  }
-  (void)endpoints(options, config.bus);
-  if (!config.resource.parent_uri.empty()) parent::check_parent(config);
-  // Another user than the daemon's may run --check, who cannot read the secret key.
-  if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
-  fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
-}
-
-void import_log(const Options& options) {
-  const config::Config config = load_configuration(options);
-  std::ifstream file(options.import);
-  if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
-  store::ImportOptions settings;
-  settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
-  if (config.resource.has_inventory()) {
-    auto inventory = std::make_shared<const ResourceSet>(config::load_inventory(config).resources);
-    settings.configured_expiration = inventory->expiration();
-    settings.partitions = partition_rules(config, *inventory);
-    settings.inventory = std::move(inventory);
-  }
-  const store::Imported imported =
-      store::import_events(file, options.import, state_directory(options, config), settings);
-  fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }
 
 }  // namespace resourced::daemon

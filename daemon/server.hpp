@@ -9,10 +9,4 @@ namespace resourced::daemon {
 /// Throws Error if it cannot start.
 int run(const Options& options);
 
-/// Prints what would be served. Throws Error if the configuration or the inventory is not right.
-void check(const Options& options);
-
-/// Takes an event log into a new store and says what came of it. Throws Error that names the line.
-void import_log(const Options& options);
-
 }  // namespace resourced::daemon

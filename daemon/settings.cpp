@@ -1,13 +1,56 @@
 #include "daemon/settings.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
+#include "daemon/parent/parent_link.hpp"
+#include "daemon/process.hpp"
+#include "proto/defaults.hpp"
 
 namespace resourced::daemon {
+
+config::Config load_configuration(const Options& options) {
+  config::Config config = config::load(options.config.empty() ? default_configuration() : options.config);
+  if (!config.resource.parent_uri.empty() && !config.resource.has_inventory()) {
+    config.resource.parent_r = environment("RESOURCED_PARENT_R").value_or("");
+  }
+  return config;
+}
+
+void log_passed_over(const config::Config& config) {
+  for (const std::string& line : config.passed_over) spdlog::info("{}", line);
+}
+
+std::string state_directory(const Options& options, const config::Config& config) {
+  if (!options.state.empty()) return options.state;
+  if (!config.store.directory.empty()) return config.store.directory;
+  return proto::state_directory(environment);
+}
+
+bool revokes_keys(const config::Access& before, const config::Access& after) {
+  return std::ranges::any_of(before.keys, [&](const config::AccessKey& key) {
+    return std::ranges::find(after.keys, key.public_key, &config::AccessKey::public_key) == after.keys.end();
+  });
+}
+
+std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
+                                                      const std::vector<proto::Endpoint>& own) {
+  if (config.resource.parent_uri.empty()) return nullptr;
+  auto connection = parent::connect_parent(config);
+  for (const proto::Endpoint& endpoint : own) {
+    if (endpoint.uri() == connection->uri()) {
+      throw config.fault("resource.parent-uri", "this is where this daemon listens itself");
+    }
+  }
+  if (config.resource.no_update_watch) return nullptr;
+  return connection;
+}
 
 std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory,
                                            const config::Absent& absent) {

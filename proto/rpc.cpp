@@ -123,8 +123,8 @@ nlohmann::json parse_object(const Message& message, std::size_t most_values) {
   throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));
 }
 
-nlohmann::json parse_optional_object(const Message& message) {
-  return message.has(flag::payload) ? parse_object(message) : nlohmann::json::object();
+nlohmann::json parse_optional_object(const Message& message, std::size_t most_values) {
+  return message.has(flag::payload) ? parse_object(message, most_values) : nlohmann::json::object();
 }
 
 std::uint32_t parse_cancel(const Message& cancel) {

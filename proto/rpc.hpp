@@ -57,7 +57,8 @@ inline constexpr std::size_t max_request_values = 1024;
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
                                           std::size_t most_values = max_request_values);
 /// The same, for a topic that takes no arguments: an empty object if there is no payload.
-[[nodiscard]] nlohmann::json parse_optional_object(const Message& message);
+[[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
+                                                   std::size_t most_values = max_request_values);
 
 /// The matchtag that a cancellation names. Error EPROTO unless the payload is an object with an integer
 /// `matchtag` of 32 bits; other keys are ignored, as in any request.

@@ -15,10 +15,11 @@
 namespace resourced::daemon::service {
 namespace {
 
-std::optional<Error> judge(const proto::Message& request, FeasibilityInventory& inventory) {
+std::optional<Error> judge(const proto::Message& request, std::size_t most_values,
+                           FeasibilityInventory& inventory) {
   try {
     Budget budget(FeasibilityChecks::steps);
-    const nlohmann::json payload = proto::parse_object(request, proto::max_feasibility_values);
+    const nlohmann::json payload = proto::parse_object(request, most_values);
     const nlohmann::json& jobspec = proto::parse_feasibility(payload);
     const Feasibility judged = check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
     if (!judged.feasible()) throw Error(EINVAL, judged.reason);
@@ -49,8 +50,9 @@ FeasibilityChecks::~FeasibilityChecks() {
 }
 
 void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal, proto::Message request,
-                            std::shared_ptr<FeasibilityInventory> inventory) {
-  auto check = std::make_shared<Check>(Check{key, principal, std::move(request), std::move(inventory)});
+                            std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory) {
+  auto check =
+      std::make_shared<Check>(Check{key, principal, std::move(request), most_values, std::move(inventory)});
   const std::size_t size = check->bytes();
   const std::lock_guard lock(mutex_);
   const auto line = lines_.find(principal);
@@ -114,7 +116,7 @@ std::shared_ptr<FeasibilityChecks::Check> FeasibilityChecks::next() {
 
 void FeasibilityChecks::work() {
   while (const std::shared_ptr<Check> check = next()) {
-    post_([this, check, verdict = judge(check->request, *check->inventory)] {
+    post_([this, check, verdict = judge(check->request, check->most_values, *check->inventory)] {
       if (check->dropped) return;
       checks_.erase(check->key);
       answer_(check->key, verdict);

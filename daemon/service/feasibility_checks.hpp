@@ -59,10 +59,10 @@ class FeasibilityChecks {
   FeasibilityChecks(FeasibilityChecks&&) = delete;
   FeasibilityChecks& operator=(FeasibilityChecks&&) = delete;
 
-  /// Queues a check of `principal`. Throws Error EBUSY when too many checks or bytes wait, EAGAIN
-  /// when the system has no thread for them now.
+  /// Queues a check of `principal`, whose payload may have `most_values` values. Throws Error EBUSY when too
+  /// many checks or bytes wait, EAGAIN when the system has no thread for them now.
   void add(proto::RequestKey key, const std::string& principal, proto::Message request,
-           std::shared_ptr<FeasibilityInventory> inventory);
+           std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory);
   /// Drops a check whose client has gone or cancelled it. A request that is not known is passed over.
   void drop(proto::RequestKey key);
 
@@ -71,6 +71,7 @@ class FeasibilityChecks {
     proto::RequestKey key;
     std::string principal;
     proto::Message request;
+    std::size_t most_values = 0;
     std::shared_ptr<FeasibilityInventory> inventory;
     /// Used by the thread of the loop only.
     bool dropped = false;

@@ -250,10 +250,10 @@ std::map<std::string, std::string> documented_roles() {
 
 /// The topics of the daemon's own table.
 std::set<std::string> served_topics() {
-  std::ifstream source(RESOURCED_SOURCE "/daemon/service/service.cpp");
+  std::ifstream source(RESOURCED_SOURCE "/daemon/service/topics.cpp");
   std::set<std::string> topics;
   for (std::string line; std::getline(source, line);) {
-    const std::string topic = between(line, "{\"", "\", &Service::");
+    const std::string topic = between(line, "{\"", "\", Right::");
     if (!topic.empty()) topics.insert(topic);
   }
   return topics;

@@ -1,0 +1,113 @@
+#include "daemon/check.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "config/config.hpp"
+#include "config/describe.hpp"
+#include "config/inventory.hpp"
+#include "core/error.hpp"
+#include "core/module/module.hpp"
+#include "core/module/partition.hpp"
+#include "daemon/endpoints.hpp"
+#include "daemon/inventory.hpp"
+#include "daemon/log.hpp"
+#include "daemon/parent/parent_link.hpp"
+#include "daemon/process.hpp"
+#include "daemon/settings.hpp"
+#include "daemon/store/import.hpp"
+#include "daemon/store/store_peek.hpp"
+#include "proto/key_file.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+// Nothing where a store cannot be looked at now; a line says so.
+std::optional<RecordedState> peek(const std::string& directory) {
+  try {
+    return store::peek_store(directory);
+  } catch (const Error& error) {
+    if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
+    fmt::print(stderr, "resourced: {}: what was changed at run time is not checked\n", error.what());
+    return std::nullopt;
+  }
+}
+
+// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
+// Throws the error with which a start would fail. `fault` is that of starting_inventory().
+std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
+                                             RecordedState recorded, const std::optional<Error>& fault) {
+  const bool loaded = is_loaded(config, inventory, recorded);
+  if (!loaded && fault) throw Error(*fault);
+  if (was_loaded(recorded)) fmt::print("{}\n", in_force(config, inventory, loaded));
+  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
+  const config::Absent absent = absent_targets(config, recorded);
+  if (loaded) {
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  } else if (!config.resource.has_inventory()) {
+    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  }
+  StartCommand start;
+  start.inventory = std::make_shared<const ResourceSet>(inventory.resources);
+  start.exclude = inventory.exclude;
+  start.recorded = std::move(recorded);
+  const auto rules = partition_rules(config, inventory.resources, absent);
+  for (const auto& [event, is_recorded] : Module::start(start, wall_clock())) {
+    const auto* define = std::get_if<DefineEvent>(&event.body);
+    if (define == nullptr) continue;
+    (void)divide_at_start(rules, *define);
+    inventory.resources = *define->inventory;
+    inventory.exclude = define->exclude;
+  }
+  return inventory;
+}
+
+}  // namespace
+
+void check(const Options& options) {
+  const config::Config config = load_configuration(options);
+  set_up_logging(options.log_level.value_or(config.log.level));
+  log_passed_over(config);
+  const std::string state = state_directory(options, config);
+  std::optional<Error> fault;
+  const config::Inventory inventory = starting_inventory(config, state, fault);
+  std::optional<config::Inventory> defined;
+  if (const auto recorded = peek(state); recorded || config.resource.has_inventory()) {
+    defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
+  }
+  (void)endpoints(options, config.bus);
+  if (!config.resource.parent_uri.empty()) parent::check_parent(config);
+  // Another user than the daemon's may run --check, who cannot read the secret key.
+  if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
+  fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
+}
+
+void import_log(const Options& options) {
+  const config::Config config = load_configuration(options);
+  std::ifstream file(options.import);
+  if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
+  store::ImportOptions settings;
+  settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
+  if (config.resource.has_inventory()) {
+    auto inventory = std::make_shared<const ResourceSet>(config::load_inventory(config).resources);
+    settings.configured_expiration = inventory->expiration();
+    settings.partitions = partition_rules(config, *inventory);
+    settings.inventory = std::move(inventory);
+  }
+  const store::Imported imported =
+      store::import_events(file, options.import, state_directory(options, config), settings);
+  fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,109 @@
+#include "daemon/inventory.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "core/text/hostlist.hpp"
+
+namespace resourced::daemon {
+
+config::Inventory configured_inventory(const config::Config& config) {
+  if (config.resource.has_inventory()) return config::load_inventory(config);
+  if (!config.resource.parent_uri.empty()) {
+    throw config.fault("resource.parent-uri", "no path and no $RESOURCED_PARENT_R: no R that was handed down",
+                       ENOENT);
+  }
+  if (config.monitor.mode == config::MonitorMode::agents) return {};
+  throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
+}
+
+config::Inventory bare_inventory(config::Config config) {
+  config.resource.exclude.clear();
+  config.queues.clear();
+  return configured_inventory(config);
+}
+
+config::Inventory starting_inventory(const config::Config& config, const std::string& state,
+                                     std::optional<Error>& fault) {
+  try {
+    return configured_inventory(config);
+  } catch (const Error& error) {
+    const bool is_bare = config.resource.exclude.empty() && config.queues.empty();
+    if (is_bare || !std::filesystem::exists(state)) throw;
+    fault = error;
+    return bare_inventory(config);
+  }
+}
+
+std::optional<std::string> configured_text(const config::Config& config, const config::Inventory& inventory) {
+  if (!config.resource.has_inventory()) return std::nullopt;
+  return inventory.resources.without_local_properties().encode();
+}
+
+bool was_loaded(const RecordedState& recorded) {
+  return recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload;
+}
+
+bool is_loaded(const config::Config& config, const config::Inventory& inventory,
+               const RecordedState& recorded) {
+  const bool may_be_loaded =
+      !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
+  return was_loaded(recorded) && may_be_loaded &&
+         recorded.inventory.replaced == configured_text(config, inventory);
+}
+
+std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
+  if (is_loaded)
+    return "in force is the R that resource.reload loaded, as the configured inventory is the same";
+  if (inventory.handed_down)
+    return "in force is the R of the enclosing instance, in the place of one that was loaded";
+  if (config.resource.has_inventory())
+    return "in force is the configured inventory, which has changed since an R was loaded";
+  return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
+}
+
+double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
+  const auto& expiration = recorded.expiration;
+  return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : 0;
+}
+
+config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {
+  config::Absent absent;
+  if (config.resource.has_inventory()) return absent;
+  config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
+  for (const TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
+  // Nothing tells which rank a node had that left before the last discovery.
+  absent.any_rank = !recorded.shrunk.empty();
+  if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
+  if (config.resource.size) absent.ranks |= IdSet::range(0, *config.resource.size - 1);
+  return absent;
+}
+
+void log_unreported(const config::Config& config, const ResourceSet& found) {
+  constexpr std::size_t most_named = 16;
+  for (const config::Queue& queue : config.queues) {
+    if (queue.hosts == config::every_host) continue;
+    const HostSearch search = found.ranks_of(Hostlist::parse(queue.hosts), most_named);
+    if (search.unknown.empty()) continue;
+    spdlog::warn("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
+                 fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
+  }
+}
+
+config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
+                                       config::Absent absent) {
+  // Agents report no properties: those of queues are the configuration's, which may have changed since.
+  ResourceSet effective = resources.without_local_properties();
+  // A node that a queue or exclude names need not report.
+  absent.any_host = !config.resource.has_inventory();
+  config::add_queue_properties(config, effective, absent);
+  IdSet exclude = config::load_exclude(config, effective, absent);
+  return {std::move(effective), "dynamic-discovery", std::move(exclude)};
+}
+
+}  // namespace resourced::daemon

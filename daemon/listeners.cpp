@@ -1,0 +1,118 @@
+#include "daemon/listeners.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "daemon/process.hpp"
+#include "daemon/transport/socket_file.hpp"
+
+namespace resourced::daemon {
+namespace {
+
+// One budget over all endpoints: neither one peer nor all of them may use up the descriptors of the process,
+// which libzmq does not survive, and the owner always gets in.
+std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limits& limits) {
+  const std::size_t files = raise_descriptor_limit();
+  transport::ConnectionCount::Limits budget;
+  budget.per_peer = std::min(limits.connections_per_uid, files / 4);
+  budget.of_others = files / 2;
+  budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
+  if (limits.connections_per_uid > budget.per_peer) {
+    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", budget.per_peer,
+                 files);
+  }
+  return std::make_shared<transport::ConnectionCount>(std::move(budget));
+}
+
+}  // namespace
+
+Listeners::Listeners(boost::asio::io_context& loop, service::Service& service, const config::Config& config)
+    : loop_(loop),
+      service_(service),
+      connections_(connection_budget(config.limits)),
+      zap_(
+          loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
+          [this](const std::string& why) { service_.on_refused(why); }) {
+  if (!config.bus.curve_key_file.empty())
+    curve_ = transport::load_curve_server(config.bus.curve_key_file, zap_);
+}
+
+void Listeners::listen(const proto::Endpoint& endpoint, const config::Config& config) {
+  if (!endpoint.path.empty()) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
+  }
+  const transport::SocketMode mode{config.bus.socket_mode, config.bus.socket_group};
+  const transport::PrivateSockets until_modes_are_set;
+  if (endpoint.scheme == proto::Scheme::local) {
+    transports_.push_back(
+        transport::make_local_transport(loop_, endpoint.path, local_options(config), ids_, service_));
+  } else {
+    transports_.push_back(
+        transport::make_zmq_transport(loop_, context_, endpoint.uri(), zmq_options(config), ids_, service_));
+  }
+  if (endpoint.scheme == proto::Scheme::local) transport::set_socket_mode(endpoint.path, mode);
+  if (endpoint.scheme == proto::Scheme::ipc)
+    transport::set_socket_mode(endpoint.path, transport::bus_socket_mode(mode));
+}
+
+transport::ZmqOptions Listeners::zmq_options(const config::Config& config) const {
+  const config::Bus& bus = config.bus;
+  return {bus.send_hwm,           bus.receive_hwm,
+          bus.heartbeat_interval, bus.heartbeat_timeout,
+          bus.max_message_size,   config.limits.handshake_timeout,
+          connections_,           curve_,
+          &service_.holds()};
+}
+
+transport::LocalOptions Listeners::local_options(const config::Config& config) const {
+  transport::LocalOptions options;
+  options.max_message_size = config.bus.max_message_size;
+  options.owner = geteuid();
+  options.frame_timeout = config.limits.handshake_timeout;
+  options.connections = connections_;
+  options.welcomes = [this](const transport::Credentials& credentials) {
+    return service_.welcomes(credentials);
+  };
+  options.holds = &service_.holds();
+  return options;
+}
+
+std::vector<std::string> Listeners::addresses() const {
+  std::vector<std::string> addresses;
+  for (const auto& transport : transports_) addresses.push_back(transport->endpoint());
+  return addresses;
+}
+
+void Listeners::drop_silent() {
+  for (const auto& transport : transports_) transport->drop_silent();
+}
+
+void Listeners::stop_reading() {
+  for (const auto& transport : transports_) transport->stop_reading();
+}
+
+void Listeners::end_writing() {
+  for (const auto& transport : transports_) transport->end_writing();
+}
+
+std::size_t Listeners::unsent() const {
+  std::size_t bytes = 0;
+  for (const auto& transport : transports_) bytes += transport->unsent();
+  return bytes;
+}
+
+std::size_t Listeners::unclosed() const {
+  std::size_t clients = 0;
+  for (const auto& transport : transports_) clients += transport->unclosed();
+  return clients;
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,47 @@
+// Acquisition of resources by schedulers (RFC 28): resource.acquire as streams, and their mute at the end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "daemon/service/answers.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/requests.hpp"
+#include "daemon/streams/subscribers.hpp"
+
+namespace resourced::daemon::service {
+
+class AcquireTopics {
+ public:
+  /// `flush_later` has the loop send what subscribers can be told.
+  AcquireTopics(Executor& executor, Requests& requests, Answers& answers, streams::Subscribers& subscribers,
+                std::function<void()> flush_later)
+      : executor_(executor),
+        requests_(requests),
+        answers_(answers),
+        subscribers_(subscribers),
+        flush_later_(std::move(flush_later)) {}
+
+  void acquire(const Call& call);
+  void mute(const Call& call);
+
+  /// The inventory is known: the acquires that wait for it get their resources.
+  void on_defined();
+  /// Releases what a request holds, or nothing.
+  void release(proto::RequestKey key);
+
+ private:
+  void hold(proto::RequestKey key, const std::optional<std::string>& partition);
+
+  Executor& executor_;
+  Requests& requests_;
+  Answers& answers_;
+  streams::Subscribers& subscribers_;
+  std::function<void()> flush_later_;
+  /// Acquires that wait for the inventory, and the partitions that they ask for.
+  std::map<proto::RequestKey, std::optional<std::string>> early_;
+};
+
+}  // namespace resourced::daemon::service

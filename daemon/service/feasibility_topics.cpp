@@ -1,0 +1,28 @@
+#include "daemon/service/feasibility_topics.hpp"
+
+#include <cerrno>
+#include <utility>
+
+namespace resourced::daemon::service {
+
+FeasibilityTopics::FeasibilityTopics(const Executor& executor, Requests& requests, Answers& answers,
+                                     FeasibilityChecks::Post post)
+    : executor_(executor),
+      requests_(requests),
+      answers_(answers),
+      checks_(std::move(post), [this](proto::RequestKey key, const std::optional<Error>& refusal) {
+        if (refusal) {
+          requests_.fail(key, *refusal);
+        } else {
+          requests_.finish(key);
+        }
+      }) {}
+
+void FeasibilityTopics::check(const Call& call) {
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  requests_.keep(call, [&](proto::RequestKey key) {
+    checks_.add(key, call.sender.name, call.request, call.topic.bound.values, answers_.acquirable());
+  });
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,27 @@
+// feasibility.check (RFC 27): a jobspec is checked by a thread, as that can be expensive.
+#pragma once
+
+#include "daemon/service/answers.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/feasibility_checks.hpp"
+#include "daemon/service/requests.hpp"
+
+namespace resourced::daemon::service {
+
+class FeasibilityTopics {
+ public:
+  FeasibilityTopics(const Executor& executor, Requests& requests, Answers& answers,
+                    FeasibilityChecks::Post post);
+
+  void check(const Call& call);
+  /// Drops the check of a request, if it has one.
+  void release(proto::RequestKey key) { checks_.drop(key); }
+
+ private:
+  const Executor& executor_;
+  Requests& requests_;
+  Answers& answers_;
+  FeasibilityChecks checks_;
+};
+
+}  // namespace resourced::daemon::service

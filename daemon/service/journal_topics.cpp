@@ -1,0 +1,77 @@
+#include "daemon/service/journal_topics.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "proto/topics/journal.hpp"
+
+namespace resourced::daemon::service {
+
+JournalTopics::JournalTopics(const Executor& executor, Requests& requests, peers::Clients& clients,
+                             store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+                             std::function<double()> uptime, Later later)
+    : executor_(executor),
+      requests_(requests),
+      holds_(holds),
+      uptime_(std::move(uptime)),
+      later_(std::move(later)),
+      journal_(clients, requests.table(), log, most, [this] { later_(0, [this] { on_room(); }); }) {}
+
+void JournalTopics::journal(const Call& call) {
+  proto::JournalRequest wanted = proto::parse_journal(call.optional_object());
+  requests_.keep(call, [&](proto::RequestKey key) {
+    journal_.add(key, std::move(wanted), executor_.module().inventory(), call.sender.name);
+  });
+  requests_.count_served(call);
+}
+
+void JournalTopics::on_committed(store::Sequence last) { journal_.committed(last); }
+
+void JournalTopics::on_writable() {
+  if (journal_.blocked()) flush();
+}
+
+void JournalTopics::flush() {
+  journal_.wake();
+  if (!is_due_) serve();
+}
+
+void JournalTopics::serve() {
+  const transport::LoopHold hold(&holds_, "journal");
+  const double begun = uptime_();
+  double pause = pace_.pause(begun);
+  if (pause == 0) {
+    const streams::Journal::Slice slice = journal_.serve();
+    for (const proto::ClientId client : slice.gone) requests_.forget_gone(client);
+    for (const auto& [key, error] : slice.ended) {
+      if (error.errnum() == EBADMSG) on_damaged_log(error);
+      requests_.end(key, error);
+    }
+    const double now = uptime_();
+    pace_.spent(now, now - begun, slice.bytes);
+    if (!slice.more) return;
+    pause = pace_.pause(now);
+  }
+  is_due_ = true;
+  later_(pause, [this] {
+    is_due_ = false;
+    serve();
+  });
+}
+
+// Logs the damage for the operator: the reader, who gets the error too, may be an ordinary user.
+void JournalTopics::on_damaged_log(const Error& error) {
+  if (const auto before = damages_.admit()) {
+    spdlog::error("a journal ended: {} ({} more since the last such line)", error.what(), *before);
+  }
+}
+
+void JournalTopics::on_room() {
+  journal_.answer_room();
+  flush();
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,67 @@
+// resource.journal, and how its consumers get their turn: a slice at a time, at a pace while others are
+// served.
+#pragma once
+
+#include <functional>
+
+#include "core/text/idset.hpp"
+#include "daemon/peers/clients.hpp"
+#include "daemon/peers/limits.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/requests.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/streams/journal.hpp"
+#include "daemon/streams/journal_pace.hpp"
+#include "daemon/transport/loop_hold.hpp"
+
+namespace resourced::daemon::service {
+
+class JournalTopics {
+ public:
+  /// Has the loop do something after so many seconds, unless it has ended by then. With 0 from any thread.
+  using Later = std::function<void(double, std::function<void()>)>;
+
+  /// `most` is journal-max, `uptime` gives seconds that never go back.
+  JournalTopics(const Executor& executor, Requests& requests, peers::Clients& clients, store::EventLog& log,
+                std::size_t most, transport::LoopHolds& holds, std::function<double()> uptime, Later later);
+
+  void journal(const Call& call);
+
+  void set_most(std::size_t most) { journal_.set_most(most); }
+  void set_most_consumers(std::size_t most) noexcept { journal_.set_most_consumers(most); }
+  [[nodiscard]] std::size_t consumers() const noexcept { return journal_.consumers(); }
+
+  /// An event was applied, which concerns these targets.
+  void append(store::LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }
+  /// All events up to this one are on disk.
+  void on_committed(store::Sequence last);
+  /// Some client that was full may take more.
+  void on_writable();
+  /// Another request than one for the journal was served.
+  void served_another() { pace_.served_another(uptime_()); }
+  /// Serves the consumers, now or as soon as it is their turn.
+  void flush();
+  /// Ends the consumer of a request, if it has one.
+  void release(proto::RequestKey key) { journal_.remove(key); }
+
+ private:
+  void serve();
+  /// A journal ended because the log on disk is damaged.
+  void on_damaged_log(const Error& error);
+  /// A consumer that had too much under way may take more.
+  void on_room();
+
+  const Executor& executor_;
+  Requests& requests_;
+  transport::LoopHolds& holds_;
+  std::function<double()> uptime_;
+  // The consumers may want it from other threads until the journal is gone.
+  Later later_;
+  streams::Journal journal_;
+  streams::JournalPace pace_;
+  /// The next slice has been asked for.
+  bool is_due_ = false;
+  peers::RateLimit damages_;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,43 @@
+#include "daemon/service/query_topics.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text/quote.hpp"
+#include "proto/ping.hpp"
+#include "proto/rpc.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::daemon::service {
+
+void QueryTopics::set_configuration(std::string configuration) {
+  configuration_ = proto::make_payload(std::move(configuration));
+}
+
+void QueryTopics::ping(const Call& call) {
+  requests_.respond(
+      call, proto::make_payload(proto::answer_ping(call.request, static_cast<std::uint64_t>(call.client))));
+}
+
+void QueryTopics::attribute(const Call& call) {
+  const std::string name = proto::parse_attr_get(call.object());
+  if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", resourced::quoted(name)));
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  requests_.respond(call, answers_.hostlist());
+}
+
+void QueryTopics::stats(const Call& call) {
+  requests_.respond(call, proto::make_payload(stats_.encode(gauges_(), holds_.longest())));
+}
+
+void QueryTopics::clear_stats(const Call& call) {
+  stats_.clear(gauges_());
+  holds_.clear();
+  requests_.respond(call);
+}
+
+}  // namespace resourced::daemon::service

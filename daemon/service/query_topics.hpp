@@ -1,0 +1,52 @@
+// The topics that ask for the present state, the configuration or the counters, and change nothing but
+// counters.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "daemon/service/answers.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/requests.hpp"
+#include "daemon/service/stats.hpp"
+#include "daemon/transport/loop_hold.hpp"
+
+namespace resourced::daemon::service {
+
+class QueryTopics {
+ public:
+  /// `gauges` reads what other parts count.
+  QueryTopics(const Executor& executor, Requests& requests, Answers& answers, Stats& stats,
+              transport::LoopHolds& holds, std::function<Stats::Gauges()> gauges)
+      : executor_(executor),
+        requests_(requests),
+        answers_(answers),
+        stats_(stats),
+        holds_(holds),
+        gauges_(std::move(gauges)) {}
+
+  /// The answer to config.get: a JSON object.
+  void set_configuration(std::string configuration);
+
+  void status(const Call& call) { requests_.respond(call, answers_.status()); }
+  void sched_status(const Call& call) { requests_.respond(call, answers_.sched_status()); }
+  void inventory(const Call& call) { requests_.respond(call, answers_.inventory()); }
+  void configuration(const Call& call) { requests_.respond(call, configuration_); }
+  void ping(const Call& call);
+  /// The broker attribute `hostlist`, from which Flux's command line derives the ranks of hosts. Other
+  /// attributes describe a broker, which this daemon is not.
+  void attribute(const Call& call);
+  void stats(const Call& call);
+  void clear_stats(const Call& call);
+
+ private:
+  const Executor& executor_;
+  Requests& requests_;
+  Answers& answers_;
+  Stats& stats_;
+  transport::LoopHolds& holds_;
+  std::function<Stats::Gauges()> gauges_;
+  proto::Payload configuration_;
+};
+
+}  // namespace resourced::daemon::service

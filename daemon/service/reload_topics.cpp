@@ -1,0 +1,77 @@
+#include "daemon/service/reload_topics.hpp"
+
+#include <cerrno>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "proto/topics/operate.hpp"
+
+namespace resourced::daemon::service {
+
+ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, AgentTopics& agents,
+                           const Enclosure& enclosure, Reload reload, Load load, InventoryFile::Post post)
+    : executor_(executor),
+      requests_(requests),
+      gate_(gate),
+      agents_(agents),
+      enclosure_(enclosure),
+      reload_(std::move(reload)),
+      load_(std::move(load)),
+      file_(std::move(post)) {}
+
+void ReloadTopics::reload(const Call& call) {
+  const proto::ReloadRequest wanted = proto::parse_reload(call.optional_object());
+  if (!wanted.path) {
+    reload_();
+    return requests_.respond(call);
+  }
+  gate_.check_right(call.sender, call.request, peers::Right::own);
+  check_loadable();
+  if (wanted.xml) {
+    throw Error(EINVAL, fmt::format("{}: this daemon loads an R; resourcectl R encode --xml makes one of it",
+                                    *wanted.path));
+  }
+  if (file_.busy()) throw Error(EBUSY, "another R is being loaded");
+  requests_.keep(call, [&](proto::RequestKey key) {
+    file_.read(*wanted.path, [this, key, path = *wanted.path, force = wanted.force](auto result) {
+      on_file(key, path, force, std::move(result));
+    });
+    loading_ = key;
+  });
+}
+
+void ReloadTopics::check_loadable() const {
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (enclosure_.begun()) {
+    throw Error(EINVAL, "the resources of this instance are those that the enclosing one gave it");
+  }
+  if (executor_.engine().acquisition().holders() > 0) {
+    throw Error(EBUSY, "resources are busy (unload scheduler?)");
+  }
+}
+
+void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool force,
+                           InventoryFile::Result result) {
+  loading_.reset();
+  try {
+    if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
+    // A scheduler may have acquired while the file was read.
+    check_loadable();
+    load_(std::get<ResourceSet>(std::move(result)), path, force);
+    agents_.begin_again();
+    requests_.finish(key);
+  } catch (const Error& error) {
+    requests_.fail(key, error);
+  }
+}
+
+void ReloadTopics::release(proto::RequestKey key) {
+  if (loading_ != key) return;
+  loading_.reset();
+  file_.drop();
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,50 @@
+// resource.reload: the configuration, or with a path another R in the place of the present one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/rset/resource_set.hpp"
+#include "daemon/service/agent_topics.hpp"
+#include "daemon/service/enclosure.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/gate.hpp"
+#include "daemon/service/inventory_file.hpp"
+#include "daemon/service/requests.hpp"
+
+namespace resourced::daemon::service {
+
+class ReloadTopics {
+ public:
+  /// Reads the configuration again; throws Error if it is refused.
+  using Reload = std::function<void()>;
+  /// Puts an R that was read from a file in the place of the inventory; throws Error if it is refused. With
+  /// `force` it may have more ranks than the instance.
+  using Load = std::function<void(ResourceSet resources, const std::string& path, bool force)>;
+
+  ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, AgentTopics& agents,
+               const Enclosure& enclosure, Reload reload, Load load, InventoryFile::Post post);
+
+  void reload(const Call& call);
+  /// The result of a request is not waited for any longer, if it is.
+  void release(proto::RequestKey key);
+
+ private:
+  /// Throws Error if no other R can be loaded now.
+  void check_loadable() const;
+  void on_file(proto::RequestKey key, const std::string& path, bool force, InventoryFile::Result result);
+
+  const Executor& executor_;
+  Requests& requests_;
+  Gate& gate_;
+  AgentTopics& agents_;
+  const Enclosure& enclosure_;
+  Reload reload_;
+  Load load_;
+  InventoryFile file_;
+  /// The request that waits for a file that is being read.
+  std::optional<proto::RequestKey> loading_;
+};
+
+}  // namespace resourced::daemon::service

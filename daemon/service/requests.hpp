@@ -1,0 +1,103 @@
+// The requests that are not answered yet, and the way of every response out: through the outbox, counted by
+// topic. What a request that stays holds is let go in one place, however the request ends.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/engine/engine.hpp"
+#include "core/error.hpp"
+#include "daemon/peers/access.hpp"
+#include "daemon/peers/clients.hpp"
+#include "daemon/service/stats.hpp"
+#include "daemon/service/topics.hpp"
+#include "daemon/streams/outbox.hpp"
+#include "proto/message.hpp"
+#include "proto/request_table.hpp"
+
+namespace resourced::daemon::service {
+
+/// A request as the handler of its topic gets it: within the limits, and of a sender that has the right. It
+/// lasts for the call only.
+struct Call {
+  proto::ClientId client;
+  const proto::Message& request;
+  const peers::Principal& sender;
+  const Topic& topic;
+
+  /// The payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
+  /// proto::parse_optional_object() do.
+  [[nodiscard]] nlohmann::json object() const;
+  [[nodiscard]] nlohmann::json optional_object() const;
+};
+
+/// Why a request that stayed is no more.
+enum class End {
+  /// Its client has cancelled it.
+  cancelled,
+  /// Its client is gone, or the daemon ends it.
+  lost,
+};
+
+class Requests {
+ public:
+  /// Lets go of what a request holds. The request may be in the table still.
+  using Release = std::function<void(proto::RequestKey, End)>;
+
+  Requests(peers::Clients& clients, streams::Outbox& outbox, const engine::Engine& engine, Stats& stats,
+           Release release);
+
+  /// Answers a request that does not stay.
+  void respond(const Call& call, proto::Payload payload = nullptr) {
+    respond(call.client, call.request, std::move(payload));
+  }
+  void refuse(proto::ClientId client, const proto::Message& request, const Error& error);
+
+  /// Keeps a request until it is ended. `begin` is called with its key: an Error that it throws takes the
+  /// request out again and is passed on. Throws Error EPROTO if the matchtag is in use or no response wanted.
+  void keep(const Call& call, const std::function<void(proto::RequestKey)>& begin);
+  /// Counts a request as served whose responses do not come by respond().
+  void count_served(const Call& call) { stats_.succeeded(call.request.topic); }
+
+  /// For requests that stay, by their keys; one that is gone is passed over. A response, and more may follow:
+  void respond(proto::RequestKey key, proto::Payload payload);
+  /// The last response, of a request that holds nothing any more.
+  void finish(proto::RequestKey key, proto::Payload payload = nullptr);
+  void fail(proto::RequestKey key, const Error& error);
+  /// Lets go of what it holds, and then fails it.
+  void end(proto::RequestKey key, const Error& error);
+
+  /// Ends the request that a cancellation names with this Error, if there is one.
+  void cancel(const Call& call);
+  /// Ends what a client has asked for, without responses.
+  void forget(proto::ClientId client);
+  /// The client is gone, with what it asked for.
+  void forget_gone(proto::ClientId client);
+
+  [[nodiscard]] std::vector<proto::RequestKey> of_topic(std::string_view topic) const {
+    return table_.with_topic(topic);
+  }
+  [[nodiscard]] std::size_t count(proto::ClientId client) const noexcept { return table_.count(client); }
+  [[nodiscard]] const proto::RequestTable& table() const noexcept { return table_; }
+
+ private:
+  void respond(proto::ClientId client, const proto::Message& request, proto::Payload payload);
+  void push(proto::ClientId client, proto::Message response);
+
+  proto::RequestTable table_;
+  peers::Clients& clients_;
+  streams::Outbox& outbox_;
+  const engine::Engine& engine_;
+  Stats& stats_;
+  Release release_;
+};
+
+/// The Error that ends a request in good order. Flux's consumers of the journal take only ENODATA for its
+/// end; RFC 28 ends an acquire with ECANCELED.
+[[nodiscard]] Error normal_end(std::string_view topic, std::string text);
+
+}  // namespace resourced::daemon::service
