@@ -1,6 +1,6 @@
 // Requests and responses of RFC 6 as messages: how they are made, when a stream is over, and how their JSON
-// payload is read. Which keys a payload has is in topics/; who waits for what, in request_table.hpp
-// (daemon) and matchtag_pool.hpp (client).
+// payload is read. Which keys a payload has is in topics/; which requests wait for a response, in
+// daemon/streams/registry.hpp and matchtag_pool.hpp (client).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "daemon/service/acquire_topics.hpp"
 
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -15,19 +16,16 @@ void AcquireTopics::acquire(const Call& call) {
     if (executor_.module().defined()) {
       hold(key, partition);
     } else {
-      early_.emplace(key, std::move(partition));
+      requests_.become(key, streams::EarlyScheduler{std::move(partition)});
     }
   });
 }
 
 void AcquireTopics::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
   const auto holder = subscribers_.add(key);
-  try {
-    const auto acquired = executor_.step(engine::Acquire{holder, partition});
-    requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept));
-  } catch (const Error& error) {
-    requests_.end(key, error);
-  }
+  requests_.become(key, streams::Scheduler{holder});
+  const auto acquired = executor_.step(engine::Acquire{holder, partition});
+  requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept));
 }
 
 void AcquireTopics::mute(const Call& call) {
@@ -36,14 +34,21 @@ void AcquireTopics::mute(const Call& call) {
 }
 
 void AcquireTopics::on_defined() {
-  for (const auto& [key, partition] : std::exchange(early_, {})) hold(key, partition);
+  for (const proto::RequestKey key : requests_.registry().with_topic("resource.acquire")) {
+    const auto* entry = requests_.registry().find(key);
+    const auto* early = entry == nullptr ? nullptr : std::get_if<streams::EarlyScheduler>(&entry->stream);
+    if (early == nullptr) continue;
+    try {
+      hold(key, std::optional<std::string>(early->partition));
+    } catch (const Error& error) {
+      requests_.end(key, error);
+    }
+  }
 }
 
-void AcquireTopics::release(proto::RequestKey key) {
-  early_.erase(key);
-  const auto holder = subscribers_.remove(key);
-  if (!holder) return;
-  executor_.step(engine::Release{*holder});
+void AcquireTopics::release(const streams::Scheduler& scheduler) {
+  subscribers_.remove(scheduler.holder);
+  executor_.step(engine::Release{scheduler.holder});
   // Other holders may have got something, and this may be in the middle of a round of sending.
   if (!executor_.engine().acquisition().partitions().empty()) flush_later_();
 }

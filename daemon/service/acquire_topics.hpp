@@ -2,13 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/streams/registry.hpp"
 #include "daemon/streams/subscribers.hpp"
 
 namespace resourced::daemon::service {
@@ -29,10 +29,11 @@ class AcquireTopics {
 
   /// The inventory is known: the acquires that wait for it get their resources.
   void on_defined();
-  /// Releases what a request holds, or nothing.
-  void release(proto::RequestKey key);
+  /// A scheduler is gone: its resources are free again.
+  void release(const streams::Scheduler& scheduler);
 
  private:
+  /// Acquires for a request. Throws Error if the partition cannot be had.
   void hold(proto::RequestKey key, const std::optional<std::string>& partition);
 
   Executor& executor_;
@@ -40,8 +41,6 @@ class AcquireTopics {
   Answers& answers_;
   streams::Subscribers& subscribers_;
   std::function<void()> flush_later_;
-  /// Acquires that wait for the inventory, and the partitions that they ask for.
-  std::map<proto::RequestKey, std::optional<std::string>> early_;
 };
 
 }  // namespace resourced::daemon::service

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -38,6 +39,7 @@ void AgentTopics::hello(const Call& call) {
       return requests_.end(key, Error(ENODATA, "another report of this node is wanted"));
     }
     const Agents::Welcome welcome = agents().hello(key, report, uptime_());
+    requests_.become(key, streams::NodeAgent{welcome.agent});
     if (welcome.replaced) {
       requests_.end(*welcome.replaced, Error(EEXIST, "another agent speaks for " + report.hostname + " now"));
     }
@@ -48,11 +50,16 @@ void AgentTopics::hello(const Call& call) {
 }
 
 void AgentTopics::beat(const Call& call) {
+  Agents& watched = agents();
   const double now = uptime_();
+  const auto beat = [&](const streams::Stream& stream) {
+    if (const auto* agent = std::get_if<streams::NodeAgent>(&stream)) watched.beat(agent->agent, now);
+  };
   if (call.request.has(proto::flag::payload)) {
-    agents().beat({call.client, proto::parse_agent_beat(call.object())}, now);
+    const auto* entry = requests_.registry().find({call.client, proto::parse_agent_beat(call.object())});
+    if (entry != nullptr) beat(entry->stream);
   } else {
-    agents().beat(call.client, now);
+    requests_.registry().for_each(call.client, beat);
   }
   requests_.respond(call);
 }
@@ -129,9 +136,9 @@ void AgentTopics::begin_again() {
   }
 }
 
-void AgentTopics::release(proto::RequestKey key, End end) {
-  if (agents_)
-    agents_->end(key, end == End::cancelled ? Agents::End::farewell : Agents::End::lost, uptime_());
+void AgentTopics::release(const streams::NodeAgent& gone, End end) {
+  if (!agents_) return;
+  agents_->end(gone.agent, end == End::cancelled ? Agents::End::farewell : Agents::End::lost, uptime_());
 }
 
 }  // namespace resourced::daemon::service

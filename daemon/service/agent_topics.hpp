@@ -13,6 +13,7 @@
 #include "daemon/service/agents.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/streams/registry.hpp"
 
 namespace resourced::daemon::service {
 
@@ -50,8 +51,8 @@ class AgentTopics {
   void end(const IdSet& ranks);
   /// Another R was loaded: all agents are to say hello again.
   void begin_again();
-  /// Takes out the agent of a request, if it has one.
-  void release(proto::RequestKey key, End end);
+  /// An agent's request is no more.
+  void release(const streams::NodeAgent& gone, End end);
 
  private:
   Agents& agents();

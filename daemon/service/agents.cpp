@@ -39,13 +39,13 @@ std::vector<Agents::Placed> Agents::place_waiting(double now) {
   if (settings_.expect_all) monitor_.expect(executor_.module().inventory().ranks(), now);
   waiting_.clear();
   std::vector<Placed> placed;
-  for (auto& [request, agent] : agents_) {
+  for (auto& [id, agent] : agents_) {
     if (!agent.waiting) continue;
     const NodeReport report = *std::exchange(agent.waiting, std::nullopt);
     try {
-      placed.push_back({request, admit(agent.id, request.client, report, now).rank, std::nullopt});
+      placed.push_back({agent.request, admit(id, agent.request.client, report, now).rank, std::nullopt});
     } catch (const Error& error) {
-      placed.push_back({request, std::nullopt, error});
+      placed.push_back({agent.request, std::nullopt, error});
     }
   }
   return placed;
@@ -53,39 +53,34 @@ std::vector<Agents::Placed> Agents::place_waiting(double now) {
 
 Agents::Welcome Agents::hello(proto::RequestKey request, const NodeReport& report, double now) {
   const AgentId id = ++last_id_;
-  Welcome welcome;
+  Welcome welcome{id, std::nullopt, std::nullopt};
   if (discovery_) {
     discovery_->report(report);
     const auto [place, is_first] = waiting_.emplace(report.hostname, id);
     if (!is_first) welcome.replaced = retire(std::exchange(place->second, id));
-    agents_[request] = {id, report};
+    agents_[id] = {request, report};
   } else {
-    welcome = admit(id, request.client, report, now);
-    agents_[request] = {id, std::nullopt};
+    const Place place = admit(id, request.client, report, now);
+    welcome.rank = place.rank;
+    welcome.replaced = place.replaced;
+    agents_[id] = {request, std::nullopt};
   }
-  requests_.emplace(id, request);
   return welcome;
 }
 
-proto::RequestKey Agents::retire(AgentId agent) {
-  const auto found = requests_.find(agent);
-  const proto::RequestKey request = found->second;
-  agents_.erase(request);
-  requests_.erase(found);
-  return request;
-}
+proto::RequestKey Agents::retire(AgentId agent) { return agents_.extract(agent).mapped().request; }
 
-Agents::Welcome Agents::admit(AgentId agent, proto::ClientId client, const NodeReport& report, double now) {
+Agents::Place Agents::admit(AgentId agent, proto::ClientId client, const NodeReport& report, double now) {
   const auto may_replace = [&](AgentId present, IdSet::Id rank) {
-    return monitor_.is_silent(rank, now) || requests_.at(present).client == client;
+    return monitor_.is_silent(rank, now) || agents_.at(present).request.client == client;
   };
   const auto [rank, replaced] =
       roster_.admit(agent, report.hostname, executor_.module().inventory(), may_replace);
-  Welcome welcome{rank, std::nullopt};
-  if (replaced) welcome.replaced = retire(*replaced);
+  Place place{rank, std::nullopt};
+  if (replaced) place.replaced = retire(*replaced);
   monitor_.hello(rank, now);
   verify(rank, report);
-  return welcome;
+  return place;
 }
 
 void Agents::verify(IdSet::Id rank, const NodeReport& report) {
@@ -112,32 +107,23 @@ std::vector<std::pair<IdSet::Id, std::string>> Agents::verify_included(const IdS
   return unfit;
 }
 
-void Agents::beat(proto::ClientId client, double now) {
-  for (auto agent = agents_.lower_bound({client, 0}); agent != agents_.end() && agent->first.client == client;
-       ++agent) {
-    if (const auto rank = roster_.rank_of(agent->second.id)) monitor_.beat(*rank, now);
-  }
-}
-
-void Agents::beat(proto::RequestKey request, double now) {
-  const auto agent = agents_.find(request);
-  if (agent == agents_.end()) return;
-  if (const auto rank = roster_.rank_of(agent->second.id)) monitor_.beat(*rank, now);
+void Agents::beat(AgentId agent, double now) {
+  if (const auto rank = roster_.rank_of(agent)) monitor_.beat(*rank, now);
 }
 
 void Agents::force_down(const IdSet& ranks, double now) {
   ranks.for_each([&](IdSet::Id rank) { monitor_.goodbye(rank, now); });
 }
 
-void Agents::end(proto::RequestKey request, End end, double now) {
-  const auto agent = agents_.find(request);
+void Agents::end(AgentId id, End end, double now) {
+  const auto agent = agents_.find(id);
   if (agent == agents_.end()) return;
   if (agent->second.waiting) {
     // The discovery is over when what it found was refused; agents wait on until the daemon ends.
     if (discovery_) discovery_->withdraw(agent->second.waiting->hostname);
     waiting_.erase(agent->second.waiting->hostname);
   }
-  if (const auto rank = roster_.remove(agent->second.id)) {
+  if (const auto rank = roster_.remove(id)) {
     doubtful_.erase(*rank);
     if (end == End::farewell) {
       monitor_.goodbye(*rank, now);
@@ -145,7 +131,6 @@ void Agents::end(proto::RequestKey request, End end, double now) {
       monitor_.gone(*rank, now);
     }
   }
-  requests_.erase(agent->second.id);
   agents_.erase(agent);
 }
 
@@ -161,9 +146,8 @@ std::vector<proto::RequestKey> Agents::forget(const IdSet& ranks) {
 
 std::vector<proto::RequestKey> Agents::begin_again(double now) {
   std::vector<proto::RequestKey> ended;
-  for (const auto& [request, agent] : agents_) ended.push_back(request);
+  for (const auto& [id, agent] : agents_) ended.push_back(agent.request);
   agents_.clear();
-  requests_.clear();
   roster_ = {};
   doubtful_.clear();
   monitor_ = Monitor(settings_.monitor);

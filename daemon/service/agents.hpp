@@ -1,6 +1,6 @@
 // The node agents: `resource.agent` as streams, their beats, and what follows from hearing them, or not.
 // Until the inventory is known they are what it is discovered from. Whether a target is alive is decided in
-// core/module/monitor.hpp; this knows whose request is which agent, and carries the findings to the engine.
+// core/module/monitor.hpp; this knows the requests of agents, and carries the findings to the engine.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,14 @@
 #include "core/module/presence.hpp"
 #include "core/rset/verify.hpp"
 #include "daemon/service/executor.hpp"
-#include "proto/request_table.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
 
 class Agents {
  public:
+  using AgentId = AgentRoster::AgentId;
+
   struct Settings {
     MonitorSettings monitor;
     VerifyOptions verify;
@@ -64,6 +66,7 @@ class Agents {
   [[nodiscard]] std::vector<Placed> place_waiting(double now);
 
   struct Welcome {
+    AgentId agent = 0;
     /// Nothing as long as the inventory is not known.
     std::optional<IdSet::Id> rank;
     /// The request of an agent whose place this one has taken.
@@ -74,17 +77,15 @@ class Agents {
   /// connection. Throws Error EINVAL for a host that is not in the inventory, EEXIST if no target of the host
   /// is free.
   Welcome hello(proto::RequestKey request, const NodeReport& report, double now);
-  /// A sign of life of all agents of a client.
-  void beat(proto::ClientId client, double now);
-  /// A sign of life of one of them. One that is not here is passed over.
-  void beat(proto::RequestKey request, double now);
+  /// A sign of life. One that is not here is passed over.
+  void beat(AgentId agent, double now);
 
   /// These targets are offline until their agents say hello again. The caller tells the engine.
   void force_down(const IdSet& ranks, double now);
 
   enum class End { farewell, lost };
-  /// A request is no more. One that is no agent's is passed over.
-  void end(proto::RequestKey request, End end, double now);
+  /// An agent's request is no more. An agent that was retired is passed over.
+  void end(AgentId agent, End end, double now);
 
   /// Reasons to drain targets that are no longer excluded: their agents found something else than the
   /// inventory says. As long as a target is excluded no mismatch drains it, so this comes after.
@@ -105,15 +106,17 @@ class Agents {
   [[nodiscard]] std::size_t count() const noexcept { return agents_.size(); }
 
  private:
-  using AgentId = AgentRoster::AgentId;
-
   struct Agent {
-    AgentId id = 0;
+    proto::RequestKey request;
     /// Kept while the inventory is not known.
     std::optional<NodeReport> waiting;
   };
 
-  Welcome admit(AgentId agent, proto::ClientId client, const NodeReport& report, double now);
+  struct Place {
+    IdSet::Id rank = 0;
+    std::optional<proto::RequestKey> replaced;
+  };
+  Place admit(AgentId agent, proto::ClientId client, const NodeReport& report, double now);
   void verify(IdSet::Id rank, const NodeReport& report);
   /// Takes out an agent that speaks for nobody any more. Returns its request.
   proto::RequestKey retire(AgentId agent);
@@ -125,8 +128,8 @@ class Agents {
   AgentRoster roster_;
   std::optional<Discovery> discovery_;
   std::function<void(const ResourceSet&)> define_;
-  std::map<proto::RequestKey, Agent> agents_;
-  std::unordered_map<AgentId, proto::RequestKey> requests_;
+  /// In the order of their hellos.
+  std::map<AgentId, Agent> agents_;
   /// Who waits for the inventory, by host.
   std::unordered_map<std::string, AgentId> waiting_;
   AgentId last_id_ = 0;

@@ -49,10 +49,11 @@ FeasibilityChecks::~FeasibilityChecks() {
   thread_.join();
 }
 
-void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal, proto::Message request,
-                            std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory) {
-  auto check =
-      std::make_shared<Check>(Check{key, principal, std::move(request), most_values, std::move(inventory)});
+FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const std::string& principal,
+                                                  proto::Message request, std::size_t most_values,
+                                                  std::shared_ptr<FeasibilityInventory> inventory) {
+  auto check = std::make_shared<Check>(
+      Check{++last_id_, key, principal, std::move(request), most_values, std::move(inventory)});
   const std::size_t size = check->bytes();
   const std::lock_guard lock(mutex_);
   const auto line = lines_.find(principal);
@@ -67,8 +68,9 @@ void FeasibilityChecks::add(proto::RequestKey key, const std::string& principal,
   own.bytes += size;
   ++waiting_;
   bytes_ += size;
-  checks_.emplace(key, std::move(check));
+  checks_.emplace(last_id_, std::move(check));
   wake_.notify_one();
+  return last_id_;
 }
 
 void FeasibilityChecks::start_thread() {
@@ -89,8 +91,8 @@ void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, const
   if (line->second.queue.empty()) lines_.erase(line);
 }
 
-void FeasibilityChecks::drop(proto::RequestKey key) {
-  const auto found = checks_.find(key);
+void FeasibilityChecks::drop(CheckId id) {
+  const auto found = checks_.find(id);
   if (found == checks_.end()) return;
   const std::shared_ptr<Check> check = found->second;
   checks_.erase(found);
@@ -118,7 +120,7 @@ void FeasibilityChecks::work() {
   while (const std::shared_ptr<Check> check = next()) {
     post_([this, check, verdict = judge(check->request, check->most_values, *check->inventory)] {
       if (check->dropped) return;
-      checks_.erase(check->key);
+      checks_.erase(check->id);
       answer_(check->key, verdict);
     });
   }

@@ -18,8 +18,9 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
-#include "proto/request_table.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
 
@@ -38,6 +39,8 @@ class FeasibilityInventory {
 
 class FeasibilityChecks {
  public:
+  using CheckId = streams::CheckId;
+
   /// Bound of the steps of one check: some tenths of a second.
   static constexpr std::uint64_t steps = 20'000'000;
   /// The most that waits, of one principal and of all.
@@ -61,13 +64,14 @@ class FeasibilityChecks {
 
   /// Queues a check of `principal`, whose payload may have `most_values` values. Throws Error EBUSY when too
   /// many checks or bytes wait, EAGAIN when the system has no thread for them now.
-  void add(proto::RequestKey key, const std::string& principal, proto::Message request,
-           std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory);
-  /// Drops a check whose client has gone or cancelled it. A request that is not known is passed over.
-  void drop(proto::RequestKey key);
+  CheckId add(proto::RequestKey key, const std::string& principal, proto::Message request,
+              std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory);
+  /// Drops a check whose client has gone or cancelled it. One that is not known is passed over.
+  void drop(CheckId id);
 
  private:
   struct Check {
+    CheckId id = 0;
     proto::RequestKey key;
     std::string principal;
     proto::Message request;
@@ -94,7 +98,8 @@ class FeasibilityChecks {
   Post post_;
   Answer answer_;
   /// Checks without an answer yet. Used by the thread of the loop only.
-  std::map<proto::RequestKey, std::shared_ptr<Check>> checks_;
+  std::map<CheckId, std::shared_ptr<Check>> checks_;
+  CheckId last_id_ = 0;
 
   std::mutex mutex_;
   std::condition_variable wake_;

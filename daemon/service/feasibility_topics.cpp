@@ -21,7 +21,9 @@ FeasibilityTopics::FeasibilityTopics(const Executor& executor, Requests& request
 void FeasibilityTopics::check(const Call& call) {
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   requests_.keep(call, [&](proto::RequestKey key) {
-    checks_.add(key, call.sender.name, call.request, call.topic.bound.values, answers_.acquirable());
+    const streams::CheckId check =
+        checks_.add(key, call.sender.name, call.request, call.topic.bound.values, answers_.acquirable());
+    requests_.become(key, streams::FeasibilityCheck{check});
   });
 }
 

@@ -5,6 +5,7 @@
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/streams/registry.hpp"
 
 namespace resourced::daemon::service {
 
@@ -14,8 +15,8 @@ class FeasibilityTopics {
                     FeasibilityChecks::Post post);
 
   void check(const Call& call);
-  /// Drops the check of a request, if it has one.
-  void release(proto::RequestKey key) { checks_.drop(key); }
+  /// The answer of a check is not waited for any longer.
+  void release(const streams::FeasibilityCheck& dropped) { checks_.drop(dropped.check); }
 
  private:
   const Executor& executor_;

@@ -10,7 +10,7 @@
 
 namespace resourced::daemon::service {
 
-JournalTopics::JournalTopics(const Executor& executor, Requests& requests, peers::Clients& clients,
+JournalTopics::JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox,
                              store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
                              std::function<double()> uptime, Later later)
     : executor_(executor),
@@ -18,12 +18,14 @@ JournalTopics::JournalTopics(const Executor& executor, Requests& requests, peers
       holds_(holds),
       uptime_(std::move(uptime)),
       later_(std::move(later)),
-      journal_(clients, requests.table(), log, most, [this] { later_(0, [this] { on_room(); }); }) {}
+      journal_(outbox, requests.registry(), log, most, [this] { later_(0, [this] { on_room(); }); }) {}
 
 void JournalTopics::journal(const Call& call) {
   proto::JournalRequest wanted = proto::parse_journal(call.optional_object());
   requests_.keep(call, [&](proto::RequestKey key) {
-    journal_.add(key, std::move(wanted), executor_.module().inventory(), call.sender.name);
+    const streams::ConsumerId consumer =
+        journal_.add(key, std::move(wanted), executor_.module().inventory(), call.sender.name);
+    requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);
 }

@@ -5,13 +5,14 @@
 #include <functional>
 
 #include "core/text/idset.hpp"
-#include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/journal.hpp"
 #include "daemon/streams/journal_pace.hpp"
+#include "daemon/streams/outbox.hpp"
+#include "daemon/streams/registry.hpp"
 #include "daemon/transport/loop_hold.hpp"
 
 namespace resourced::daemon::service {
@@ -22,7 +23,7 @@ class JournalTopics {
   using Later = std::function<void(double, std::function<void()>)>;
 
   /// `most` is journal-max, `uptime` gives seconds that never go back.
-  JournalTopics(const Executor& executor, Requests& requests, peers::Clients& clients, store::EventLog& log,
+  JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox, store::EventLog& log,
                 std::size_t most, transport::LoopHolds& holds, std::function<double()> uptime, Later later);
 
   void journal(const Call& call);
@@ -41,8 +42,8 @@ class JournalTopics {
   void served_another() { pace_.served_another(uptime_()); }
   /// Serves the consumers, now or as soon as it is their turn.
   void flush();
-  /// Ends the consumer of a request, if it has one.
-  void release(proto::RequestKey key) { journal_.remove(key); }
+  /// A consumer is gone.
+  void release(const streams::JournalConsumer& gone) { journal_.remove(gone.consumer); }
 
  private:
   void serve();

@@ -21,7 +21,10 @@ void MonitorTopics::waitup(const Call& call) {
   if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) throw out_of_range();
   const auto online = static_cast<std::size_t>(wanted);
   if (module.online().count() == online) return requests_.respond(call);
-  requests_.keep(call, [&](proto::RequestKey key) { waitups_.add(key, online); });
+  requests_.keep(call, [&](proto::RequestKey key) {
+    waitups_.add(key, online);
+    requests_.become(key, streams::Waitup{online});
+  });
 }
 
 void MonitorTopics::on_changed() {

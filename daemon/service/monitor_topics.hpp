@@ -5,6 +5,7 @@
 #include "daemon/service/agent_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/streams/registry.hpp"
 #include "daemon/streams/waitups.hpp"
 
 namespace resourced::daemon::service {
@@ -21,8 +22,8 @@ class MonitorTopics {
   /// The state has changed: answers the requests that wait for as many targets as are online now, and refuses
   /// those that wait for more than there are.
   void on_changed();
-  /// A request waits no longer, if it does.
-  void release(proto::RequestKey key) { waitups_.remove(key); }
+  /// A request waits no longer.
+  void release(proto::RequestKey key, const streams::Waitup& waitup) { waitups_.remove(key, waitup.online); }
 
  private:
   Executor& executor_;

@@ -39,7 +39,7 @@ void ReloadTopics::reload(const Call& call) {
     file_.read(*wanted.path, [this, key, path = *wanted.path, force = wanted.force](auto result) {
       on_file(key, path, force, std::move(result));
     });
-    loading_ = key;
+    requests_.become(key, streams::InventoryLoad{});
   });
 }
 
@@ -55,7 +55,6 @@ void ReloadTopics::check_loadable() const {
 
 void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool force,
                            InventoryFile::Result result) {
-  loading_.reset();
   try {
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
     // A scheduler may have acquired while the file was read.
@@ -66,12 +65,6 @@ void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool 
   } catch (const Error& error) {
     requests_.fail(key, error);
   }
-}
-
-void ReloadTopics::release(proto::RequestKey key) {
-  if (loading_ != key) return;
-  loading_.reset();
-  file_.drop();
 }
 
 }  // namespace resourced::daemon::service

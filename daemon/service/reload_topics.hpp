@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "core/rset/resource_set.hpp"
@@ -27,8 +26,8 @@ class ReloadTopics {
                const Enclosure& enclosure, Reload reload, Load load, InventoryFile::Post post);
 
   void reload(const Call& call);
-  /// The result of a request is not waited for any longer, if it is.
-  void release(proto::RequestKey key);
+  /// The file that is being read is not waited for any longer.
+  void release() noexcept { file_.drop(); }
 
  private:
   /// Throws Error if no other R can be loaded now.
@@ -43,8 +42,6 @@ class ReloadTopics {
   Reload reload_;
   Load load_;
   InventoryFile file_;
-  /// The request that waits for a file that is being read.
-  std::optional<proto::RequestKey> loading_;
 };
 
 }  // namespace resourced::daemon::service

@@ -1,7 +1,6 @@
 #include "daemon/service/requests.hpp"
 
 #include <cerrno>
-#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -23,9 +22,9 @@ Error normal_end(std::string_view topic, std::string text) {
   return {topic == "resource.journal" ? ENODATA : ECANCELED, std::move(text)};
 }
 
-Requests::Requests(peers::Clients& clients, streams::Outbox& outbox, const engine::Engine& engine,
-                   Stats& stats, Release release)
-    : table_(std::numeric_limits<std::size_t>::max()),
+Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
+                   const engine::Engine& engine, Stats& stats, Release release)
+    : registry_(registry),
       clients_(clients),
       outbox_(outbox),
       engine_(engine),
@@ -44,46 +43,50 @@ void Requests::refuse(proto::ClientId client, const Message& request, const Erro
 }
 
 void Requests::push(proto::ClientId client, Message response) {
-  if (peers::Clients::Client* known = clients_.find(client)) ++known->waiting;
   outbox_.push(engine_.applied(), streams::Response{client, std::move(response)});
 }
 
 void Requests::keep(const Call& call, const std::function<void(RequestKey)>& begin) {
-  const RequestKey key = table_.add(call.client, call.request);
+  const RequestKey key = registry_.add(call.client, call.request);
   try {
     begin(key);
   } catch (const Error&) {
-    table_.take(key);
+    if (const auto entry = registry_.take(key)) release_(key, entry->stream, End::lost);
     throw;
   }
 }
 
 void Requests::respond(RequestKey key, proto::Payload payload) {
-  if (const Message* request = table_.find(key)) respond(key.client, *request, std::move(payload));
+  if (const Message* request = registry_.request(key)) respond(key.client, *request, std::move(payload));
 }
 
 void Requests::finish(RequestKey key, proto::Payload payload) {
-  if (const auto request = table_.take(key)) respond(key.client, *request, std::move(payload));
+  if (const auto entry = registry_.take(key)) respond(key.client, entry->request, std::move(payload));
 }
 
 void Requests::fail(RequestKey key, const Error& error) {
-  if (const auto request = table_.take(key)) refuse(key.client, *request, error);
+  if (const auto entry = registry_.take(key)) refuse(key.client, entry->request, error);
 }
 
 void Requests::end(RequestKey key, const Error& error) {
-  release_(key, End::lost);
-  fail(key, error);
+  const auto entry = registry_.take(key);
+  if (!entry) return;
+  release_(key, entry->stream, End::lost);
+  refuse(key.client, entry->request, error);
 }
 
 void Requests::cancel(const Call& call) {
-  const auto cancelled = table_.take_cancelled(call.client, call.request);
+  const auto cancelled = registry_.take_cancelled(call.client, call.request);
   if (!cancelled) return;
-  release_({call.client, cancelled->matchtag}, End::cancelled);
-  refuse(call.client, *cancelled, normal_end(cancelled->topic, "the request was cancelled"));
+  const Message& request = cancelled->request;
+  release_({call.client, request.matchtag}, cancelled->stream, End::cancelled);
+  refuse(call.client, request, normal_end(request.topic, "the request was cancelled"));
 }
 
 void Requests::forget(proto::ClientId client) {
-  for (const Message& request : table_.take_client(client)) release_({client, request.matchtag}, End::lost);
+  for (const auto& [request, stream] : registry_.take_client(client)) {
+    release_({client, request.matchtag}, stream, End::lost);
+  }
 }
 
 void Requests::forget_gone(proto::ClientId client) {

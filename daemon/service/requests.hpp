@@ -16,8 +16,9 @@
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/streams/outbox.hpp"
+#include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
-#include "proto/request_table.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
 
@@ -45,11 +46,12 @@ enum class End {
 
 class Requests {
  public:
-  /// Lets go of what a request holds. The request may be in the table still.
-  using Release = std::function<void(proto::RequestKey, End)>;
+  /// Lets go of what a request holds, which is not in the registry any more.
+  using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
 
-  Requests(peers::Clients& clients, streams::Outbox& outbox, const engine::Engine& engine, Stats& stats,
-           Release release);
+  /// `registry` has the requests that stay; nothing else changes it.
+  Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
+           const engine::Engine& engine, Stats& stats, Release release);
 
   /// Answers a request that does not stay.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -57,9 +59,11 @@ class Requests {
   }
   void refuse(proto::ClientId client, const proto::Message& request, const Error& error);
 
-  /// Keeps a request until it is ended. `begin` is called with its key: an Error that it throws takes the
-  /// request out again and is passed on. Throws Error EPROTO if the matchtag is in use or no response wanted.
+  /// Keeps a request until it is ended. `begin` is called with its key, and says by become() what the request
+  /// is, before it answers anything: an Error that it throws lets go of that, takes the request out again and
+  /// is passed on. Throws Error EPROTO if the matchtag is in use or no response wanted.
   void keep(const Call& call, const std::function<void(proto::RequestKey)>& begin);
+  void become(proto::RequestKey key, streams::Stream stream) { registry_.set(key, std::move(stream)); }
   /// Counts a request as served whose responses do not come by respond().
   void count_served(const Call& call) { stats_.succeeded(call.request.topic); }
 
@@ -78,17 +82,13 @@ class Requests {
   /// The client is gone, with what it asked for.
   void forget_gone(proto::ClientId client);
 
-  [[nodiscard]] std::vector<proto::RequestKey> of_topic(std::string_view topic) const {
-    return table_.with_topic(topic);
-  }
-  [[nodiscard]] std::size_t count(proto::ClientId client) const noexcept { return table_.count(client); }
-  [[nodiscard]] const proto::RequestTable& table() const noexcept { return table_; }
+  [[nodiscard]] const streams::Registry& registry() const noexcept { return registry_; }
 
  private:
   void respond(proto::ClientId client, const proto::Message& request, proto::Payload payload);
   void push(proto::ClientId client, proto::Message response);
 
-  proto::RequestTable table_;
+  streams::Registry& registry_;
   peers::Clients& clients_;
   streams::Outbox& outbox_;
   const engine::Engine& engine_;

@@ -17,19 +17,24 @@ Service::Service(store::EventLog& log, std::function<double()> now, Settings set
       later_(std::move(settings.later)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
-      outbox_([this](streams::Outgoing outgoing) { deliver(std::move(outgoing)); }),
+      outbox_(clients_, {[this](store::Sequence after, const streams::Update& update) {
+                           subscribers_.update(after, update.holder, update.delta);
+                         },
+                         [this](proto::ClientId client) { requests_.forget(client); }}),
       executor_(log, outbox_, std::move(now),
                 {[this](store::LoggedEvent event, IdSet ranks) {
                    journal_.append(std::move(event), std::move(ranks));
                  },
                  [this] { monitor_.on_changed(); }, [this](const IdSet& ranks) { agents_.end(ranks); }}),
-      requests_(clients_, outbox_, executor_.engine(), stats_,
-                [this](proto::RequestKey key, End end) { release(key, end); }),
-      subscribers_(clients_, requests_.table()),
+      requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
+                [this](proto::RequestKey key, const streams::Stream& stream, End end) {
+                  release(key, stream, end);
+                }),
+      subscribers_(outbox_, registry_),
       answers_(executor_.module(), executor_.engine().acquisition()),
       enclosure_(executor_),
       acquire_(executor_, requests_, answers_, subscribers_, [this] { later_(0, [this] { flush(); }); }),
-      journal_(executor_, requests_, clients_, log, settings.journal_max, holds_, uptime_, later_),
+      journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_, settings.agents, uptime_, std::move(settings.wake_at)),
       operator_(executor_, requests_),
       monitor_(executor_, requests_, agents_),
@@ -67,7 +72,7 @@ void Service::on_message(proto::ClientId client, Message message) {
   const Topic* topic = Topics::find(message.topic);
   const transport::LoopHold hold(&holds_, topic == nullptr ? "unknown" : topic->name);
   if (!message.topic.starts_with("resource.journal")) journal_.served_another();
-  if (const auto refusal = gate_.admit(*known, message, requests_.count(client), uptime_())) {
+  if (const auto refusal = gate_.admit(*known, message, registry_.count(client), uptime_())) {
     if (refusal->is_flood) {
       cut_off(client, refusal->error.what());
     } else {
@@ -92,11 +97,11 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
   }
 }
 
-// Past the outbox, where it would wait and take room like what it refuses: it says nothing of the state.
+// At once, as it would wait and take room like what it refuses: it says nothing of the state.
 void Service::turn_away(proto::ClientId client, const Message& request, const Error& error) {
   stats_.limited();
   if (request.has(proto::flag::noresponse)) return;
-  if (!clients_.send(client, proto::make_error(request, error))) requests_.forget(client);
+  if (!outbox_.answer_at_once(client, proto::make_error(request, error))) requests_.forget(client);
 }
 
 void Service::cut_off(proto::ClientId client, std::string_view why) {
@@ -110,27 +115,25 @@ void Service::cut_off(proto::ClientId client, std::string_view why) {
   clients_.drop(client);
 }
 
-void Service::release(proto::RequestKey key, End end) {
-  journal_.release(key);
-  monitor_.release(key);
-  feasibility_.release(key);
-  reload_.release(key);
-  agents_.release(key, end);
-  acquire_.release(key);
-}
-
-void Service::deliver(streams::Outgoing outgoing) {
-  if (auto* response = std::get_if<streams::Response>(&outgoing)) {
-    if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
-    if (!clients_.send(response->to, std::move(response->message))) requests_.forget(response->to);
-  } else {
-    const auto& update = std::get<streams::Update>(outgoing);
-    subscribers_.update(update.holder, update.delta);
-  }
+void Service::release(proto::RequestKey key, const streams::Stream& stream, End end) {
+  struct Visitor {
+    Service& service;
+    proto::RequestKey key;
+    End end;
+    void operator()(const std::monostate& /*nothing*/) const {}
+    void operator()(const streams::EarlyScheduler& /*holds nothing*/) const {}
+    void operator()(const streams::Scheduler& scheduler) const { service.acquire_.release(scheduler); }
+    void operator()(const streams::JournalConsumer& consumer) const { service.journal_.release(consumer); }
+    void operator()(const streams::NodeAgent& agent) const { service.agents_.release(agent, end); }
+    void operator()(const streams::Waitup& waitup) const { service.monitor_.release(key, waitup); }
+    void operator()(const streams::FeasibilityCheck& check) const { service.feasibility_.release(check); }
+    void operator()(const streams::InventoryLoad& /*the only one*/) const { service.reload_.release(); }
+  };
+  std::visit(Visitor{*this, key, end}, stream);
 }
 
 void Service::flush() {
-  for (const proto::ClientId client : clients_.flush()) requests_.forget(client);
+  outbox_.flush();
   for (const proto::ClientId client : subscribers_.flush()) requests_.forget_gone(client);
 }
 
@@ -196,20 +199,14 @@ void Service::on_parent(ParentChange change) {
   settle();
 }
 
-void Service::on_store_failed(const Error& error) {
-  for (streams::Outgoing& outgoing : outbox_.abandon()) {
-    auto* response = std::get_if<streams::Response>(&outgoing);
-    if (response == nullptr) continue;
-    clients_.send(response->to, proto::make_error(response->message, error));
-  }
-}
+void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
 
 void Service::shut_down() {
   // No holder gets what another lets go at the end.
   executor_.step(engine::Mute{});
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
-    for (const proto::RequestKey key : requests_.of_topic(topic.name)) {
+    for (const proto::RequestKey key : registry_.with_topic(topic.name)) {
       requests_.end(key, normal_end(topic.name, "the resource module was unloaded"));
     }
   }
@@ -232,7 +229,7 @@ void Service::set_access(peers::Access access) {
   }
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
-    for (const proto::RequestKey key : requests_.of_topic(topic.name)) {
+    for (const proto::RequestKey key : registry_.with_topic(topic.name)) {
       // The end of an earlier stream may have been one answer too many for a client that does not read.
       const peers::Clients::Client* known = clients_.find(key.client);
       if (known == nullptr || known->principal.rights.has(topic.right)) continue;

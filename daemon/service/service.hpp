@@ -33,6 +33,7 @@
 #include "daemon/service/topics.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
+#include "daemon/streams/registry.hpp"
 #include "daemon/streams/subscribers.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "daemon/transport/transport.hpp"
@@ -126,9 +127,8 @@ class Service final : public transport::Listener {
   void turn_away(proto::ClientId client, const proto::Message& request, const Error& error);
   /// Disconnects a client.
   void cut_off(proto::ClientId client, std::string_view why);
-  void deliver(streams::Outgoing outgoing);
-  /// Lets go of what a request that stays holds.
-  void release(proto::RequestKey key, End end);
+  /// Lets go of what a request that has ended holds.
+  void release(proto::RequestKey key, const streams::Stream& stream, End end);
   void flush();
   /// After everything that may have changed the state: sends what can be sent, and sees to the agents' timer.
   void settle();
@@ -143,6 +143,7 @@ class Service final : public transport::Listener {
   transport::LoopHolds holds_;
   Gate gate_;
   peers::Clients clients_;
+  streams::Registry registry_;
   streams::Outbox outbox_;
   Executor executor_;
   Requests requests_;

@@ -47,10 +47,10 @@ proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
 
 }  // namespace
 
-Journal::Journal(peers::Clients& clients, const proto::RequestTable& requests, store::EventLog& log,
-                 std::size_t most, std::function<void()> room)
-    : clients_(clients),
-      requests_(requests),
+Journal::Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
+                 std::function<void()> room)
+    : outbox_(outbox),
+      registry_(registry),
       log_(log),
       most_(most),
       committed_(log.last_sequence()),
@@ -99,8 +99,8 @@ std::shared_ptr<store::NamedTargets> Journal::share(std::string text, const Reso
   return shared;
 }
 
-void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
-                  const std::string& follower) {
+ConsumerId Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+                        const std::string& follower) {
   const auto known = followers_.find(follower);
   if (known != followers_.end() && known->second.journals >= most_consumers_) {
     throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
@@ -108,53 +108,56 @@ void Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const
   std::shared_ptr<store::NamedTargets> named;
   if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
   ++follower_of(follower).journals;
-  const std::uint64_t id = ++last_id_;
+  const ConsumerId id = ++last_id_;
   const Consumer& consumer = consumers_
-                                 .insert_or_assign(request, Consumer{.id = id,
-                                                                     .follower = follower,
-                                                                     .filter = {wanted.since, nullptr},
-                                                                     .held = nullptr,
-                                                                     .unknown_host = std::nullopt,
-                                                                     .failure = std::nullopt,
-                                                                     .credit = Credit(bell_),
-                                                                     .stuck_at = std::nullopt})
+                                 .emplace(id, Consumer{.request = request,
+                                                       .follower = follower,
+                                                       .filter = {wanted.since, nullptr},
+                                                       .state = Asking{},
+                                                       .credit = Credit(bell_),
+                                                       .stuck_at = std::nullopt})
                                  .first->second;
   if (named) {
-    find_targets(request, id, named);
+    find_targets(id, named);
   } else {
-    find_start(request, consumer);
+    find_start(id, consumer);
   }
+  return id;
 }
 
-void Journal::find_targets(proto::RequestKey key, std::uint64_t id,
-                           const std::shared_ptr<store::NamedTargets>& named) {
-  log_.find_targets(named, [this, key, id, named] {
-    Consumer* known = find(key, id);
+void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTargets>& named) {
+  log_.find_targets(named, [this, id, named] {
+    Consumer* known = find(id);
     if (known == nullptr) return;
     if (named->refusal()) {
-      known->waiting = false;
-      known->failure = named->refusal();
+      known->state = Failed{*named->refusal()};
       return;
     }
     known->filter.targets = std::shared_ptr<const store::EventTargets>(named, &named->targets());
-    find_start(key, *known);
+    find_start(id, *known);
   });
 }
 
-void Journal::find_start(proto::RequestKey key, const Consumer& consumer) {
-  log_.find_start(consumer.filter, most_, [this, key, id = consumer.id](const store::HistoryStart& start) {
-    Consumer* known = find(key, id);
+void Journal::find_start(ConsumerId id, const Consumer& consumer) {
+  log_.find_start(consumer.filter, most_, [this, id](const store::HistoryStart& start) {
+    Consumer* known = find(id);
     if (known == nullptr) return;
     known->next = start.first;
-    known->waiting = false;
-    known->unknown_host = start.unknown_host;
-    known->failure = start.failure;
-    if (start.truncated) known->held = proto::make_payload(proto::encode_truncation(*start.truncated));
+    if (start.unknown_host) {
+      known->state = Failed{Error(EINVAL, "unknown host: " + *start.unknown_host)};
+    } else if (start.failure) {
+      known->state = Failed{*start.failure};
+    } else if (start.truncated) {
+      // The events that it tells of were on disk, and are dropped.
+      known->hold(proto::make_payload(proto::encode_truncation(*start.truncated)), 0);
+    } else {
+      known->state = Ready{};
+    }
   });
 }
 
-void Journal::remove(proto::RequestKey request) {
-  const auto found = consumers_.find(request);
+void Journal::remove(ConsumerId consumer) {
+  const auto found = consumers_.find(consumer);
   if (found == consumers_.end()) return;
   const std::string follower = std::move(found->second.follower);
   consumers_.erase(found);
@@ -179,10 +182,18 @@ Journal::Follower& Journal::follower_of(const std::string& name) {
   return followers_[name];
 }
 
-// An answer of the store may come after its consumer, or for a later one of the same request key.
-Journal::Consumer* Journal::find(proto::RequestKey key, std::uint64_t id) {
-  const auto found = consumers_.find(key);
-  return found == consumers_.end() || found->second.id != id ? nullptr : &found->second;
+// Null for a consumer that is gone: an answer of the store may come after it.
+Journal::Consumer* Journal::find(ConsumerId id) {
+  const auto found = consumers_.find(id);
+  return found == consumers_.end() ? nullptr : &found->second;
+}
+
+void Journal::Consumer::hold(proto::Payload payload, store::Sequence after) {
+  if (payload) {
+    state = Holding{std::move(payload), after};
+  } else {
+    state = Ready{};
+  }
 }
 
 Journal::Slice Journal::serve() {
@@ -191,7 +202,7 @@ Journal::Slice Journal::serve() {
     return ++looked_at > most_looked_at || slice.steps >= most_steps || slice.bytes >= most_bytes;
   };
   while (in_round_ || begin_round()) {
-    auto next = reached_ ? consumers_.upper_bound(*reached_) : consumers_.begin();
+    auto next = consumers_.upper_bound(reached_);
     for (; next != consumers_.end(); ++next) {
       if (is_over()) {
         slice.more = true;
@@ -211,37 +222,31 @@ bool Journal::begin_round() {
   blocked_ = false;
   in_round_ = true;
   round_end_ = committed_;
-  reached_.reset();
+  reached_ = 0;
   return true;
 }
 
-void Journal::serve(proto::RequestKey key, Consumer& consumer, Slice& slice) {
-  if (consumer.waiting || consumer.over) return;
-  if (consumer.unknown_host) {
-    return end(key, consumer, Error(EINVAL, "unknown host: " + *consumer.unknown_host), slice);
-  }
-  if (consumer.failure) return end(key, consumer, *consumer.failure, slice);
-  if (consumer.lost) {
-    return end(key, consumer,
-               Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again"),
-               slice);
+void Journal::serve(ConsumerId id, Consumer& consumer, Slice& slice) {
+  if (consumer.is<Asking>() || consumer.is<Over>()) return;
+  if (const auto* failed = std::get_if<Failed>(&consumer.state)) {
+    return end(consumer, Error(failed->error), slice);
   }
   // Caught up: it accepted data, so it is no longer stuck.
-  if (!consumer.held && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
-  if (!consumer.credit.has_room()) return find_no_room(key, consumer, slice);
-  if (!consumer.held) {
+  if (consumer.is<Ready>() && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
+  if (!consumer.credit.has_room()) return find_no_room(consumer, slice);
+  if (consumer.is<Ready>()) {
     ++slice.steps;
-    prepare(key, consumer);
+    prepare(id, consumer);
   }
-  if (consumer.held) send(key, consumer, slice);
+  if (consumer.is<Holding>()) send(consumer, slice);
   // A consumer that is behind continues in the next round.
   const bool is_behind = !consumer.live || consumer.next <= round_end_;
-  wanted_ = wanted_ || (is_behind && !consumer.held && !consumer.waiting);
+  wanted_ = wanted_ || (is_behind && consumer.is<Ready>());
 }
 
-void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
+void Journal::prepare(ConsumerId id, Consumer& consumer) {
   if (consumer.next > round_end_) {
-    consumer.held = sentinel();
+    consumer.hold(sentinel(), round_end_);
     consumer.live = true;
     return;
   }
@@ -254,87 +259,92 @@ void Journal::prepare(proto::RequestKey key, Consumer& consumer) {
   // A page of the store may end before the round does, where memory began when it was read.
   const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
-    consumer.held = known->payload;
     consumer.next = known->next;
+    consumer.hold(known->payload, consumer.next - 1);
   } else if (in_memory) {
-    consumer.held = from_memory(filter, consumer.next, end);
+    proto::Payload payload = from_memory(filter, consumer.next, end);
+    consumer.hold(std::move(payload), consumer.next - 1);
   } else if (all) {
-    ask_store_for_all(key, consumer, std::min(end, first_in_memory()) - 1);
+    ask_store_for_all(id, consumer, std::min(end, first_in_memory()) - 1);
   } else {
-    ask_store(key, consumer, has_strangers ? committed_ : std::min(first_in_memory() - 1, committed_));
+    ask_store(id, consumer, has_strangers ? committed_ : std::min(first_in_memory() - 1, committed_));
   }
 }
 
-void Journal::send(proto::RequestKey key, Consumer& consumer, Slice& slice) {
-  const proto::Message* request = requests_.find(key);
+void Journal::send(Consumer& consumer, Slice& slice) {
+  const auto& [payload, after] = std::get<Holding>(consumer.state);
+  const proto::Message* request = registry_.request(consumer.request);
   const transport::SendResult result =
       request == nullptr ? transport::SendResult::gone
-                         : clients_.try_send(key.client, proto::make_response(
-                                                             *request, consumer.credit.lend(consumer.held)));
+                         : outbox_.offer(after, consumer.request.client,
+                                         proto::make_response(*request, consumer.credit.lend(payload)));
   if (result == transport::SendResult::sent) {
-    slice.bytes += consumer.held->size();
-    consumer.held.reset();
+    slice.bytes += payload->size();
+    consumer.state = Ready{};
     consumer.stuck_at.reset();
   } else if (result == transport::SendResult::full) {
     blocked_ = true;
-    find_no_room(key, consumer, slice);
+    find_no_room(consumer, slice);
   } else {
-    consumer.over = true;
-    slice.gone.push_back(key.client);
+    consumer.state = Over{};
+    slice.gone.push_back(consumer.request.client);
   }
 }
 
 // A consumer that the daemon throttled resumes from the store, however far behind it is. One that accepts no
 // data while more than journal-max events happen is ended, as its client does not read.
-void Journal::find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice) {
+void Journal::find_no_room(Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
   if (!consumer.stuck_at) consumer.stuck_at = committed_;
   if (committed_ - *consumer.stuck_at <= most_) return;
-  const proto::Message* request = requests_.find(key);
-  if (consumer.held && request != nullptr) {
-    (void)clients_.send(key.client, proto::make_response(*request, consumer.held));
+  const proto::Message* request = registry_.request(consumer.request);
+  const auto* holding = std::get_if<Holding>(&consumer.state);
+  if (holding != nullptr && request != nullptr) {
+    outbox_.offer_last(holding->after, consumer.request.client,
+                       proto::make_response(*request, holding->payload));
   }
-  end(key, consumer,
+  end(consumer,
       Error(EOVERFLOW, "too slow: more events have happened than journal-max; ask again with since"), slice);
 }
 
-void Journal::end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice) {
-  consumer.over = true;
-  slice.ended.emplace_back(key, std::move(error));
+void Journal::end(Consumer& consumer, Error error, Slice& slice) {
+  consumer.state = Over{};
+  slice.ended.emplace_back(consumer.request, std::move(error));
 }
 
-void Journal::ask_store(proto::RequestKey key, Consumer& consumer, store::Sequence last) {
-  consumer.waiting = true;
+void Journal::ask_store(ConsumerId id, Consumer& consumer, store::Sequence last) {
+  consumer.state = Asking{};
   log_.read_page(consumer.filter, consumer.next, last, batch,
-                 [this, key, id = consumer.id](const store::HistoryPage& page) {
-                   take_in(key, id, page, encode(events_of(page)));
-                 });
+                 [this, id](const store::HistoryPage& page) { take_in(id, page, encode(events_of(page))); });
 }
 
 // Asks the store once for all consumers at the same position.
-void Journal::ask_store_for_all(proto::RequestKey key, Consumer& consumer, store::Sequence last) {
-  consumer.waiting = true;
+void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequence last) {
+  consumer.state = Asking{};
   const store::Sequence first = consumer.next;
   const auto [asked, is_first] = asked_.try_emplace(first);
-  asked->second.emplace_back(key, consumer.id);
+  asked->second.push_back(id);
   if (!is_first) return;
   log_.read_page({}, first, last, batch, [this, first](const store::HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
     if (payload && !page.has_gap) remember({first, page.next, false, payload});
     const auto waiters = asked_.extract(first);
-    for (const auto& [waiter, id] : waiters.mapped()) take_in(waiter, id, page, payload);
+    for (const ConsumerId waiter : waiters.mapped()) take_in(waiter, page, payload);
   });
 }
 
-void Journal::take_in(proto::RequestKey key, std::uint64_t id, const store::HistoryPage& page,
-                      const proto::Payload& payload) {
-  Consumer* known = find(key, id);
+void Journal::take_in(ConsumerId id, const store::HistoryPage& page, const proto::Payload& payload) {
+  Consumer* known = find(id);
   if (known == nullptr) return;
-  known->waiting = false;
-  known->lost = page.has_gap;
-  known->failure = page.failure;
   known->next = page.next;
-  known->held = payload;
+  if (page.failure) {
+    known->state = Failed{*page.failure};
+  } else if (page.has_gap) {
+    known->state =
+        Failed{Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again")};
+  } else {
+    known->hold(payload, page.next - 1);
+  }
 }
 
 // Null if nothing in the stretch passes the filter. `first` becomes the first that was not looked at: the

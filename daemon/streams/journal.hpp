@@ -19,16 +19,18 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/peers/clients.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/store/journal_source.hpp"
 #include "daemon/store/named_targets.hpp"
 #include "daemon/streams/journal_credit.hpp"
-#include "proto/request_table.hpp"
+#include "daemon/streams/outbox.hpp"
+#include "daemon/streams/registry.hpp"
+#include "proto/request_key.hpp"
 #include "proto/topics/journal.hpp"
 
 namespace resourced::daemon::streams {
@@ -40,10 +42,10 @@ class Journal {
   /// Upper bound of the targets that one follower has named, in bytes (FilterBytes).
   static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
 
-  /// `requests` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
+  /// `registry` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
   /// called from any thread when a consumer may have room again, once until answer_room().
-  Journal(peers::Clients& clients, const proto::RequestTable& requests, store::EventLog& log,
-          std::size_t most, std::function<void()> room);
+  Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
+          std::function<void()> room);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
@@ -65,9 +67,10 @@ class Journal {
                                                            const std::string& follower);
   /// Adds a consumer. `follower` is the name of its principal. Throws Error EBUSY if the follower has too
   /// many journals, or its targets take too much memory.
-  void add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
-           const std::string& follower);
-  void remove(proto::RequestKey request);
+  ConsumerId add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
+                 const std::string& follower);
+  /// One that is gone is passed over.
+  void remove(ConsumerId consumer);
   /// Whether somebody's transport had no room, and says when it has.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
@@ -99,27 +102,49 @@ class Journal {
     store::LoggedEvent event;
     IdSet ranks;
   };
+  // The states of a consumer, and what leads from one to another:
+  //
+  //   Asking ──the store answers──► Ready, Holding or Failed
+  //   Ready ──its turn, and there are events──► Holding or Asking
+  //   Holding ──sent──► Ready        Holding ──the client is gone, or takes nothing──► Over
+  //   Failed ──its turn──► Over
+
+  /// A question to the store is under way.
+  struct Asking {};
+  /// Its next message is to be made when there are events for it.
+  struct Ready {};
+  /// A message waits for its turn or for room.
+  struct Holding {
+    proto::Payload payload;
+    /// The last event that it tells of.
+    store::Sequence after = 0;
+  };
+  /// It is to be ended with this error.
+  struct Failed {
+    Error error;
+  };
+  /// The caller of serve() was told of its end, and removes it.
+  struct Over {};
+
   struct Consumer {
-    std::uint64_t id = 0;
+    proto::RequestKey request;
     std::string follower;
     store::EventFilter filter;
+    /// The first event that it was not given yet.
     store::Sequence next = 0;
-    /// A question to the store is under way.
-    bool waiting = true;
+    std::variant<Asking, Ready, Holding, Failed, Over> state;
     /// History and sentinel are behind it.
     bool live = false;
-    /// Its next events are no longer in the store.
-    bool lost = false;
-    /// Its end was told.
-    bool over = false;
-    /// A message for it that waits for its turn or for room.
-    proto::Payload held;
-    std::optional<std::string> unknown_host;
-    /// The store could not read its next events, or its targets were refused.
-    std::optional<Error> failure;
     Credit credit;
     /// The last event on disk when it ran out of room. Reset when it accepts data.
     std::optional<store::Sequence> stuck_at;
+
+    template <class State>
+    [[nodiscard]] bool is() const noexcept {
+      return std::holds_alternative<State>(state);
+    }
+    /// Ready without a payload.
+    void hold(proto::Payload payload, store::Sequence after);
   };
   /// Encoded events, kept since other consumers probably need the same ones.
   struct Encoded {
@@ -129,31 +154,29 @@ class Journal {
     bool is_full = false;
     proto::Payload payload;
   };
-  using Waiters = std::vector<std::pair<proto::RequestKey, std::uint64_t>>;
+  using Waiters = std::vector<ConsumerId>;
 
   [[nodiscard]] store::Sequence first_in_memory() const noexcept;
   void trim();
   bool begin_round();
-  void serve(proto::RequestKey key, Consumer& consumer, Slice& slice);
-  /// Makes what a consumer gets next, or asks the store for it.
-  void prepare(proto::RequestKey key, Consumer& consumer);
-  void send(proto::RequestKey key, Consumer& consumer, Slice& slice);
-  void find_no_room(proto::RequestKey key, Consumer& consumer, Slice& slice);
-  void end(proto::RequestKey key, Consumer& consumer, Error error, Slice& slice);
-  void ask_store(proto::RequestKey key, Consumer& consumer, store::Sequence last);
-  void ask_store_for_all(proto::RequestKey key, Consumer& consumer, store::Sequence last);
-  void take_in(proto::RequestKey key, std::uint64_t id, const store::HistoryPage& page,
-               const proto::Payload& payload);
+  void serve(ConsumerId id, Consumer& consumer, Slice& slice);
+  /// Makes the next message of a consumer, or asks the store for it.
+  void prepare(ConsumerId id, Consumer& consumer);
+  void send(Consumer& consumer, Slice& slice);
+  void find_no_room(Consumer& consumer, Slice& slice);
+  static void end(Consumer& consumer, Error error, Slice& slice);
+  void ask_store(ConsumerId id, Consumer& consumer, store::Sequence last);
+  void ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequence last);
+  void take_in(ConsumerId id, const store::HistoryPage& page, const proto::Payload& payload);
   [[nodiscard]] proto::Payload from_memory(const store::EventFilter& filter, store::Sequence& first,
                                            store::Sequence end);
   /// A stretch from `first` whose end is one of `least` to `most`.
   [[nodiscard]] const Encoded* find_encoded(store::Sequence first, store::Sequence least,
                                             store::Sequence most) const;
   void remember(Encoded encoded);
-  Consumer* find(proto::RequestKey key, std::uint64_t id);
-  void find_targets(proto::RequestKey key, std::uint64_t id,
-                    const std::shared_ptr<store::NamedTargets>& named);
-  void find_start(proto::RequestKey key, const Consumer& consumer);
+  Consumer* find(ConsumerId id);
+  void find_targets(ConsumerId id, const std::shared_ptr<store::NamedTargets>& named);
+  void find_start(ConsumerId id, const Consumer& consumer);
   void leave(const std::string& follower);
 
   struct Follower {
@@ -163,14 +186,14 @@ class Journal {
   };
   Follower& follower_of(const std::string& name);
 
-  peers::Clients& clients_;
-  const proto::RequestTable& requests_;
+  Outbox& outbox_;
+  const Registry& registry_;
   store::EventLog& log_;
   std::size_t most_;
   store::Sequence committed_ = 0;
   store::Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
-  std::map<proto::RequestKey, Consumer> consumers_;
+  std::map<ConsumerId, Consumer> consumers_;
   std::map<std::string, Follower, std::less<>> followers_;
   std::size_t followers_after_sweep_ = 0;
   /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
@@ -180,7 +203,7 @@ class Journal {
   std::string text_;
   std::weak_ptr<store::NamedTargets> targets_;
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
-  std::uint64_t last_id_ = 0;
+  ConsumerId last_id_ = 0;
   bool blocked_ = false;
   /// Those who wait for the same page of the store, by its first event.
   std::map<store::Sequence, Waiters> asked_;
@@ -193,8 +216,8 @@ class Journal {
   bool in_round_ = false;
   /// The last event that this round shows.
   store::Sequence round_end_ = 0;
-  /// Whom this round has served last.
-  std::optional<proto::RequestKey> reached_;
+  /// The consumer that this round has served last; 0 at its beginning.
+  ConsumerId reached_ = 0;
 };
 
 }  // namespace resourced::daemon::streams

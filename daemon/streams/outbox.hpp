@@ -1,7 +1,8 @@
-// Everything that leaves the daemon passes here, in order, and waits until the events that it tells of are on
-// disk: nobody reads what a crash could take back.
+// Everything that leaves the daemon passes here. What tells of an event waits, in order, until that event is
+// on disk: nobody reads what a crash could take back.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -9,9 +10,13 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
+#include "core/error.hpp"
 #include "core/module/delta.hpp"
+#include "daemon/peers/clients.hpp"
 #include "daemon/store/record.hpp"
 #include "daemon/transport/transport.hpp"
+#include "proto/message.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::streams {
 
@@ -31,22 +36,47 @@ using Outgoing = std::variant<Response, Update>;
 
 class Outbox {
  public:
-  /// `deliver` is called for each thing that may leave, in order.
-  explicit Outbox(std::function<void(Outgoing)> deliver) : deliver_(std::move(deliver)) {}
+  struct Listeners {
+    /// A change that may be told now; the last event that it tells of.
+    std::function<void(store::Sequence, const Update&)> updated;
+    /// A client turned out to be gone, or was dropped as it does not read.
+    std::function<void(proto::ClientId)> gone;
+  };
+  Outbox(peers::Clients& clients, Listeners listeners)
+      : clients_(clients), listeners_(std::move(listeners)) {}
 
-  /// Lets something leave as soon as this event and all before it are on disk: now, if they are.
+  /// Lets something leave as soon as this event and all before it are on disk: now, if they are. Responses
+  /// that wait count for their clients (Clients::Client::waiting).
   void push(store::Sequence after, Outgoing outgoing);
+
+  /// For a stream, which merges or makes anew what it could not send: sends now, or not at all. The last
+  /// event that the message tells of must be on disk (an invariant).
+  transport::SendResult offer(store::Sequence after, proto::ClientId client, const proto::Message& message);
+
+  /// The same for the last message of a stream, which waits for room (Clients::send).
+  void offer_last(store::Sequence after, proto::ClientId client, proto::Message message);
+
+  /// For a response that tells nothing of the state: now, or when its client has room, but before those that
+  /// wait for the disk. False if the client is gone or was dropped.
+  bool answer_at_once(proto::ClientId client, proto::Message message);
 
   /// All events up to this one are on disk.
   void committed(store::Sequence last);
 
-  /// Takes out everything that waits, as the events before it will not be on disk any more.
-  [[nodiscard]] std::vector<Outgoing> abandon();
+  /// Events that are not on disk yet never will be: the clients whose responses wait for them get this error
+  /// in their place.
+  void abandon(const Error& error);
+
+  /// Sends what waits for room. Clients that turn out to be gone are told of as in Listeners.
+  void flush();
 
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
  private:
-  std::function<void(Outgoing)> deliver_;
+  void deliver(store::Sequence after, Outgoing outgoing);
+
+  peers::Clients& clients_;
+  Listeners listeners_;
   std::deque<std::pair<store::Sequence, Outgoing>> waiting_;
   store::Sequence committed_ = 0;
 };

@@ -1,42 +1,35 @@
 #include "daemon/streams/subscribers.hpp"
 
-#include <iterator>
-
 #include "proto/rpc.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon::streams {
 
 Subscribers::HolderId Subscribers::add(proto::RequestKey request) {
-  subscribers_.emplace(++last_, Subscriber{request, {}});
-  holders_.emplace(request, last_);
+  subscribers_.emplace(++last_, Subscriber{request, {}, 0});
   return last_;
 }
 
-std::optional<Subscribers::HolderId> Subscribers::remove(proto::RequestKey request) {
-  const auto found = holders_.find(request);
-  if (found == holders_.end()) return std::nullopt;
-  const HolderId holder = found->second;
-  holders_.erase(found);
+void Subscribers::remove(HolderId holder) {
   subscribers_.erase(holder);
   dirty_.erase(holder);
-  return holder;
 }
 
-void Subscribers::update(HolderId holder, const Delta& delta) {
+void Subscribers::update(store::Sequence after, HolderId holder, const Delta& delta) {
   const auto found = subscribers_.find(holder);
   if (found == subscribers_.end()) return;
-  Delta& pending = found->second.pending;
-  if (!pending.empty()) ++merged_;
-  pending.merge(delta);
+  Subscriber& subscriber = found->second;
+  if (!subscriber.pending.empty()) ++merged_;
+  subscriber.pending.merge(delta);
+  subscriber.after = after;
   dirty_.insert(holder);
 }
 
-transport::SendResult Subscribers::tell(Subscriber& subscriber) {
-  const proto::Message* request = requests_.find(subscriber.request);
+transport::SendResult Subscribers::tell(const Subscriber& subscriber) {
+  const proto::Message* request = registry_.request(subscriber.request);
   if (subscriber.pending.empty() || request == nullptr) return transport::SendResult::sent;
   const auto payload = proto::make_payload(proto::encode_delta(subscriber.pending));
-  return clients_.try_send(subscriber.request.client, proto::make_response(*request, payload));
+  return outbox_.offer(subscriber.after, subscriber.request.client, proto::make_response(*request, payload));
 }
 
 std::vector<proto::ClientId> Subscribers::flush() {

@@ -1,33 +1,35 @@
-// The schedulers that hold resources, as streams of responses: what each is still to be told is one net
-// change, however long it does not read.
+// The schedulers that hold resources, as streams of responses: the changes that each was not told yet are one
+// net change, however long it does not read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
-#include "core/module/acquisition.hpp"
-#include "daemon/peers/clients.hpp"
-#include "proto/request_table.hpp"
+#include "core/engine/engine.hpp"
+#include "core/module/delta.hpp"
+#include "daemon/streams/outbox.hpp"
+#include "daemon/streams/registry.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::streams {
 
 class Subscribers {
  public:
-  using HolderId = Acquisition::HolderId;
+  using HolderId = engine::HolderId;
 
-  /// `requests` has the request of each holder for as long as it is one.
-  Subscribers(peers::Clients& clients, const proto::RequestTable& requests)
-      : clients_(clients), requests_(requests) {}
+  /// `registry` has the request of each holder for as long as it is one.
+  Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
   HolderId add(proto::RequestKey request);
-  /// Forgets the holder behind a request; nothing if there is none.
-  std::optional<HolderId> remove(proto::RequestKey request);
+  /// One that is gone is passed over.
+  void remove(HolderId holder);
 
-  /// Adds a change to what a holder is to be told. One that is gone is passed over.
-  void update(HolderId holder, const Delta& delta);
+  /// Adds a change to what a holder is to be told, with the last event that the change tells of. A holder
+  /// that is gone is passed over.
+  void update(store::Sequence after, HolderId holder, const Delta& delta);
   /// Tells holders what they can take now. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
@@ -38,14 +40,15 @@ class Subscribers {
   struct Subscriber {
     proto::RequestKey request;
     Delta pending;
+    /// The last event that `pending` tells of.
+    store::Sequence after = 0;
   };
 
-  transport::SendResult tell(Subscriber& subscriber);
+  transport::SendResult tell(const Subscriber& subscriber);
 
-  peers::Clients& clients_;
-  const proto::RequestTable& requests_;
+  Outbox& outbox_;
+  const Registry& registry_;
   std::map<HolderId, Subscriber> subscribers_;
-  std::map<proto::RequestKey, HolderId> holders_;
   std::set<HolderId> dirty_;
   HolderId last_ = 0;
   std::uint64_t merged_ = 0;

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "proto/request_table.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::streams {
 
@@ -17,17 +17,17 @@ class Waitups {
 
   /// Throws Error EBUSY when too many wait.
   void add(proto::RequestKey request, std::size_t online);
-  /// A request that does not wait is passed over.
-  void remove(proto::RequestKey request);
+  /// A request that waits for this number no longer. One that does not is passed over.
+  void remove(proto::RequestKey request, std::size_t online);
   /// Removes and returns the requests that wait for exactly this number.
   [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
   /// Removes and returns the requests that wait for more than this number.
   [[nodiscard]] std::vector<proto::RequestKey> take_above(std::size_t online);
-  [[nodiscard]] bool empty() const noexcept { return counts_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return waiting_ == 0; }
 
  private:
-  std::map<proto::RequestKey, std::size_t> counts_;
   std::map<std::size_t, std::set<proto::RequestKey>> requests_;
+  std::size_t waiting_ = 0;
 };
 
 }  // namespace resourced::daemon::streams

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "proto/message.hpp"
-#include "proto/request_table.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::transport {
 

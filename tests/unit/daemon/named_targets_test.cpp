@@ -17,9 +17,10 @@ ResourceSet set_of(IdSet::Id targets) {
 struct Fixture {
   resourced::test::TempDir dir;
   peers::Clients clients;
-  proto::RequestTable requests;
+  streams::Registry registry;
+  streams::Outbox outbox{clients, {}};
   Store store{dir.path()};
-  streams::Journal journal{clients, requests, store, 100, [] {}};
+  streams::Journal journal{outbox, registry, store, 100, [] {}};
 };
 
 /// Names targets until the follower has no room left. Returns how many requests were accepted.

@@ -1,0 +1,116 @@
+// The requests that a daemon has yet to answer (RFC 6), by client and matchtag, each with what it waits for
+// or holds. This is the one place that tells what a request is: whoever ends one takes it out and visits its
+// stream once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/engine/engine.hpp"
+#include "core/module/agent_roster.hpp"
+#include "proto/message.hpp"
+#include "proto/request_key.hpp"
+
+namespace resourced::daemon::streams {
+
+/// An acquire that waits for the inventory, and the partition that it asks for.
+struct EarlyScheduler {
+  std::optional<std::string> partition;
+};
+
+/// An acquire that holds resources.
+struct Scheduler {
+  engine::HolderId holder = 0;
+};
+
+/// Consumers of the journal are numbered from 1, in the order in which they came.
+using ConsumerId = std::uint64_t;
+
+struct JournalConsumer {
+  ConsumerId consumer = 0;
+};
+
+struct NodeAgent {
+  AgentRoster::AgentId agent = 0;
+};
+
+/// A request that waits until so many targets are online.
+struct Waitup {
+  std::size_t online = 0;
+};
+
+using CheckId = std::uint64_t;
+
+/// A jobspec that is checked by a thread.
+struct FeasibilityCheck {
+  CheckId check = 0;
+};
+
+/// A file that is read by a thread, to be loaded.
+struct InventoryLoad {};
+
+/// What a request waits for or holds; nothing as long as its handler has not said it.
+using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
+                            FeasibilityCheck, InventoryLoad>;
+
+class Registry {
+ public:
+  struct Entry {
+    /// Without its payload: responses need only topic, matchtag, routes, credentials and flags.
+    proto::Message request;
+    Stream stream;
+  };
+
+  /// Keeps a request until it is taken. Error EPROTO if the client has the matchtag pending already, or wants
+  /// no response. A request that is rejected is answered like any other; the one pending is not touched.
+  proto::RequestKey add(proto::ClientId client, const proto::Message& request);
+  /// Says what a request is. One that was taken meanwhile is passed over.
+  void set(proto::RequestKey key, Stream stream);
+
+  /// Null if it is not pending. Valid until the request is taken.
+  [[nodiscard]] const Entry* find(proto::RequestKey key) const noexcept;
+  /// The request alone.
+  [[nodiscard]] const proto::Message* request(proto::RequestKey key) const noexcept;
+
+  /// Ends a request: the caller visits its stream and sends the last response, or none.
+  std::optional<Entry> take(proto::RequestKey key);
+  /// Ends the request that a SERVICE.METHOD-cancel of this client names: one of the same topic, with the
+  /// matchtag of the payload. Nothing if there is none. Error EPROTO if `cancel` is not a cancellation or
+  /// does not parse.
+  std::optional<Entry> take_cancelled(proto::ClientId client, const proto::Message& cancel);
+  /// Ends all that a client has pending, by matchtag.
+  std::vector<Entry> take_client(proto::ClientId client);
+
+  /// The pending requests of a topic, by client and matchtag.
+  [[nodiscard]] std::vector<proto::RequestKey> with_topic(std::string_view topic) const;
+  /// Calls `visit` with the stream of each pending request of a client, by matchtag.
+  template <typename Visit>
+  void for_each(proto::ClientId client, const Visit& visit) const {
+    for (auto entry = entries_.lower_bound({client, 0});
+         entry != entries_.end() && entry->first.client == client; ++entry) {
+      visit(entry->second.stream);
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] std::size_t count(proto::ClientId client) const noexcept;
+
+ private:
+  using Entries = std::map<proto::RequestKey, Entry>;
+
+  Entry extract(Entries::iterator position);
+
+  Entries entries_;
+  std::map<std::string, std::set<proto::RequestKey>, std::less<>> by_topic_;
+  std::map<proto::ClientId, std::size_t> counts_;
+};
+
+}  // namespace resourced::daemon::streams

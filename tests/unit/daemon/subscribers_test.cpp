@@ -1,0 +1,134 @@
+// What a scheduler is told: every change once, in one net change for as long as it does not read.
+#include "daemon/streams/subscribers.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "proto/rpc.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+constexpr proto::ClientId scheduler{1};
+
+Delta up(const IdSet& ranks) {
+  Delta delta;
+  delta.up = ranks;
+  return delta;
+}
+
+Delta down(const IdSet& ranks) {
+  Delta delta;
+  delta.down = ranks;
+  return delta;
+}
+
+/// Subscribers of one client, whose events are all on disk up to the tenth.
+struct Streams {
+  Streams() {
+    clients.add(transport, scheduler, {}, {});
+    outbox.committed(10);
+  }
+  streams::Subscribers::HolderId subscribe(std::uint32_t matchtag) {
+    const auto key = registry.add(
+        scheduler, proto::make_request("resource.acquire", matchtag, nullptr, proto::flag::streaming));
+    const auto holder = subscribers.add(key);
+    registry.set(key, streams::Scheduler{holder});
+    return holder;
+  }
+  /// The responses so far, with their matchtags.
+  std::vector<std::string> told() {
+    std::vector<std::string> texts;
+    for (const proto::Message& message : transport.sent[scheduler])
+      texts.push_back(std::to_string(message.matchtag) + " " + std::string(message.text()));
+    return texts;
+  }
+
+  FakeTransport transport;
+  peers::Clients clients;
+  streams::Registry registry;
+  streams::Outbox outbox{clients, {}};
+  streams::Subscribers subscribers{outbox, registry};
+};
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("subscribers: a change is told once, to the holder that it concerns") {
+  Streams stand;
+  const auto first = stand.subscribe(1);
+  const auto second = stand.subscribe(2);
+  CHECK(first != second);
+  stand.subscribers.update(1, second, down(IdSet{3}));
+  CHECK(stand.told().empty());
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told() == Texts{R"(2 {"down":"3"})"});
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told().size() == 1);
+  CHECK(stand.subscribers.merged() == 0);
+}
+
+TEST_CASE("subscribers: changes of a holder that does not read become one net change") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.transport.full.insert(scheduler);
+  stand.subscribers.update(1, holder, down(IdSet{1, 2}));
+  CHECK(stand.subscribers.flush().empty());
+  stand.subscribers.update(2, holder, up(IdSet{2}));
+  stand.subscribers.update(3, holder, down(IdSet{5}));
+  CHECK(stand.subscribers.merged() == 2);
+  stand.transport.full.clear();
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told() == Texts{R"(1 {"down":"1,5"})"});
+}
+
+TEST_CASE("subscribers: what was taken back before it was told is not told") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.subscribers.update(1, holder, down(IdSet{1}));
+  stand.subscribers.update(2, holder, up(IdSet{1}));
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told().empty());
+}
+
+TEST_CASE("subscribers: a holder that is gone is told nothing, and what concerns it is passed over") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.subscribers.update(1, holder, down(IdSet{1}));
+  stand.subscribers.remove(holder);
+  stand.subscribers.update(2, holder, down(IdSet{2}));
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told().empty());
+  stand.subscribers.remove(holder);
+  // Its number is not given to another.
+  CHECK(stand.subscribe(2) != holder);
+}
+
+TEST_CASE("subscribers: a client that turns out to be gone is told of") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.transport.gone.insert(scheduler);
+  stand.subscribers.update(1, holder, down(IdSet{1}));
+  CHECK(stand.subscribers.flush() == std::vector{scheduler});
+  CHECK(stand.subscribers.flush().empty());
+}
+
+TEST_CASE("subscribers: a response of the client that waits for room is not overtaken by a change") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.transport.full.insert(scheduler);
+  stand.outbox.push(0, streams::Response{scheduler, proto::make_response(proto::make_request("x.y", 9))});
+  stand.transport.full.clear();
+  stand.subscribers.update(1, holder, down(IdSet{1}));
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told().empty());
+  stand.outbox.flush();
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told() == Texts{"9 ", R"(1 {"down":"1"})"});
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test
