@@ -17,6 +17,7 @@
 
 #include "harness/other_user.hpp"
 #include "target.hpp"
+#include "thorough.hpp"
 #include "wire/dealer.hpp"
 #include "wire/local_client.hpp"
 #include "wire/raw_socket.hpp"
@@ -130,7 +131,7 @@ TEST_CASE("clients that never read are bounded and cut off, and others are serve
         fmt::print("; meanwhile {:.1f} MiB, {} dropped so far", memory, dropped());
         CHECK(dropped() >= enough);
       },
-      4);
+      test::thorough(4, 2));
 }
 
 TEST_CASE("routes that are somebody else's lead nowhere but back") {

@@ -221,7 +221,7 @@ void flood(Target& target, std::size_t frames, std::uint64_t seed, bool as_guest
   CHECK(wrong == 0);
 }
 
-std::size_t frames_in_all() { return from_environment("RESOURCED_ABUSE_FRAMES", 100000); }
+std::size_t frames_in_all() { return from_environment("RESOURCED_ABUSE_FRAMES", 40000); }
 
 TEST_SUITE_BEGIN("frames");
 

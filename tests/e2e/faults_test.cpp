@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 
 #include "fixture.hpp"
+#include "thorough.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -278,8 +279,8 @@ Clock::duration service_time(RawClient& client, const std::string& rank) {
 
 TEST_SUITE_BEGIN("faults");
 
-TEST_CASE("200 times kill -9 under load: nothing answered is lost, nothing is applied twice") {
-  constexpr int rounds = 200;
+TEST_CASE("kill -9 under load, again and again: nothing answered is lost, nothing is applied twice") {
+  const int rounds = test::thorough(200, 40);
   constexpr unsigned seed = 200;
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -446,7 +447,7 @@ TEST_CASE("a damaged store is refused with its name and what to do, and is not t
 
 TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change when it goes on") {
   constexpr unsigned churned = 1000;
-  constexpr unsigned changes = 100000;
+  const unsigned changes = test::thorough(100000U, 20000U);
   constexpr std::uint64_t flat = 8U << 20;
   Cluster cluster(
       "[resource]\njournal-max = 1000\n[bus]\nsend-hwm = 2\nheartbeat-timeout = \"10m\"\n"

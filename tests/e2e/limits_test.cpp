@@ -79,31 +79,6 @@ Micros local_latency(const Both& cluster) {
   return median_latency([&] { ping(client); });
 }
 
-TEST_CASE("a flood does not raise the latency of another client by more than two") {
-  constexpr double most = 2;
-  constexpr int rounds = 5;
-  const std::string defaults(eight_nodes);
-  for (const std::string& config : {defaults, defaults + "[limits]\nrequests-per-second = 1000\n"}) {
-    const Both cluster(config);
-    for (const std::string& flooded : {cluster.daemon.uri(), cluster.local_uri()}) {
-      for (const auto latency : {bus_latency, local_latency}) {
-        // What else the machine does can only make it look worse.
-        double best = most + 1;
-        for (int round = 0; round < rounds && best > most; ++round) {
-          const Micros before = latency(cluster);
-          const Flooder flooder(flooded, ping_parts());
-          const Micros during = latency(cluster);
-          fmt::print("{} us, {} us while {} is flooded ({} answers)\n", std::lround(before.count()),
-                     std::lround(during.count()), flooded, flooder.answers());
-          best = std::min(best, during / before);
-        }
-        CAPTURE(flooded);
-        CHECK(best <= most);
-      }
-    }
-  }
-}
-
 TEST_CASE("more requests than the rate are refused, and a client that goes on is cut off") {
   constexpr int rate = 20;
   const Both cluster(std::string(eight_nodes) + fmt::format("[limits]\nrequests-per-second = {}\n", rate));
@@ -409,6 +384,36 @@ TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq n
   CHECK(RawClient(bus).call("resource.stats-get").json()["refused-connections"].get<int>() > 0);
   daemon.signal(SIGTERM);
   CHECK(daemon.wait() == 0);
+}
+
+TEST_SUITE_END();
+
+// Judges times, so ctest runs it alone.
+TEST_SUITE_BEGIN("limits_timed");
+
+TEST_CASE("a flood does not raise the latency of another client by more than two") {
+  constexpr double most = 2;
+  constexpr int rounds = 5;
+  const std::string defaults(eight_nodes);
+  for (const std::string& config : {defaults, defaults + "[limits]\nrequests-per-second = 1000\n"}) {
+    const Both cluster(config);
+    for (const std::string& flooded : {cluster.daemon.uri(), cluster.local_uri()}) {
+      for (const auto latency : {bus_latency, local_latency}) {
+        // What else the machine does can only make it look worse.
+        double best = most + 1;
+        for (int round = 0; round < rounds && best > most; ++round) {
+          const Micros before = latency(cluster);
+          const Flooder flooder(flooded, ping_parts());
+          const Micros during = latency(cluster);
+          fmt::print("{} us, {} us while {} is flooded ({} answers)\n", std::lround(before.count()),
+                     std::lround(during.count()), flooded, flooder.answers());
+          best = std::min(best, during / before);
+        }
+        CAPTURE(flooded);
+        CHECK(best <= most);
+      }
+    }
+  }
 }
 
 TEST_SUITE_END();

@@ -49,7 +49,7 @@ std::uint32_t errnum_of(const std::vector<std::string>& parts) {
   return value;
 }
 
-json payload_of(const std::vector<std::string>& parts) {
+json payload_in(const std::vector<std::string>& parts) {
   REQUIRE(parts.size() >= 3);
   const std::string& payload = parts[parts.size() - 2];
   REQUIRE(payload.back() == '\0');
@@ -71,13 +71,13 @@ TEST_CASE("flux resource drain, status and eventlog") {
   flux.send(recorded("flux resource status"));
   const auto status = flux.receive();
   CHECK(errnum_of(status) == 0);
-  CHECK(payload_of(status)["drain"] == drained);
+  CHECK(payload_in(status)["drain"] == drained);
 
   flux.send(recorded("flux resource eventlog -F"));
-  while (!payload_of(flux.receive())["events"].empty()) {
+  while (!payload_in(flux.receive())["events"].empty()) {
   }
   CHECK(cluster.bus.call("resource.undrain", {{"targets", "2"}}).errnum == 0);
-  CHECK(payload_of(flux.receive())["events"][0]["name"] == "undrain");
+  CHECK(payload_in(flux.receive())["events"][0]["name"] == "undrain");
 }
 
 TEST_CASE("a frame may come byte by byte, and several at once") {

@@ -365,7 +365,7 @@ TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(1);
   // Below this there is nothing to compare.
-  constexpr double noticeable = 0.25;
+  const double noticeable = bound / 2;
   const std::vector<Ask> wholes = worst_payloads();
   const std::vector<Ask> halves = worst_payloads(2);
   const std::vector<Ask> quarters = worst_payloads(4);
@@ -384,19 +384,30 @@ TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for
       CAPTURE(hold.dump());
       CHECK(hold["ms"].get<double>() < bound);
       if (hold["ms"].get<double>() < noticeable) continue;
-      const auto least = [&](const std::vector<Ask>& asks) {
+      const auto least = [&](const std::vector<Ask>& asks, double enough = 0) {
         return loop
             .best(
-                0, [&] { loop.ask(asks[i]); }, 20)["ms"]
+                enough, [&] { loop.ask(asks[i]); }, 20)["ms"]
             .get<double>();
       };
-      const double whole = least(wholes);
-      const double half = least(halves);
-      const double quarter = least(quarters);
+      // Large messages leave the caches sooner while other programs use them: growth is there each time or
+      // not at all.
+      double whole = 0;
+      double half = 0;
+      double quarter = 0;
+      const auto grows = [&] {
+        whole = least(wholes, noticeable);
+        if (whole < noticeable) return false;
+        half = least(halves);
+        quarter = least(quarters);
+        return is_quadratic(quarter, half, whole);
+      };
+      bool is_growing = grows();
+      for (int again = 0; again < 4 && is_growing; ++again) is_growing = grows();
       CAPTURE(whole);
       CAPTURE(half);
       CAPTURE(quarter);
-      CHECK_FALSE(is_quadratic(quarter, half, whole));
+      CHECK_FALSE(is_growing);
     }
   }
 }
@@ -500,13 +511,13 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
     for (const auto& [what, text] : inventory.texts) {
       if (what != "in no order" && what != "as a range" && what != "as an idset") continue;
       CAPTURE(what);
-      const json payload{{"targets", text}};
+      const std::string payload = payload_of(json{{"targets", text}});
       const std::size_t before = resident(loop.daemon.process().pid());
       const auto reader = loop.client();
       std::size_t opened = 0;
       const auto open = [&] {
-        reader->request("resource.journal", payload, wire::flag_streaming);
-        ++opened;
+        const auto matchtag = static_cast<std::uint32_t>(++opened);
+        reader->send(local_frame(request_parts("resource.journal", matchtag, payload, wire::flag_streaming)));
         // The history, up to the sentinel.
         for (bool is_live = false; !is_live;) {
           const RawResponse response = reader->response();

@@ -69,12 +69,18 @@ int RawSocket::send(std::string_view bytes) const {
 
 bool RawSocket::send_all(std::string_view bytes) const {
   const Deadline deadline;
-  while (!bytes.empty() && deadline.wait(fd_, POLLOUT)) {
+  while (!bytes.empty() && deadline.wait(fd_, POLLOUT | POLLRDHUP)) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno != EAGAIN) return false;
+    // The other end may shut the connection down and never read what fills its buffer.
+    if (sent < 0 && (errno != EAGAIN || hung_up())) return false;
     if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return bytes.empty();
+}
+
+bool RawSocket::hung_up() const {
+  pollfd entry{fd_, POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) > 0;
 }
 
 std::string RawSocket::read(std::size_t bytes, const Deadline& deadline) const {

@@ -40,6 +40,8 @@ class RawSocket {
   [[nodiscard]] bool ended(const Deadline& deadline = Deadline()) const;
 
  private:
+  [[nodiscard]] bool hung_up() const;
+
   int fd_;
 };
 

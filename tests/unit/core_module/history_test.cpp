@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "thorough.hpp"
 #include "world.hpp"
 
 namespace resourced::test {
@@ -421,7 +422,7 @@ class History {
 };
 
 TEST_CASE("any history keeps the rules of RFC 28") {
-  for (unsigned number = 1; number <= 2000; ++number) {
+  for (unsigned number = 1; number <= test::thorough(2000U, 500U); ++number) {
     CAPTURE(number);
     History(number).run(40);
   }

@@ -16,6 +16,7 @@
 #include "daemon/store/store_writer.hpp"
 #include "targets_of.hpp"
 #include "temp_dir.hpp"
+#include "thorough.hpp"
 
 namespace resourced::daemon::store {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 constexpr Sequence events = 900;
 constexpr unsigned hosts = 100;
 constexpr std::size_t page_size = 4096;
-constexpr int variants_each = 400;
+const int variants_each = resourced::test::thorough(400, 80);
 
 using Files = std::map<std::string, std::string>;
 
