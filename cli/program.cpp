@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/brackets.hpp"
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* description =
     "Shows and changes the resources that resourced holds, and works with their text forms.";
 
-void build(CLI::App& app, Context& context) {
+void build(CLI::App& app, commands::Context& context) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", "resourcectl " RESOURCED_VERSION);
   app.add_option("--uri", context.uri,
@@ -32,23 +32,23 @@ void build(CLI::App& app, Context& context) {
   // Options of the program may stand behind the subcommand, too.
   app.fallthrough();
 
-  register_status(app, context);
-  register_inventory(app, context);
-  register_drain(app, context);
-  register_acquire(app, context);
-  register_changes(app, context);
-  register_eventlog(app, context);
-  register_daemon(app, context);
-  register_keygen(app, context);
-  register_text_forms(app, context);
+  commands::register_status(app, context);
+  commands::register_inventory(app, context);
+  commands::register_drain(app, context);
+  commands::register_acquire(app, context);
+  commands::register_changes(app, context);
+  commands::register_eventlog(app, context);
+  commands::register_daemon(app, context);
+  commands::register_keygen(app, context);
+  commands::register_text_forms(app, context);
   auto* r = app.add_subcommand("R", "Resource sets (RFC 20)");
   r->require_subcommand(1);
-  register_r_show(*r, context);
-  register_r_make(*r, context);
-  register_r_decode(*r, context);
-  register_r_combine(*r, context);
-  register_requests(app, context);
-  register_feasibility(app, context);
+  commands::register_r_show(*r, context);
+  commands::register_r_make(*r, context);
+  commands::register_r_decode(*r, context);
+  commands::register_r_combine(*r, context);
+  commands::register_requests(app, context);
+  commands::register_feasibility(app, context);
 }
 
 /// Prints a failure as one line, whatever its text has from outside.
@@ -60,9 +60,9 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
-        bool terminal, const WallClock& now, client::Milliseconds timeout) {
+        bool terminal, const commands::WallClock& now, client::Milliseconds timeout) {
   CLI::App app(description, "resourcectl");
-  Context context(in, out, terminal, now, timeout);
+  commands::Context context(in, out, terminal, now, timeout);
   try {
     build(app, context);
     accept_protected_brackets(app);
@@ -76,11 +76,11 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
     return static_cast<int>(ExitStatus::done);
   } catch (const CLI::ParseError& error) {
     return fail(err, without_marks(error.what()), ExitStatus::usage);
-  } catch (const DetailedError& error) {
+  } catch (const commands::DetailedError& error) {
     const auto status = fail(err, error.what(), ExitStatus::failed);
     err << error.detail() << '\n';
     return status;
-  } catch (const UsageError& error) {
+  } catch (const commands::UsageError& error) {
     return fail(err, error.what(), ExitStatus::usage);
   } catch (const nlohmann::json::exception& error) {
     return fail(err, std::string("the daemon's answer: ") + error.what(), ExitStatus::failed);

@@ -1,13 +1,13 @@
 // Tables, formats of the user's own, and JSON Lines.
-#include "cli/listing.hpp"
+#include "cli/views/listing.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "cli/context.hpp"
+#include "cli/commands/context.hpp"
 
-using namespace resourced::cli;
+using namespace resourced::cli::views;
 
 namespace {
 

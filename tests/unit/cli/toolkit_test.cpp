@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/input.hpp"
+#include "cli/commands/input.hpp"
 #include "core/document/document.hpp"
 #include "core/error.hpp"
 #include "run_program.hpp"
@@ -161,7 +161,7 @@ TEST_SUITE("tool kit") {
   }
 
   TEST_CASE("documents one after the other are told apart by their braces") {
-    using cli::split_documents;
+    using cli::commands::split_documents;
     CHECK(split_documents("").empty());
     CHECK(split_documents(" \n").empty());
     const std::vector<std::string_view> expected = {R"({"a":"}{\""})", "{}", R"({"b":{}})"};

@@ -1,5 +1,5 @@
 // What status, drain, list and info show for payloads of the daemon.
-#include "cli/views.hpp"
+#include "cli/views/views.hpp"
 
 #include <cstdlib>
 #include <ctime>
@@ -8,14 +8,15 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/context.hpp"
-#include "cli/event_view.hpp"
-#include "cli/expiration.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/expiration.hpp"
+#include "cli/views/event_view.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
 
 using namespace resourced;
-using namespace resourced::cli;
+using namespace resourced::cli::views;
+using cli::commands::parse_expiration;
 using nlohmann::json;
 
 namespace {

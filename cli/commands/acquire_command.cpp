@@ -1,0 +1,86 @@
+// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/commands/wait_loop.hpp"
+#include "client/acquisition.hpp"
+#include "client/connection.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+struct AcquireOptions {
+  client::AcquisitionOptions acquisition;
+  std::uint64_t count = 0;
+  std::string until;
+};
+
+class Printer : public client::AcquisitionObserver {
+ public:
+  Printer(const Context& context, const AcquireOptions& options) : context_(context), options_(options) {}
+
+  void on_response(std::string_view json) override {
+    // Responses that arrive together with the one that ends the command are not shown.
+    if (done_) return;
+    // Line ends and tabs stand only between JSON values, where a blank means the same.
+    std::string line(json);
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    context_.print_line(line);
+    ++responses_;
+    done_ = (options_.count != 0 && responses_ == options_.count) ||
+            (!options_.until.empty() && nlohmann::json::parse(json).contains(options_.until));
+  }
+  void on_error(const Error& why) override { error_ = why; }
+
+  [[nodiscard]] bool done() const noexcept { return done_ || error_.has_value(); }
+  void check() const {
+    if (error_ && !done_) throw Error(*error_);
+  }
+
+ private:
+  const Context& context_;
+  const AcquireOptions& options_;
+  std::uint64_t responses_ = 0;
+  bool done_ = false;
+  std::optional<Error> error_;
+};
+
+void acquire(Context& context, const AcquireOptions& options) {
+  auto& connection = context.connection();
+  Printer printer(context, options);
+  client::Acquisition acquisition(connection, printer, options.acquisition);
+  work_until(connection, [&] { return printer.done(); });
+  acquisition.close();
+  connection.close();
+  printer.check();
+}
+
+}  // namespace
+
+void register_acquire(CLI::App& app, Context& context) {
+  auto options = std::make_shared<AcquireOptions>();
+  auto* command = app.add_subcommand(
+      "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
+  command->add_option("--partition", options->acquisition.partition, "The partition to hold");
+  require_count(*command->add_option("--count", options->count, "End after this many responses"));
+  command->add_option("--until", options->until, "End after the first response that has this key");
+  command->add_flag("--wait", options->acquisition.wait_for_daemon,
+                    "Wait for a daemon that is not there yet");
+  command->add_flag("--follow-restart", options->acquisition.follow_restart,
+                    "Acquire again after the daemon was shut down in good order, too");
+  command->callback([options, &context] { acquire(context, *options); });
+}
+
+}  // namespace resourced::cli::commands

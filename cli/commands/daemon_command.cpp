@@ -1,0 +1,88 @@
+// resourcectl ping, stats, reload: about the daemon itself.
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "core/error.hpp"
+#include "proto/topics/operate.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+/// The round-trip time in milliseconds.
+double ping(Context& context, std::uint64_t sequence) {
+  const nlohmann::json payload = {{"seq", sequence}};
+  const auto start = std::chrono::steady_clock::now();
+  const auto answer = context.call("resource.ping", payload);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  if (answer.value("seq", nlohmann::json()) != payload["seq"]) {
+    throw Error(EPROTO, "the daemon did not send back what it was sent");
+  }
+  return time.count();
+}
+
+}  // namespace
+
+void register_daemon(CLI::App& app, Context& context) {
+  struct PingOptions {
+    std::uint64_t count = 1;
+    bool json = false;
+  };
+  auto options = std::make_shared<PingOptions>();
+  auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
+  require_count(*ping_command->add_option("-c,--count", options->count, "How many times"));
+  ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
+  ping_command->callback([options, &context] {
+    // The first round trip is not to pay for the connection.
+    context.connection().connect();
+    for (std::uint64_t i = 0; i < options->count; ++i) {
+      const double time = ping(context, i);
+      context.print_line(options->json
+                             ? nlohmann::ordered_json{{"seq", i}, {"time_ms", time}}.dump()
+                             : fmt::format("{}: seq={} time={:.3f} ms", context.connection().uri(), i, time));
+    }
+  });
+
+  auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
+  auto clear = std::make_shared<bool>(false);
+  stats->add_flag("--clear", *clear, "Reset the counters to 0, and print nothing");
+  stats->callback([clear, &context] {
+    if (*clear) {
+      context.call("resource.stats-clear");
+      return;
+    }
+    std::istringstream lines(context.call("resource.stats-get").dump(context.terminal() ? 2 : -1));
+    for (std::string line; std::getline(lines, line);) context.print_line(line);
+  });
+
+  struct ReloadOptions {
+    std::string path;
+    bool force = false;
+  };
+  auto reload_options = std::make_shared<ReloadOptions>();
+  auto* reload = app.add_subcommand(
+      "reload", "Make the daemon read its configuration again, or load an R in the place of its inventory");
+  auto* path = reload->add_option("PATH", reload_options->path, "An R file, on the host of the daemon");
+  reload->add_flag("-f,--force", reload_options->force, "Load an R with more ranks than the instance has")
+      ->needs(path);
+  reload->callback([reload_options, path, &context] {
+    if (path->count() == 0) {
+      context.call("resource.reload");
+    } else {
+      const std::string absolute = std::filesystem::absolute(reload_options->path).string();
+      context.call("resource.reload", proto::encode_reload({absolute, reload_options->force}));
+    }
+  });
+}
+
+}  // namespace resourced::cli::commands

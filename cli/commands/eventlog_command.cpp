@@ -1,0 +1,222 @@
+// resourcectl eventlog: the journal of the daemon (RFC 44), past and to come.
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/commands/wait_loop.hpp"
+#include "cli/views/event_view.hpp"
+#include "core/error.hpp"
+#include "core/text/duration.hpp"
+#include "proto/topics/journal.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+struct EventlogOptions {
+  bool follow = false;
+  std::string wait_for;
+  std::string timeout;
+  std::string targets;
+  std::optional<double> since;
+  bool json = false;
+  bool whole = false;
+};
+
+/// Prints what comes until it has seen enough.
+class Reader {
+ public:
+  Reader(const Context& context, const EventlogOptions& options) : context_(context), options_(options) {}
+
+  void receive(const client::Response& response) {
+    if (done_) return;
+    if (!response.ok()) {
+      // The end of the journal is a success only for a reader that would have gone on until then.
+      const bool is_end = response.error().errnum() == ENODATA;
+      if (!is_end || !options_.follow || !options_.wait_for.empty()) throw Error(response.error());
+      done_ = true;
+      return;
+    }
+    const auto payload = response.payload();
+    const auto events = payload.find("events");
+    if (events == payload.end() || !events->is_array()) {
+      throw Error(EPROTO, "the daemon sent a journal response without events");
+    }
+    // An empty batch says that the past is told.
+    past_is_told_ |= events->empty();
+    done_ = past_is_told_ && !options_.follow && options_.wait_for.empty();
+    for (const auto& event : *events) {
+      if (done_) return;
+      show(event);
+      ++count_;
+    }
+  }
+
+  void stop() noexcept { done_ = true; }
+  [[nodiscard]] bool done() const noexcept { return done_; }
+  [[nodiscard]] bool past_is_told() const noexcept { return past_is_told_ || done_; }
+  /// The number of events received.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  void show(const nlohmann::json& event) {
+    // Also checks that it is an event.
+    const auto line = views::format_event(event);
+    context_.print_line(options_.json ? event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                      : line);
+    if (!options_.wait_for.empty() && event["name"] == options_.wait_for) done_ = true;
+  }
+
+  const Context& context_;
+  const EventlogOptions& options_;
+  std::uint64_t count_ = 0;
+  bool past_is_told_ = false;
+  bool done_ = false;
+};
+
+std::string in_seconds(client::Milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+/// The error of a history without an end. `how` continues its text.
+Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
+  return {ETIMEDOUT, fmt::format("resource.journal: {}: no end of the history, but {} events {}",
+                                 connection.uri(), reader.count(), how)};
+}
+
+Error no_answer(const client::Connection& connection, const std::string& time) {
+  return {ETIMEDOUT, fmt::format("resource.journal: no answer from {} within {}", connection.uri(), time)};
+}
+
+/// Throws Error ETIMEDOUT if the history does not come, stops in the middle, or does not end. Later events
+/// have no time limit.
+class PastWatch {
+ public:
+  /// `silence` is the longest time between two responses. With `must_end` the whole history may take
+  /// `most_silences` times as long.
+  PastWatch(client::Connection& connection, const Reader& reader, client::Milliseconds silence, bool must_end)
+      : connection_(connection), reader_(reader), silence_(silence) {
+    restart();
+    if (!must_end) return;
+    const auto most = silence * most_silences;
+    connection_.after(most, [this, most] {
+      if (!reader_.past_is_told()) throw no_end(connection_, reader_, "within " + in_seconds(most));
+    });
+  }
+
+  void on_response() {
+    connection_.cancel_timer(timer_);
+    if (!reader_.past_is_told()) restart();
+  }
+
+ private:
+  static constexpr int most_silences = 20;
+
+  void restart() {
+    timer_ = connection_.after(silence_, [this] {
+      if (reader_.past_is_told()) return;
+      if (reader_.count() == 0) throw no_answer(connection_, in_seconds(silence_));
+      throw no_end(connection_, reader_, "and then no answer within " + in_seconds(silence_));
+    });
+  }
+
+  client::Connection& connection_;
+  const Reader& reader_;
+  client::Milliseconds silence_;
+  client::Connection::TimerId timer_ = 0;
+};
+
+std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  double seconds = 0;
+  try {
+    seconds = parse_duration(text);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  constexpr double longest = 1e9;
+  if (seconds > longest) return std::nullopt;
+  return std::chrono::ceil<client::Milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+void read_journal(Context& context, const EventlogOptions& options) {
+  const auto timeout = parse_timeout(options.timeout);
+  auto& connection = context.connection();
+  Reader reader(context, options);
+  const bool must_end = !options.follow && options.wait_for.empty();
+  bool timed_out = false;
+  std::optional<PastWatch> watch;
+  if (timeout) {
+    connection.after(*timeout, [&] {
+      timed_out = !reader.done();
+      reader.stop();
+    });
+  } else {
+    watch.emplace(connection, reader, context.timeout(), must_end);
+  }
+  proto::JournalRequest request{options.since, std::nullopt};
+  if (!options.targets.empty()) request.targets = options.targets;
+  client::SendOptions send_options;
+  send_options.streaming = true;
+  connection.send(
+      "resource.journal", proto::encode_journal(request),
+      [&](const client::Response& response) {
+        reader.receive(response);
+        if (watch) watch->on_response();
+      },
+      send_options);
+  work_until(connection, [&] { return reader.done(); });
+  connection.close();
+  // To follow for a time is to be done when it is over; to wait for something is not.
+  if (timed_out && !options.wait_for.empty()) {
+    throw Error(ETIMEDOUT, fmt::format("no event {} within {}", options.wait_for, options.timeout));
+  }
+  if (timed_out && must_end) {
+    if (reader.count() == 0) throw no_answer(connection, options.timeout);
+    throw no_end(connection, reader, "within " + options.timeout);
+  }
+}
+
+}  // namespace
+
+void register_eventlog(CLI::App& app, Context& context) {
+  auto options = std::make_shared<EventlogOptions>();
+  auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
+  command->add_flag("-F,--follow", options->follow, "Go on with the events to come");
+  command->add_option("-w,--wait", options->wait_for,
+                      "End after the first event of this name, past or to come");
+  command->add_option("-t,--timeout", options->timeout,
+                      "End after this duration, which is a failure unless -F was given alone. Default: 30 "
+                      "seconds without an answer before the past is told, and 10 minutes for all of it");
+  command->add_option("--since", options->since,
+                      "Only events at or after this time, in seconds since the epoch");
+  command->add_flag("--json", options->json, "Print events as JSON, one object a line");
+  auto* whole = command->add_flag(
+      "--export", options->whole,
+      "Print all that the store has as an event log (RFC 18), which resourced --import reads");
+  add_targets_option(*command, options->targets);
+  // A part of a log does not say what the present is.
+  for (const char* part : {"--follow", "--wait", "--since", "-i"}) {
+    whole->excludes(command->get_option(part));
+  }
+  command->callback([options, &context] {
+    if (options->whole) {
+      options->json = true;
+      options->since = 0;
+    }
+    read_journal(context, *options);
+  });
+}
+
+}  // namespace resourced::cli::commands

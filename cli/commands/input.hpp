@@ -1,0 +1,34 @@
+// Input of a command: files, standard input, several documents one after the other.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::cli::commands {
+
+class Context;
+
+/// The most bytes that are read from one place.
+inline constexpr std::size_t max_input = std::size_t{1} << 30;
+
+/// All of a stream. Throws Error EFBIG for more than max_input, EIO if it cannot be read.
+[[nodiscard]] std::string read_all(std::istream& in);
+/// A file, or standard input for "-". Throws Error that names the file.
+[[nodiscard]] std::string read_file(const Context& context, const std::string& name);
+
+/// The JSON objects that stand one after the other in a text, with nothing or white space between them. Only
+/// the braces are looked at; whether each is JSON is for its reader to say. Throws Error EINVAL that names
+/// the document.
+[[nodiscard]] std::vector<std::string_view> split_documents(std::string_view text);
+
+/// The one R on standard input.
+[[nodiscard]] ResourceSet read_r(const Context& context);
+/// The R documents on standard input, at least this many. An error names the document, counted from 1.
+[[nodiscard]] std::vector<ResourceSet> read_several_r(const Context& context, std::size_t least);
+
+}  // namespace resourced::cli::commands

@@ -1,0 +1,72 @@
+// resourcectl keygen: a CURVE key pair in a file of its own, and what a daemon's configuration wants to know
+// of it.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "client/keys.hpp"
+#include "core/text/z85.hpp"
+#include "proto/key_file.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+constexpr std::size_t max_name = 64;
+
+/// A TOML basic string; JSON's is one.
+std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
+
+std::string checked_name(std::string name) {
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+  if (name.empty() || name.size() > max_name || !std::all_of(name.begin(), name.end(), is_plain)) {
+    throw UsageError(fmt::format("--name: expected 1 to {} printable characters without blanks", max_name));
+  }
+  return name;
+}
+
+/// A key, or that of a file. A key can have the form of a path, but then hardly is one.
+std::string read_public_key(const std::string& key_or_file) {
+  return is_z85_key(key_or_file) ? key_or_file : proto::load_public_key(key_or_file);
+}
+
+}  // namespace
+
+void register_keygen(CLI::App& app, Context& context) {
+  struct KeygenOptions {
+    std::string file;
+    std::string name;
+    std::string server_key;
+  };
+  auto options = std::make_shared<KeygenOptions>();
+  auto* keygen = app.add_subcommand(
+      "keygen", "Make a CURVE key pair in a new file, and print the lines for the daemon's configuration");
+  keygen->add_option("FILE", options->file, "The file to make; only you will be able to read it")->required();
+  keygen->add_option("--name", options->name,
+                     "What the key is called in configuration and logs; default: FILE's name");
+  keygen->add_option("--server-key", options->server_key,
+                     "The daemon to connect to with this key: its public key, or a key file with it");
+  keygen->callback([options, &context] {
+    const std::string name = checked_name(
+        options->name.empty() ? std::filesystem::path(options->file).stem().string() : options->name);
+    const std::string server_key =
+        options->server_key.empty() ? std::string() : read_public_key(options->server_key);
+    proto::KeyFile keys = client::make_keys(name);
+    keys.server_key = server_key;
+    proto::create_key_file(options->file, keys);
+    context.print_line("[[access.key]]");
+    context.print_line(fmt::format("name = {}", toml_string(keys.name)));
+    context.print_line(fmt::format("public-key = {}", toml_string(keys.public_key)));
+    context.print_line("roles = [\"user\"]");
+  });
+}
+
+}  // namespace resourced::cli::commands

@@ -1,0 +1,39 @@
+// Shared options, see options.hpp.
+#include "cli/commands/options.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace resourced::cli::commands {
+
+void add_output_options(CLI::App& command, views::OutputOptions& options) {
+  command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
+  auto* format =
+      command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
+  command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
+}
+
+void add_targets_option(CLI::App& command, std::string& targets) {
+  command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
+}
+
+void require_count(CLI::Option& option) {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t count = 0;
+    const auto* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, count);
+    if (error == std::errc() && stop == end && count > 0) return {};
+    return fmt::format("expected a whole number from 1 on, found \"{}\"", text);
+  };
+  option.check(check, "POSITIVE");
+}
+
+std::string join_words(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace resourced::cli::commands

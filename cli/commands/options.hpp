@@ -1,0 +1,28 @@
+// Options that several subcommands share, so that they have the same names and texts everywhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace resourced::cli::commands {
+
+/// -n, -o and --json.
+void add_output_options(CLI::App& command, views::OutputOptions& options);
+/// -i
+void add_targets_option(CLI::App& command, std::string& targets);
+
+/// Refuses everything but a whole number from 1 on.
+void require_count(CLI::Option& option);
+
+/// Words of a command line as one text.
+[[nodiscard]] std::string join_words(const std::vector<std::string>& words);
+
+}  // namespace resourced::cli::commands

@@ -1,0 +1,88 @@
+// resourcectl R append, diff, intersect, remap, rerank, verify, set-property: one R from others.
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/input.hpp"
+#include "core/error.hpp"
+#include "core/rset/operations.hpp"
+#include "core/rset/verify.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+using Combine = ResourceSet (*)(const ResourceSet&, const ResourceSet&);
+
+void add_combination(CLI::App& r, Context& context, const char* name, const char* description,
+                     Combine combine) {
+  auto* command = r.add_subcommand(name, description);
+  command->callback([combine, &context] {
+    auto sets = read_several_r(context, 2);
+    ResourceSet result = std::move(sets.front());
+    for (std::size_t i = 1; i < sets.size(); ++i) result = combine(result, sets[i]);
+    context.print_line(result.encode());
+  });
+}
+
+void add_verify(CLI::App& r, Context& context) {
+  struct Options {
+    std::string mode;
+  };
+  auto options = std::make_shared<Options>();
+  auto* command = r.add_subcommand(
+      "verify",
+      "Compare two R on standard input: the resources that are expected, and those that were found");
+  command
+      ->add_option("--mode", options->mode,
+                   "strict, allow-extra, allow-missing; default: that of [resource.verify]")
+      ->check(CLI::IsMember({"strict", "allow-extra", "allow-missing", "ignore"}));
+  command->callback([options, &context] {
+    const auto sets = read_several_r(context, 2);
+    if (sets.size() > 2) throw Error(EINVAL, "needs 2 R documents on standard input, found more");
+    const auto how =
+        options->mode.empty() ? VerifyOptions{} : VerifyOptions::all(parse_verify_mode(options->mode));
+    const auto mismatch = verify(sets[0], sets[1], how);
+    if (!mismatch.empty()) throw Error(EINVAL, mismatch);
+  });
+}
+
+}  // namespace
+
+void register_r_combine(CLI::App& r, Context& context) {
+  add_combination(r, context, "append", "Print the union of two or more R on standard input", append);
+  add_combination(r, context, "diff",
+                  "Print what is in the first R on standard input and in none of the others", diff);
+  add_combination(r, context, "intersect", "Print what is in all R on standard input", intersect);
+
+  auto* remap_command = r.add_subcommand("remap", "Renumber the ranks of an R on standard input from 0");
+  remap_command->callback([&context] { context.print_line(remap(read_r(context)).encode()); });
+
+  auto hosts = std::make_shared<std::string>();
+  auto* rerank_command =
+      r.add_subcommand("rerank", "Renumber the ranks of an R on standard input in the order of hosts");
+  rerank_command->add_option("HOSTS", *hosts, "The hosts in their new order")->required();
+  rerank_command->callback(
+      [hosts, &context] { context.print_line(rerank(read_r(context), Hostlist::parse(*hosts)).encode()); });
+
+  add_verify(r, context);
+
+  auto properties = std::make_shared<std::vector<std::string>>();
+  auto* set_property_command = r.add_subcommand("set-property", "Add properties to an R on standard input");
+  set_property_command->add_option("PROPERTY", *properties, "NAME[:RANKS], without ranks for all of them")
+      ->required();
+  set_property_command->callback([properties, &context] {
+    auto set = read_r(context);
+    for (const auto& property : *properties) set_property(set, property);
+    context.print_line(set.encode());
+  });
+}
+
+}  // namespace resourced::cli::commands

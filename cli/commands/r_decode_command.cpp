@@ -1,0 +1,86 @@
+// resourcectl R decode: what is in an R, or in a part of it.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/input.hpp"
+#include "core/rset/operations.hpp"
+#include "core/rset/short_form.hpp"
+#include "core/rset/targets.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+struct DecodeOptions {
+  bool short_form = false;
+  std::vector<std::string> count;
+  bool nodelist = false;
+  bool ranks = false;
+  std::string include;
+  std::string exclude;
+  std::string properties;
+};
+
+/// Ranks that the set does not have are passed over, as `flux R decode` does; hosts are not.
+IdSet targets(const ResourceSet& set, const std::string& text) {
+  if (hosts_of_targets(text)) return parse_targets(text, set);
+  return IdSet::parse(text) & set.ranks();
+}
+
+ResourceSet select(ResourceSet set, const DecodeOptions& options) {
+  if (!options.include.empty()) set = set.copy_ranks(targets(set, options.include));
+  if (!options.exclude.empty()) set = set.copy_ranks(set.ranks() - targets(set, options.exclude));
+  if (!options.properties.empty()) set = set.copy_ranks(ranks_with_properties(set, options.properties));
+  return set;
+}
+
+std::uint64_t count_of(const ResourceSet& set, const std::string& type) {
+  const auto counts = set.counts();
+  if (type == "node") return counts.nodes;
+  return type == "core" ? counts.cores : counts.gpus;
+}
+
+/// A line for each thing that is asked for, in the order in which `flux R decode` prints them.
+void print(const ResourceSet& set, const DecodeOptions& options, Context& context) {
+  if (options.short_form) context.print_line(short_form(set));
+  if (options.nodelist) context.print_line(set.nodelist().encode());
+  if (options.ranks) context.print_line(set.ranks().encode());
+  for (const std::string& type : options.count) context.print_line(std::to_string(count_of(set, type)));
+  if (!options.short_form && !options.nodelist && !options.ranks && options.count.empty())
+    context.print_line(set.encode());
+}
+
+}  // namespace
+
+void register_r_decode(CLI::App& r, Context& context) {
+  auto options = std::make_shared<DecodeOptions>();
+  auto* command = r.add_subcommand(
+      "decode",
+      "Read R on standard input, merge several, and print the result, a part of it, or its contents");
+  command->add_flag("-s,--short", options->short_form, "Print the short form: rank[0-1]/core[0-3]");
+  command->add_flag("-n,--nodelist", options->nodelist, "Print the hosts");
+  command->add_flag("-r,--ranks", options->ranks, "Print the ranks");
+  command->add_option("-c,--count", options->count, "Print the number of these: node, core or gpu")
+      ->check(CLI::IsMember({"node", "core", "gpu"}))
+      ->expected(1)
+      ->take_all();
+  command->add_option("-i,--include", options->include, "Only these ranks or hosts");
+  command->add_option("-x,--exclude", options->exclude, "All but these ranks or hosts");
+  command->add_option("-p,--properties", options->properties,
+                      "Only ranks with all of P,^Q: property P, and not Q");
+  command->callback([options, &context] {
+    std::vector<ResourceSet> sets = read_several_r(context, 1);
+    ResourceSet all = std::move(sets.front());
+    for (std::size_t i = 1; i < sets.size(); ++i) all = append(all, diff(sets[i], all));
+    print(select(std::move(all), *options), *options, context);
+  });
+}
+
+}  // namespace resourced::cli::commands

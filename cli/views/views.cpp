@@ -1,0 +1,318 @@
+// Rows from payloads, see views.hpp.
+#include "cli/views/views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/json/printable.hpp"
+#include "core/rset/operations.hpp"
+#include "core/rset/targets.hpp"
+
+namespace resourced::cli::views {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 5> status_states = {"avail", "drained", "exclude", "torpid",
+                                                           "offline"};
+constexpr std::array<std::string_view, 3> sched_states = {"free", "allocated", "down"};
+
+const Json& member(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end()) {
+    throw Error(EPROTO, fmt::format("the daemon's answer has no \"{}\"", key));
+  }
+  return *found;
+}
+
+IdSet idset_member(const Json& object, const char* key) {
+  const auto& value = member(object, key);
+  if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
+  return IdSet::parse(value.get_ref<const std::string&>());
+}
+
+template <std::size_t N>
+std::vector<std::string> parse_states(
+    const std::string& text, const std::array<std::string_view, N>& known,
+    const std::vector<std::pair<std::string_view, std::string_view>>& aliases) {
+  std::vector<std::string> states;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const auto comma = std::min(text.find(',', start), text.size());
+    std::string_view state = std::string_view(text).substr(start, comma - start);
+    start = comma + 1;
+    for (const auto& [alias, name] : aliases) {
+      if (state == alias) state = name;
+    }
+    if (state == "all") {
+      states.insert(states.end(), known.begin(), known.end());
+      continue;
+    }
+    if (std::find(known.begin(), known.end(), state) == known.end()) {
+      throw UsageError(
+          fmt::format("unknown state \"{}\", known are: {}, all", state, fmt::join(known, ", ")));
+    }
+    states.emplace_back(state);
+  }
+  return states;
+}
+
+bool wants(const ViewFilter& filter, std::string_view state) {
+  return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
+}
+
+IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
+  return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
+}
+
+std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const Json& status, const IdSet& targets) {
+  IdSet drained;
+  for (const auto& [ranks, entry] : member(status, "drain").items()) drained |= IdSet::parse(ranks);
+  IdSet left = targets;
+  const auto take = [&](const IdSet& ranks) {
+    IdSet taken = left & ranks;
+    left -= taken;
+    return taken;
+  };
+  const auto exclude = take(idset_member(status, "exclude"));
+  drained = take(drained);
+  const auto torpid = take(idset_member(status, "torpid"));
+  const auto avail = take(idset_member(status, "online"));
+  return {
+      {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
+}
+
+/// Targets that go from one part of the inventory to another once their holder lets go; a part without a name
+/// is what no partition names.
+struct Move {
+  IdSet ranks;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
+};
+
+std::vector<Move> find_moves(const Json& status) {
+  std::vector<Move> moves;
+  const auto partitions = status.find("partitions");
+  if (partitions == status.end()) return moves;
+  std::map<std::string, IdSet> coming;
+  for (const auto& [name, partition] : partitions->items()) {
+    auto waiting = idset_member(partition, "waiting");
+    if (!waiting.empty()) coming.emplace(name, std::move(waiting));
+  }
+  for (const auto& [name, partition] : partitions->items()) {
+    auto leaving = idset_member(partition, "leaving");
+    for (auto& [to, waiting] : coming) {
+      const auto ranks = waiting & leaving;
+      if (ranks.empty()) continue;
+      waiting -= ranks;
+      leaving -= ranks;
+      moves.push_back({ranks, name, to});
+    }
+    if (!leaving.empty()) moves.push_back({std::move(leaving), name, std::nullopt});
+  }
+  for (auto& [to, waiting] : coming) {
+    if (!waiting.empty()) moves.push_back({std::move(waiting), std::nullopt, to});
+  }
+  return moves;
+}
+
+std::string part_name(const std::optional<std::string>& partition) {
+  return partition ? "partition " + printable(*partition) : "the rest";
+}
+
+Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
+  auto value = Json::array();
+  std::string text;
+  for (const auto& move : moves) {
+    const auto ranks = move.ranks & of;
+    if (ranks.empty()) continue;
+    const auto part = [](const std::optional<std::string>& name) { return name ? Json(*name) : Json(); };
+    value.push_back({{"ranks", ranks.encode()}, {"from", part(move.from)}, {"to", part(move.to)}});
+    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", ranks.encode(), part_name(move.from),
+                        part_name(move.to));
+  }
+  return {std::move(value), std::move(text)};
+}
+
+}  // namespace
+
+std::vector<std::string> parse_status_states(const std::string& text) {
+  return parse_states(text, status_states, {{"drain", "drained"}, {"excluded", "exclude"}});
+}
+
+std::vector<std::string> parse_sched_states(const std::string& text) {
+  return parse_states(text, sched_states, {});
+}
+
+Listing status_columns() {
+  Listing listing;
+  listing.columns = {{"state", "STATE", true},   {"up", "UP"},
+                     {"nnodes", "NNODES", true}, {"ranks", "RANKS", false, true},
+                     {"nodelist", "NODELIST"},   {"moves", "MOVES", false, true}};
+  return listing;
+}
+
+Listing status_view(const Json& status, const ViewFilter& filter) {
+  const auto all = ResourceSet::from_json(member(status, "R"));
+  const auto online = idset_member(status, "online");
+  const auto moves = find_moves(status);
+  Listing listing = status_columns();
+  const auto add_row = [&](std::string_view state, bool up, const IdSet& ranks) {
+    listing.rows.push_back({std::string(state), up, ranks.count(), ranks.encode(), all.hosts(ranks).encode(),
+                            moves_cell(moves, ranks)});
+  };
+  std::size_t offline_rows = 0;
+  for (const auto& [state, ranks] : partition_by_state(status, wanted_targets(filter, all))) {
+    const bool named = wants(filter, state);
+    const bool all_of_state = filter.states.empty() || named;
+    const auto up = ranks & online;
+    const auto down = ranks - online;
+    const auto rows_before = listing.rows.size();
+    if (all_of_state && !up.empty()) add_row(state, true, up);
+    if ((all_of_state || wants(filter, "offline")) && !down.empty()) {
+      add_row(state, false, down);
+      ++offline_rows;
+    }
+    const bool missing = state == "offline" ? offline_rows == 0 : listing.rows.size() == rows_before;
+    if (named && missing) add_row(state, state != "offline", {});
+  }
+  return listing;
+}
+
+Listing drain_columns() {
+  Listing listing;
+  listing.columns = {{"timestamp", "TIMESTAMP"},       {"state", "STATE"},   {"ranks", "RANK"},
+                     {"nnodes", "NNODES", true, true}, {"reason", "REASON"}, {"nodelist", "NODELIST"}};
+  return listing;
+}
+
+Listing drain_view(const Json& status, const ViewFilter& filter) {
+  const auto all = ResourceSet::from_json(member(status, "R"));
+  const auto targets = wanted_targets(filter, all);
+  struct Entry {
+    double time;
+    IdSet ranks;
+    std::string reason;
+  };
+  std::vector<Entry> entries;
+  for (const auto& [text, entry] : member(status, "drain").items()) {
+    const auto ranks = IdSet::parse(text) & targets;
+    if (ranks.empty()) continue;
+    const auto& time = member(entry, "timestamp");
+    const auto& reason = member(entry, "reason");
+    if (!time.is_number() || !(reason.is_string() || reason.is_null())) {
+      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", text));
+    }
+    entries.push_back({time.get<double>(), ranks, reason.is_string() ? reason.get<std::string>() : ""});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.time, a.ranks.first()) < std::pair(b.time, b.ranks.first());
+  });
+  Listing listing = drain_columns();
+  for (const auto& entry : entries) {
+    listing.rows.push_back({Cell(entry.time, format_time(entry.time)), "drained", entry.ranks.encode(),
+                            entry.ranks.count(), entry.reason, all.hosts(entry.ranks).encode()});
+  }
+  return listing;
+}
+
+namespace {
+
+/// free, allocated, down.
+std::array<ResourceSet, 3> sched_sets(const Json& sched_status, const std::string& targets) {
+  auto all = ResourceSet::from_json(member(sched_status, "all"));
+  auto allocated = ResourceSet::from_json(member(sched_status, "allocated"));
+  auto down = ResourceSet::from_json(member(sched_status, "down"));
+  if (!targets.empty()) {
+    const auto ranks = parse_targets(targets, all);
+    all = all.copy_ranks(ranks);
+    allocated = allocated.copy_ranks(ranks);
+    down = down.copy_ranks(ranks);
+  }
+  auto free = diff(diff(all, allocated), down);
+  return {std::move(free), std::move(allocated), std::move(down)};
+}
+
+}  // namespace
+
+Listing sched_columns() {
+  Listing listing;
+  listing.columns = {{"state", "STATE", true},        {"nnodes", "NNODES", true},
+                     {"ncores", "NCORES", true},      {"ngpus", "NGPUS", true},
+                     {"ranks", "RANKS", false, true}, {"properties", "PROPERTIES", false, true},
+                     {"nodelist", "NODELIST"}};
+  return listing;
+}
+
+Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
+  Listing listing = sched_columns();
+  const auto sets = sched_sets(sched_status, filter.targets);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (!filter.states.empty() && !wants(filter, sched_states[i])) continue;
+    const auto counts = sets[i].counts();
+    std::string properties;
+    for (const auto& [name, ranks] : sets[i].properties())
+      properties += (properties.empty() ? "" : ",") + name;
+    listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
+                            sets[i].ranks().encode(), properties, sets[i].nodelist().encode()});
+  }
+  return listing;
+}
+
+ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) {
+  const bool everything =
+      filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
+                                           [&](std::string_view state) { return wants(filter, state); });
+  auto all = ResourceSet::from_json(member(sched_status, "all"));
+  if (!filter.targets.empty()) all = include(all, filter.targets);
+  if (everything) return all;
+  // An allocated resource may be down as well, so the sets overlap: all without the rest has each resource
+  // once.
+  auto rest = all;
+  const auto sets = sched_sets(sched_status, filter.targets);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (wants(filter, sched_states[i])) rest = diff(rest, sets[i]);
+  }
+  return diff(all, rest);
+}
+
+std::string info_line(const ResourceCounts& counts) {
+  return fmt::format("{} Nodes, {} Cores, {} GPUs", counts.nodes, counts.cores, counts.gpus);
+}
+
+std::string format_time(double seconds) {
+  const auto time = static_cast<std::time_t>(std::floor(seconds));
+  std::tm local{};
+  if (localtime_r(&time, &local) == nullptr) return fmt::format("{}", seconds);
+  std::array<char, 32> text{};
+  const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return {text.data(), length};
+}
+
+std::string describe_moves(const Json& status, const ViewFilter& filter) {
+  std::string lines;
+  const auto moves = find_moves(status);
+  if (moves.empty()) return lines;
+  const auto targets = wanted_targets(filter, ResourceSet::from_json(member(status, "R")));
+  for (const auto& move : moves) {
+    const auto ranks = move.ranks & targets;
+    if (ranks.empty()) continue;
+    lines += fmt::format("targets {} wait to move from {} to {}: the holder of {} has to let go\n",
+                         ranks.encode(), part_name(move.from), part_name(move.to), part_name(move.from));
+  }
+  return lines;
+}
+
+}  // namespace resourced::cli::views

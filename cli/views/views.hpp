@@ -1,0 +1,59 @@
+// From a payload of the daemon to the rows that a command shows. Pure: no daemon, clock or terminal is
+// needed, times are shown in the time zone of the process. A payload that is not what the daemon promises is
+// an Error EPROTO.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/views/listing.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::cli::views {
+
+struct ViewFilter {
+  /// Only these states; empty: all.
+  std::vector<std::string> states;
+  /// Only these targets, idset or hostlist; empty: all.
+  std::string targets;
+};
+
+/// Splits `a,b`, and refuses a state that is not known with a UsageError that names those that are.
+[[nodiscard]] std::vector<std::string> parse_status_states(const std::string& text);
+[[nodiscard]] std::vector<std::string> parse_sched_states(const std::string& text);
+
+/// The operator's view of a resource.status payload. Each target is in one state, the first that fits of
+/// exclude, drained, torpid, offline, avail; the column `up` says whether it is online, so that one state may
+/// have two rows. The filter `offline` means every target that is not online, whatever its state. A state
+/// that was asked for by name has a row also when no target is in it. The column `moves`, not in the standard
+/// table, has the targets of the row that wait to move to another partition until their holder lets go:
+/// `[{"ranks", "from", "to"}]`, null for what no partition names.
+[[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
+
+/// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.
+[[nodiscard]] Listing drain_view(const nlohmann::json& status, const ViewFilter& filter = {});
+
+/// The scheduler's view of a resource.sched-status payload: one row for each of free, allocated and down.
+[[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {});
+
+/// The resources in the states of the filter, `all` or none for all of them.
+[[nodiscard]] ResourceSet sched_resources(const nlohmann::json& sched_status, const ViewFilter& filter = {});
+
+/// The columns alone, to check a format against before the daemon is asked.
+[[nodiscard]] Listing status_columns();
+[[nodiscard]] Listing drain_columns();
+[[nodiscard]] Listing sched_columns();
+
+/// `8 Nodes, 32 Cores, 0 GPUs`
+[[nodiscard]] std::string info_line(const ResourceCounts& counts);
+
+/// `2024-02-29T12:00:00` in local time.
+[[nodiscard]] std::string format_time(double seconds);
+
+/// A line for each group of targets that waits to move between parts of a divided inventory until its holder
+/// lets go (resource.status). Of the filter only the targets count.
+[[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
+
+}  // namespace resourced::cli::views
