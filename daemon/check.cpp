@@ -1,4 +1,4 @@
-#include "daemon/check.hpp"
+// The commands that serve nothing: --check and --import.
 
 #include <algorithm>
 #include <cerrno>
@@ -19,14 +19,14 @@
 #include "core/error.hpp"
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
-#include "daemon/endpoints.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/log.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/process.hpp"
+#include "daemon/server.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/store/import.hpp"
-#include "daemon/store/store_peek.hpp"
+#include "daemon/store/store.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <exception>
 
-#include "daemon/check.hpp"
 #include "daemon/server.hpp"
 
 int main(int argc, char** argv) {

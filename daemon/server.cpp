@@ -26,8 +26,6 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
-#include "daemon/drain.hpp"
-#include "daemon/endpoints.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
 #include "daemon/log.hpp"

@@ -27,6 +27,11 @@ void log_passed_over(const config::Config& config);
 /// The directory of the store: by the command line, the configuration, or the environment.
 [[nodiscard]] std::string state_directory(const Options& options, const config::Config& config);
 
+/// The endpoints of the command line, else those of the configuration, else the default ones. Throws Error
+/// EINVAL for one that is none, EACCES for a tcp endpoint beyond loopback that has neither CURVE nor the
+/// site's word that this is meant (`bus.insecure`).
+[[nodiscard]] std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus& bus);
+
 /// Whether a public key of `before` is not in `after`.
 [[nodiscard]] bool revokes_keys(const config::Access& before, const config::Access& after);
 

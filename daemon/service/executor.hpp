@@ -8,7 +8,7 @@
 #include "core/engine/engine.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/store/event_log.hpp"
-#include "daemon/store/journal_source.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/streams/outbox.hpp"
 
 namespace resourced::daemon::service {

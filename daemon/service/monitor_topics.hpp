@@ -2,13 +2,39 @@
 // offline.
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <set>
+#include <vector>
+
 #include "daemon/service/agent_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
-#include "daemon/streams/waitups.hpp"
+#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
+
+/// Requests that wait until so many targets are online.
+class Waitups {
+ public:
+  /// The most requests that wait at the same time, of all clients.
+  static constexpr std::size_t max_waiting = 1024;
+
+  /// Throws Error EBUSY when too many wait.
+  void add(proto::RequestKey request, std::size_t online);
+  /// A request that waits for this number no longer. One that does not is passed over.
+  void remove(proto::RequestKey request, std::size_t online);
+  /// Removes and returns the requests that wait for exactly this number.
+  [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
+  /// Removes and returns the requests that wait for more than this number.
+  [[nodiscard]] std::vector<proto::RequestKey> take_above(std::size_t online);
+  [[nodiscard]] bool empty() const noexcept { return waiting_ == 0; }
+
+ private:
+  std::map<std::size_t, std::set<proto::RequestKey>> requests_;
+  std::size_t waiting_ = 0;
+};
 
 class MonitorTopics {
  public:
@@ -29,7 +55,7 @@ class MonitorTopics {
   Executor& executor_;
   Requests& requests_;
   AgentTopics& agents_;
-  streams::Waitups waitups_;
+  Waitups waitups_;
 };
 
 }  // namespace resourced::daemon::service

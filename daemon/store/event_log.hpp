@@ -7,9 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "daemon/store/journal_source.hpp"
 #include "daemon/store/named_targets.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 

@@ -9,7 +9,7 @@
 
 #include "core/text/idset.hpp"
 #include "daemon/store/host_ids.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 
 namespace resourced::daemon::store {

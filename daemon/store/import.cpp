@@ -18,7 +18,7 @@
 #include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/store/imported_state.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/store/store_writer.hpp"
 #include "proto/event_json.hpp"

@@ -13,7 +13,7 @@
 #include "core/module/target_names.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 

@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
-#include "daemon/store/journal_source.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 
 namespace resourced::daemon::store {

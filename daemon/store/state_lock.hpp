@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 

@@ -18,9 +18,8 @@
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "daemon/store/event_log.hpp"
-#include "daemon/store/journal_source.hpp"
 #include "daemon/store/named_targets.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 
@@ -122,5 +121,11 @@ class Store final : public EventLog {
   std::thread thread_;
   std::thread reading_thread_;
 };
+
+/// Reads a copy of the store, so that nothing in the state directory changes, whatever version or state it is
+/// in. Beside a running daemon the copy is as of one of its commits. Nothing if there is none. Throws Error
+/// that names the file: EBUSY while a daemon of schema 1 or 2 has it or it cannot be read beside the one that
+/// runs, and as Store does.
+[[nodiscard]] std::optional<RecordedState> peek_store(const std::string& directory);
 
 }  // namespace resourced::daemon::store

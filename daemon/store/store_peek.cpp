@@ -1,4 +1,4 @@
-#include "daemon/store/store_peek.hpp"
+// Reads the recorded state without a daemon, for `resourced --check`.
 
 #include <cerrno>
 #include <cstdlib>

@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/host_ids.hpp"
-#include "daemon/store/journal_source.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 
 namespace resourced::daemon::store {

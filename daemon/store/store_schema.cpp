@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "daemon/store/present_sum.hpp"
-#include "daemon/store/store_upgrade.hpp"
 
 namespace resourced::daemon::store {
 namespace {

@@ -1,6 +1,7 @@
 // The tables of the store and their versions. The upgrade recipe stands in docs/store.md.
 #pragma once
 
+#include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 
 namespace resourced::daemon::store {
@@ -20,5 +21,17 @@ void check_schema(Database& database);
 
 /// Makes the tables in an empty database, or brings older ones to the present version.
 void prepare_schema(Database& database);
+
+// The steps of an upgrade that SQL cannot express. They run in its transaction.
+
+/// Copies the log of schemas 1 and 2, `event_2` and `event_host`, to the tables of schema 3. An event whose
+/// text no reader can take is kept as damaged. Returns the last sequence, 0 for an empty log.
+[[nodiscard]] Sequence upgrade_log(Database& database);
+
+/// Before version 3, state belonged to a host and an inventory was stored with what had changed at run time.
+/// Where hosts stand for several ranks the event log tells which of their targets is meant, if it is whole;
+/// the stored inventory is brought back to what was discovered. Throws Error EBADMSG for rows that cannot be
+/// read.
+void name_targets(Database& database);
 
 }  // namespace resourced::daemon::store

@@ -1,4 +1,4 @@
-#include "daemon/store/store_upgrade.hpp"
+// The steps of an upgrade that SQL cannot express (store_schema.hpp).
 
 #include <map>
 #include <optional>
@@ -14,6 +14,7 @@
 #include "core/text/hostlist.hpp"
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/imported_state.hpp"
+#include "daemon/store/store_schema.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::store {

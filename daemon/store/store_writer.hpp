@@ -11,7 +11,7 @@
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/host_ids.hpp"
 #include "daemon/store/present_sum.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 #include "daemon/store/state_lock.hpp"
 

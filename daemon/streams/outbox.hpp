@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/module/delta.hpp"
 #include "daemon/peers/clients.hpp"
-#include "daemon/store/record.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 #include "proto/request_key.hpp"

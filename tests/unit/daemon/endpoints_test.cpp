@@ -1,9 +1,8 @@
 // Which endpoints are listened on, and which are refused because the network could come in.
-#include "daemon/endpoints.hpp"
-
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "daemon/settings.hpp"
 
 namespace resourced::daemon {
 namespace {

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "core/rset/builder.hpp"
-#include "daemon/streams/waitups.hpp"
+#include "daemon/service/monitor_topics.hpp"
 #include "proto/rpc.hpp"
 #include "service_stand.hpp"
 
@@ -112,7 +112,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   stand.service->set_limits({});
   const proto::ClientId many = stand.connect();
   const proto::ClientId other = stand.connect();
-  for (std::size_t i = 0; i < streams::Waitups::max_waiting - 1; ++i) {
+  for (std::size_t i = 0; i < service::Waitups::max_waiting - 1; ++i) {
     stand.request(many, "resource.monitor-waitup", {{"up", 6}});
   }
   CHECK(stand.silent(many));

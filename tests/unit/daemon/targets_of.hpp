@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "daemon/store/journal_source.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
 

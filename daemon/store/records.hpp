@@ -1,4 +1,5 @@
-// Where the journal reads: what a stretch of the event log holds, whether it comes from memory or from disk.
+// Events of the log: as the store keeps them, and as the journal reads them, whether from memory or from
+// disk.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +8,32 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/store/record.hpp"
 
 namespace resourced::daemon::store {
+
+using engine::Sequence;
+using engine::TableChanges;
+
+/// One event as the store keeps it: a line of the event log, and the rows of the present that it changes.
+struct Record {
+  Sequence sequence = 0;
+  /// Seconds since the Unix epoch.
+  double timestamp = 0;
+  std::string name;
+  /// The event as one line of JSON.
+  std::string text;
+  /// The hosts that it concerns.
+  Hostlist hosts;
+  /// R as of a resource-define (RFC 44 has it beside the event); null for other events, and for a definition
+  /// whose R is not known.
+  std::shared_ptr<const std::string> resources;
+  TableChanges changes;
+};
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
 /// for each target of the inventory, and the names of the strangers: the inventory is shared, and only the
