@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file.hpp"
-#include "core/module/parent.hpp"
+#include "core/nodes/parent.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
@@ -103,7 +103,7 @@ ResourceSet read_resources(const Config& config) {
 ResourceSet enclosed(const Config& config, const ResourceSet& handed_down) {
   const Hostlist& order = config.resource.rerank;
   try {
-    return enclosed_inventory(handed_down, order.empty() ? std::nullopt : std::optional(order));
+    return nodes::enclosed_inventory(handed_down, order.empty() ? std::nullopt : std::optional(order));
   } catch (const Error& error) {
     throw config.fault(order.empty() ? "resource.parent-uri" : "resource.rerank", error.what(),
                        error.errnum());

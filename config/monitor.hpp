@@ -1,5 +1,5 @@
 // How nodes are watched ([monitor]), as the configuration says it. What the times mean to a target is told in
-// core/module/monitor.hpp.
+// core/nodes/monitor.hpp.
 #pragma once
 
 #include <cstddef>

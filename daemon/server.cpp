@@ -153,16 +153,17 @@ class Server {
   }
 
   void enclose(double expiration_set) {
-    service_.enclose();
-    ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
-                        expiration_set);
+    service_.step(engine::Enclose{});
+    nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
+                               expiration_set);
     parent_ = std::make_unique<parent::ParentLink>(
-        loop_, std::move(mirror), uptime, [this](const ParentChange& change) { service_.on_parent(change); });
+        loop_, std::move(mirror), uptime,
+        [this](const nodes::ParentChange& change) { service_.on_parent(change); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 
   void discover() {
-    RecordedHosts hosts;
+    nodes::RecordedHosts hosts;
     if (const auto& before = recorded_.inventory.resources) {
       hosts.ranks = before->ranks();
       hosts.hosts = before->nodelist();
@@ -267,7 +268,6 @@ class Server {
     command.exclude = inventory.exclude;
     command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
-    command.drains = service_.verify_included(command.exclude);
     const Hostlist excluded = config::excluded_hosts(next);
     if (defined) service_.step(command);
 

@@ -104,10 +104,10 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const R
   return rules;
 }
 
-std::optional<service::Agents::Settings> agent_settings(const config::Config& config) {
+std::optional<nodes::Settings> agent_settings(const config::Config& config) {
   const config::Monitor& monitor = config.monitor;
   if (monitor.mode != config::MonitorMode::agents) return std::nullopt;
-  service::Agents::Settings settings;
+  nodes::Settings settings;
   settings.monitor = {monitor.torpid_after, monitor.offline_after, monitor.grace,     monitor.coalesce,
                       monitor.flap_count,   monitor.flap_window,   monitor.lost_after};
   settings.expect_all = config.resource.shrink_lost;

@@ -10,9 +10,9 @@
 #include "config/config.hpp"
 #include "config/inventory.hpp"
 #include "core/module/partition.hpp"
+#include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
 #include "daemon/options.hpp"
-#include "daemon/service/agents.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -47,6 +47,6 @@ void log_passed_over(const config::Config& config);
                                                          const config::Absent& absent = {});
 
 /// Nothing where every target is online always.
-[[nodiscard]] std::optional<service::Agents::Settings> agent_settings(const config::Config& config);
+[[nodiscard]] std::optional<nodes::Settings> agent_settings(const config::Config& config);
 
 }  // namespace resourced::daemon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "core/engine/recorder.hpp"
@@ -10,10 +11,10 @@
 
 namespace resourced::engine {
 
-Effects Engine::step(const Input& input, double now) {
-  const double time = std::max(last_timestamp_, now);
+Effects Engine::step(const Input& input, Now now) {
+  now.wall = std::max(last_timestamp_, now.wall);
   Effects effects;
-  std::visit([&](const auto& one) { take(one, time, effects); }, input);
+  std::visit([&](const auto& one) { take(one, now, effects); }, input);
   return effects;
 }
 
@@ -35,12 +36,13 @@ void Engine::apply(Event event, Effects& effects) {
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
-  effects.removed |= outcome.delta.shrink;
+  if (!outcome.delta.shrink.empty())
+    std::ranges::move(nodes_.forget(outcome.delta.shrink), std::back_inserter(effects.agents));
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
 }
 
-void Engine::take(const Start& input, double time, Effects& effects) {
-  auto events = Module::start(input.command, time);
+void Engine::take(const Start& input, Now now, Effects& effects) {
+  auto events = Module::start(input.command, now.wall);
   // Divided before any event is applied: overlapping partitions refuse the start.
   for (const auto& [event, recorded] : events) {
     if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
@@ -57,6 +59,7 @@ void Engine::take(const Start& input, double time, Effects& effects) {
   }
   if (input.command.recorded.drains.size() != module_.drains().ranks().count())
     rewrite_drains(effects.records.back().changes, module_);
+  carry_out(nodes_.begin(module_, now.steady), now, effects);
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
@@ -65,17 +68,18 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
   return divide_inventory(partitions_, inventory);
 }
 
-void Engine::take(const Load& input, double time, Effects& effects) {
-  std::vector<Event> events = module_.decide(input.command, time);
+void Engine::take(const Load& input, Now now, Effects& effects) {
+  std::vector<Event> events = module_.decide(input.command, now.wall);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
   for (Event& event : events) apply(std::move(event), effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
+  carry_out(nodes_.begin_again(module_, now.steady), now, effects);
 }
 
-void Engine::take(const Command& command, double time, Effects& effects) {
+void Engine::execute(const Command& command, Now now, Effects& effects) {
   if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  std::vector<Event> events = module_.decide(command, time);
+  std::vector<Event> events = module_.decide(command, now.wall);
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<UpdateEvent>(event.body) || std::holds_alternative<DefineEvent>(event.body);
   });
@@ -85,15 +89,97 @@ void Engine::take(const Command& command, double time, Effects& effects) {
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }
 
-void Engine::take(const Acquire& input, double /*time*/, Effects& effects) {
+void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
+  for (const Command& command : findings.commands) execute(command, now, effects);
+  std::ranges::move(findings.news, std::back_inserter(effects.agents));
+  std::ranges::move(findings.unfit, std::back_inserter(effects.unfit));
+}
+
+void Engine::take(const Command& command, Now now, Effects& effects) {
+  const auto* reload = std::get_if<ReloadCommand>(&command);
+  if (reload == nullptr) return execute(command, now, effects);
+  // Targets that are no longer excluded are held against the inventory now.
+  ReloadCommand verified = *reload;
+  std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(module_.excluded() - reload->exclude, module_);
+  for (const nodes::UnfitNode& node : unfit) {
+    verified.drains.push_back({IdSet::range(node.rank, node.rank), node.reason});
+  }
+  execute(std::move(verified), now, effects);
+  effects.unfit = std::move(unfit);
+}
+
+void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
   const auto [resources, kept] = acquisition_.acquire(input.holder, input.partition, module_.acquirable());
   effects.acquired = {resources, kept};
 }
 
-void Engine::take(const Release& input, double /*time*/, Effects& effects) {
+void Engine::take(const Release& input, Now /*now*/, Effects& effects) {
   acquisition_.release(input.holder, module_.available(), teller(effects));
 }
 
-void Engine::take(const Mute& /*input*/, double /*time*/, Effects& /*effects*/) { acquisition_.mute(); }
+void Engine::take(const Mute& /*input*/, Now /*now*/, Effects& /*effects*/) { acquisition_.mute(); }
+
+void Engine::take(const SetExpiration& input, Now now, Effects& effects) {
+  execute(input.command, now, effects);
+  if (!effects.records.empty()) own_expiration_set_ = last_timestamp_;
+}
+
+void Engine::take(const WatchNodes& input, Now /*now*/, Effects& /*effects*/) {
+  nodes_.watch(input.settings);
+}
+
+void Engine::take(const Discover& input, Now now, Effects& /*effects*/) {
+  nodes_.discover(input.settings, input.recorded, now.steady);
+}
+
+void Engine::take(const DiscoverWithout& input, Now now, Effects& effects) {
+  nodes_.exclude(input.hosts);
+  // Fewer agents may be enough now.
+  effects.discovered = nodes_.discovered(now.steady);
+}
+
+void Engine::take(const AgentHello& input, Now now, Effects& effects) {
+  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), now, effects);
+  // This may be the one that the inventory waits for.
+  effects.discovered = nodes_.discovered(now.steady);
+}
+
+void Engine::take(const AgentBeat& input, Now now, Effects& /*effects*/) {
+  nodes_.beat(input.agent, now.steady);
+}
+
+void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
+  nodes_.end(input.agent, input.end, now.steady);
+}
+
+void Engine::take(const ForceDown& input, Now now, Effects& effects) {
+  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!module_.inventory().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
+  MonitorCommand command;
+  command.offline = input.ranks & module_.online();
+  nodes_.force_down(command.offline, now.steady);
+  execute(std::move(command), now, effects);
+}
+
+void Engine::take(const Enclose& /*input*/, Now /*now*/, Effects& /*effects*/) { nodes_.enclose(module_); }
+
+void Engine::take(const ParentSays& input, Now now, Effects& effects) {
+  nodes::ParentChange change = input.change;
+  // An expiration that a client of this instance set later holds.
+  if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
+  for (const Command& command : nodes_.told(change, module_)) {
+    try {
+      execute(command, now, effects);
+    } catch (const Error& error) {
+      effects.refused.push_back(error);
+    }
+  }
+}
+
+void Engine::take(const Tick& /*input*/, Now now, Effects& effects) {
+  effects.discovered = nodes_.discovered(now.steady);
+  if (effects.discovered) return;
+  for (const Command& command : nodes_.tick(module_, now.steady)) execute(command, now, effects);
+}
 
 }  // namespace resourced::engine

@@ -12,10 +12,19 @@
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
+#include "core/nodes/nodes.hpp"
 
 namespace resourced::engine {
 
 using HolderId = Acquisition::HolderId;
+
+/// The time of a step, in seconds.
+struct Now {
+  /// Since the Unix epoch. May be set back.
+  double wall = 0;
+  /// Of a clock that never goes back.
+  double steady = 0;
+};
 
 /// The first step: defines the present inventory, applies the recorded state to it, and divides it by these
 /// rules.
@@ -46,7 +55,68 @@ struct Release {
 /// Sends no further changes to the present holders.
 struct Mute {};
 
-using Input = std::variant<Start, Load, Command, Acquire, Release, Mute>;
+/// A client sets the expiration of this instance. It holds against one that the enclosing instance set
+/// earlier.
+struct SetExpiration {
+  ExpirationCommand command;
+};
+
+/// Node agents are watched by these settings, from now on or anew.
+struct WatchNodes {
+  nodes::Settings settings;
+};
+
+/// The inventory is what node agents tell. Requires WatchNodes. Comes before a Start, which follows
+/// Effects::discovered.
+struct Discover {
+  nodes::DiscoverySettings settings;
+  nodes::RecordedHosts recorded;
+};
+
+/// The discovery does not wait for these hosts. After it, nothing.
+struct DiscoverWithout {
+  Hostlist hosts;
+};
+
+/// A node agent says hello (nodes::Nodes::hello()).
+struct AgentHello {
+  nodes::AgentId agent = 0;
+  nodes::ConnectionId connection = 0;
+  nodes::NodeReport report;
+};
+
+/// A sign of life of an agent.
+struct AgentBeat {
+  nodes::AgentId agent = 0;
+};
+
+/// An agent is no more.
+struct AgentEnd {
+  nodes::AgentId agent = 0;
+  nodes::Nodes::End end = nodes::Nodes::End::lost;
+};
+
+/// Takes those of these targets offline that are online, until their agents say hello again. Refused with
+/// EINVAL if one is not in the inventory.
+struct ForceDown {
+  IdSet ranks;
+};
+
+/// This instance is inside another: from now on a target is online if that one says so, too. Comes after the
+/// Start.
+struct Enclose {};
+
+/// What the enclosing instance says.
+struct ParentSays {
+  nodes::ParentChange change;
+};
+
+/// The time has come that next_deadline() told; earlier or later does no harm.
+struct Tick {};
+
+using Input =
+    std::variant<Start, Load, Command, Acquire, Release, Mute, SetExpiration, WatchNodes, Discover,
+                 DiscoverWithout, AgentHello, AgentBeat, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -64,9 +134,16 @@ struct Effects {
   std::vector<Record> records;
   /// Changes for holders, in order. Each may leave once the log has its event `after`.
   std::vector<Update> updates;
-  /// Targets that left for good, whose agents are to be ended. May be carried out at any time after the
-  /// records.
-  IdSet removed;
+  /// News for node agents, in order. Each may leave once the log has the event applied(), as a rank tells of
+  /// the inventory.
+  std::vector<nodes::AgentNews> agents;
+  /// Nodes that are drained among the records, as they are not what the inventory says: each is worth a line
+  /// of the daemon's log.
+  std::vector<nodes::UnfitNode> unfit;
+  /// What of a ParentSays was refused, likewise.
+  std::vector<Error> refused;
+  /// The inventory that the agents have told. Last of all a Start is to follow.
+  std::optional<ResourceSet> discovered;
   /// For an Acquire: its targets, and those of them that no other holder keeps (Acquisition::Acquired). The
   /// response may leave once the log has the event applied().
   struct Acquired {
@@ -83,10 +160,13 @@ class Engine {
   explicit Engine(Sequence last = 0, double last_timestamp = 0)
       : last_timestamp_(last_timestamp), applied_(last) {}
 
-  /// Takes one input at a time `now`, in seconds since the Unix epoch. Throws Error, and nothing has changed,
-  /// if the input is refused: EAGAIN for a command before the inventory is known, EINVAL for partitions that
-  /// would overlap, and what Module::decide() and Acquisition::acquire() throw.
-  [[nodiscard]] Effects step(const Input& input, double now);
+  /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
+  /// before the inventory is known, EINVAL for partitions that would overlap, and what Module::decide(),
+  /// Acquisition::acquire() and nodes::Nodes::hello() throw.
+  [[nodiscard]] Effects step(const Input& input, Now now);
+
+  /// When a Tick has something to do if nothing else comes until then; steady.
+  [[nodiscard]] std::optional<double> next_deadline() const { return nodes_.next_deadline(); }
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
@@ -95,16 +175,31 @@ class Engine {
 
   [[nodiscard]] const Module& module() const noexcept { return module_; }
   [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
+  [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
-  void take(const Start& input, double time, Effects& effects);
-  void take(const Load& input, double time, Effects& effects);
-  void take(const Command& command, double time, Effects& effects);
-  void take(const Acquire& input, double time, Effects& effects);
-  void take(const Release& input, double time, Effects& effects);
-  void take(const Mute& input, double time, Effects& effects);
+  void take(const Start& input, Now now, Effects& effects);
+  void take(const Load& input, Now now, Effects& effects);
+  void take(const Command& command, Now now, Effects& effects);
+  void take(const Acquire& input, Now now, Effects& effects);
+  void take(const Release& input, Now now, Effects& effects);
+  void take(const Mute& input, Now now, Effects& effects);
+  void take(const SetExpiration& input, Now now, Effects& effects);
+  void take(const WatchNodes& input, Now now, Effects& effects);
+  void take(const Discover& input, Now now, Effects& effects);
+  void take(const DiscoverWithout& input, Now now, Effects& effects);
+  void take(const AgentHello& input, Now now, Effects& effects);
+  void take(const AgentBeat& input, Now now, Effects& effects);
+  void take(const AgentEnd& input, Now now, Effects& effects);
+  void take(const ForceDown& input, Now now, Effects& effects);
+  void take(const Enclose& input, Now now, Effects& effects);
+  void take(const ParentSays& input, Now now, Effects& effects);
+  void take(const Tick& input, Now now, Effects& effects);
 
   void apply(Event event, Effects& effects);
+  /// Decides and applies a command.
+  void execute(const Command& command, Now now, Effects& effects);
+  void carry_out(nodes::Findings findings, Now now, Effects& effects);
   [[nodiscard]] Acquisition::Tell teller(Effects& effects);
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<Partition> divided_after(const std::vector<Event>& events) const;
@@ -114,7 +209,10 @@ class Engine {
   double last_timestamp_;
   Module module_;
   Acquisition acquisition_;
+  nodes::Nodes nodes_;
   std::vector<PartitionRule> partitions_;
+  /// When a client last set the expiration of this instance; wall.
+  double own_expiration_set_ = 0;
   Sequence applied_;
 };
 

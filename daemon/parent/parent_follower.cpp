@@ -29,7 +29,8 @@ std::optional<double> earlier(std::optional<double> a, std::optional<double> b) 
 
 }  // namespace
 
-ParentFollower::ParentFollower(client::Connection& connection, ParentMirror& mirror, double now, Tell tell)
+ParentFollower::ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, double now,
+                               Tell tell)
     : connection_(connection), mirror_(mirror), tell_(std::move(tell)), now_(now), pause_(first_pause) {
   mirror_.begin();
   miss_at_ = now_ + patience;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/connection.hpp"
-#include "core/module/parent.hpp"
+#include "core/nodes/parent.hpp"
 #include "daemon/peers/limits.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/status.hpp"
@@ -20,10 +20,10 @@ namespace resourced::daemon::parent {
 
 class ParentFollower {
  public:
-  using Tell = std::function<void(const ParentChange&)>;
+  using Tell = std::function<void(const nodes::ParentChange&)>;
 
   /// Asks at once. Connection and mirror must outlive the follower, and nobody else may use them meanwhile.
-  ParentFollower(client::Connection& connection, ParentMirror& mirror, double now, Tell tell);
+  ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, double now, Tell tell);
   ~ParentFollower();
   ParentFollower(const ParentFollower&) = delete;
   ParentFollower& operator=(const ParentFollower&) = delete;
@@ -55,7 +55,7 @@ class ParentFollower {
   void drop_requests();
 
   client::Connection& connection_;
-  ParentMirror& mirror_;
+  nodes::ParentMirror& mirror_;
   Tell tell_;
   double now_;
   std::optional<RequestId> journal_;

@@ -45,7 +45,7 @@ std::unique_ptr<client::Connection> connect_parent(const config::Config& config)
   }
 }
 
-ParentLink::ParentLink(asio::io_context& loop, ParentMirror mirror, std::function<double()> uptime,
+ParentLink::ParentLink(asio::io_context& loop, nodes::ParentMirror mirror, std::function<double()> uptime,
                        ParentFollower::Tell tell)
     : mirror_(std::move(mirror)),
       uptime_(std::move(uptime)),

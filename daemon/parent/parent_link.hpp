@@ -12,7 +12,7 @@
 
 #include "client/connection.hpp"
 #include "config/config.hpp"
-#include "core/module/parent.hpp"
+#include "core/nodes/parent.hpp"
 #include "daemon/parent/parent_follower.hpp"
 
 namespace resourced::daemon::parent {
@@ -27,7 +27,7 @@ void check_parent(const config::Config& config);
 class ParentLink {
  public:
   /// `uptime` gives seconds of the steady clock.
-  ParentLink(boost::asio::io_context& loop, ParentMirror mirror, std::function<double()> uptime,
+  ParentLink(boost::asio::io_context& loop, nodes::ParentMirror mirror, std::function<double()> uptime,
              ParentFollower::Tell tell);
   ~ParentLink();
   ParentLink(const ParentLink&) = delete;
@@ -45,7 +45,7 @@ class ParentLink {
   void wait_for_input();
   void arm();
 
-  ParentMirror mirror_;
+  nodes::ParentMirror mirror_;
   std::function<double()> uptime_;
   ParentFollower::Tell tell_;
   std::unique_ptr<client::Connection> connection_;

@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include <spdlog/spdlog.h>
+
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
@@ -20,7 +22,7 @@ store::Record stored(engine::Record&& record) {
 
 }  // namespace
 
-std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input) {
+engine::Effects Executor::step(const engine::Input& input) {
   engine::Effects effects = engine_.step(input, now_());
   for (engine::Record& record : effects.records) {
     IdSet ranks = std::move(record.ranks);
@@ -33,8 +35,11 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
   if (!effects.records.empty()) listeners_.changed();
-  if (!effects.removed.empty()) listeners_.removed(effects.removed);
-  return std::move(effects.acquired);
+  for (const nodes::UnfitNode& node : effects.unfit)
+    spdlog::warn("{} is drained: {}", node.host, node.reason);
+  for (const nodes::AgentNews& news : effects.agents) listeners_.agent(news);
+  if (effects.discovered) listeners_.discovered(*effects.discovered);
+  return effects;
 }
 
 }  // namespace resourced::daemon::service

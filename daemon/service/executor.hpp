@@ -20,11 +20,13 @@ class Executor {
     std::function<void(store::LoggedEvent, IdSet)> logged;
     /// The state has changed. Called after the log and the outbox have the records and updates of the step.
     std::function<void()> changed;
-    /// These targets left for good. Called last, and may take a step.
-    std::function<void(const IdSet&)> removed;
+    /// News for a node agent.
+    std::function<void(const nodes::AgentNews&)> agent;
+    /// Agents have told the inventory. Called last, and may take a step.
+    std::function<void(const ResourceSet&)> discovered;
   };
-  /// `now` gives seconds since the Unix epoch.
-  Executor(store::EventLog& log, streams::Outbox& outbox, std::function<double()> now, Listeners listeners)
+  Executor(store::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now,
+           Listeners listeners)
       : log_(log),
         outbox_(outbox),
         now_(std::move(now)),
@@ -32,9 +34,9 @@ class Executor {
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
   /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
-  /// committed. Returns a value for an engine::Acquire. Throws Error as engine::Engine::step(), with nothing
-  /// changed.
-  std::optional<engine::Effects::Acquired> step(const engine::Input& input);
+  /// committed. Returns the effects that are for the caller: `acquired` and `refused`. Throws Error as
+  /// engine::Engine::step(), with nothing changed.
+  engine::Effects step(const engine::Input& input);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
   [[nodiscard]] const Module& module() const noexcept { return engine_.module(); }
@@ -42,7 +44,7 @@ class Executor {
  private:
   store::EventLog& log_;
   streams::Outbox& outbox_;
-  std::function<double()> now_;
+  std::function<engine::Now()> now_;
   Listeners listeners_;
   engine::Engine engine_;
 };

@@ -71,14 +71,7 @@ void MonitorTopics::on_changed() {
 }
 
 void MonitorTopics::force_down(const Call& call) {
-  const IdSet ranks = proto::parse_force_down(call.object());
-  const Module& module = executor_.module();
-  if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  if (!module.inventory().ranks().includes(ranks)) throw Error(EINVAL, "idset is out of range");
-  MonitorCommand command;
-  command.offline = ranks & module.online();
-  agents_.force_down(command.offline);
-  executor_.step(command);
+  executor_.step(engine::ForceDown{proto::parse_force_down(call.object())});
   requests_.respond(call);
 }
 

@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "daemon/service/agent_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
@@ -38,11 +37,9 @@ class Waitups {
 
 class MonitorTopics {
  public:
-  MonitorTopics(Executor& executor, Requests& requests, AgentTopics& agents)
-      : executor_(executor), requests_(requests), agents_(agents) {}
+  MonitorTopics(Executor& executor, Requests& requests) : executor_(executor), requests_(requests) {}
 
   void waitup(const Call& call);
-  /// The agents of these targets count for nothing until they say hello again.
   void force_down(const Call& call);
 
   /// The state has changed: answers the requests that wait for as many targets as are online now, and refuses
@@ -54,7 +51,6 @@ class MonitorTopics {
  private:
   Executor& executor_;
   Requests& requests_;
-  AgentTopics& agents_;
   Waitups waitups_;
 };
 

@@ -6,8 +6,8 @@
 
 namespace resourced::daemon::service {
 
-void OperatorTopics::execute(const Call& call, const Command& command) {
-  executor_.step(command);
+void OperatorTopics::execute(const Call& call, const engine::Input& input) {
+  executor_.step(input);
   requests_.respond(call);
 }
 
@@ -18,10 +18,7 @@ void OperatorTopics::undrain(const Call& call) { execute(call, proto::parse_undr
 void OperatorTopics::property(const Call& call) { execute(call, proto::parse_property(call.object())); }
 
 void OperatorTopics::expiration(const Call& call) {
-  const engine::Engine& engine = executor_.engine();
-  const engine::Sequence before = engine.applied();
-  execute(call, proto::parse_expiration(call.object()));
-  if (engine.applied() != before) expiration_set_ = engine.applied_at();
+  execute(call, engine::SetExpiration{proto::parse_expiration(call.object())});
 }
 
 void OperatorTopics::shrink(const Call& call) { execute(call, proto::parse_shrink(call.object())); }

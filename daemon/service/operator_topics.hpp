@@ -1,7 +1,7 @@
 // The topics by which operators change the state of targets: each request is one command to the engine.
 #pragma once
 
-#include "core/module/command.hpp"
+#include "core/engine/engine.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 
@@ -17,16 +17,11 @@ class OperatorTopics {
   void expiration(const Call& call);
   void shrink(const Call& call);
 
-  /// When a client last changed the expiration of this instance, in seconds since the Unix epoch; 0 if none
-  /// has.
-  [[nodiscard]] double expiration_set() const noexcept { return expiration_set_; }
-
  private:
-  void execute(const Call& call, const Command& command);
+  void execute(const Call& call, const engine::Input& input);
 
   Executor& executor_;
   Requests& requests_;
-  double expiration_set_ = 0;
 };
 
 }  // namespace resourced::daemon::service

@@ -11,13 +11,11 @@
 
 namespace resourced::daemon::service {
 
-ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, AgentTopics& agents,
-                           const Enclosure& enclosure, Reload reload, Load load, InventoryFile::Post post)
+ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
+                           InventoryFile::Post post)
     : executor_(executor),
       requests_(requests),
       gate_(gate),
-      agents_(agents),
-      enclosure_(enclosure),
       reload_(std::move(reload)),
       load_(std::move(load)),
       file_(std::move(post)) {}
@@ -45,7 +43,7 @@ void ReloadTopics::reload(const Call& call) {
 
 void ReloadTopics::check_loadable() const {
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  if (enclosure_.begun()) {
+  if (executor_.engine().nodes().enclosed()) {
     throw Error(EINVAL, "the resources of this instance are those that the enclosing one gave it");
   }
   if (executor_.engine().acquisition().holders() > 0) {
@@ -60,7 +58,6 @@ void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool 
     // A scheduler may have acquired while the file was read.
     check_loadable();
     load_(std::get<ResourceSet>(std::move(result)), path, force);
-    agents_.begin_again();
     requests_.finish(key);
   } catch (const Error& error) {
     requests_.fail(key, error);

@@ -5,8 +5,6 @@
 #include <string>
 
 #include "core/rset/resource_set.hpp"
-#include "daemon/service/agent_topics.hpp"
-#include "daemon/service/enclosure.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/gate.hpp"
 #include "daemon/service/inventory_file.hpp"
@@ -22,8 +20,8 @@ class ReloadTopics {
   /// `force` it may have more ranks than the instance.
   using Load = std::function<void(ResourceSet resources, const std::string& path, bool force)>;
 
-  ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, AgentTopics& agents,
-               const Enclosure& enclosure, Reload reload, Load load, InventoryFile::Post post);
+  ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
+               InventoryFile::Post post);
 
   void reload(const Call& call);
   /// The file that is being read is not waited for any longer.
@@ -37,8 +35,6 @@ class ReloadTopics {
   const Executor& executor_;
   Requests& requests_;
   Gate& gate_;
-  AgentTopics& agents_;
-  const Enclosure& enclosure_;
   Reload reload_;
   Load load_;
   InventoryFile file_;

@@ -15,37 +15,43 @@ using proto::Message;
 Service::Service(store::EventLog& log, std::function<double()> now, Settings settings)
     : uptime_(std::move(settings.uptime)),
       later_(std::move(settings.later)),
+      wake_at_(std::move(settings.wake_at)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
       outbox_(clients_, {[this](store::Sequence after, const streams::Update& update) {
                            subscribers_.update(after, update.holder, update.delta);
                          },
                          [this](proto::ClientId client) { requests_.forget(client); }}),
-      executor_(log, outbox_, std::move(now),
-                {[this](store::LoggedEvent event, IdSet ranks) {
-                   journal_.append(std::move(event), std::move(ranks));
-                 },
-                 [this] { monitor_.on_changed(); }, [this](const IdSet& ranks) { agents_.end(ranks); }}),
+      executor_(
+          log, outbox_,
+          [now = std::move(now), uptime = uptime_] {
+            return engine::Now{now(), uptime()};
+          },
+          {[this](store::LoggedEvent event, IdSet ranks) {
+             journal_.append(std::move(event), std::move(ranks));
+           },
+           [this] { monitor_.on_changed(); }, [this](const nodes::AgentNews& news) { agents_.tell(news); },
+           [this](const ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
       requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
                 [this](proto::RequestKey key, const streams::Stream& stream, End end) {
                   release(key, stream, end);
                 }),
       subscribers_(outbox_, registry_),
       answers_(executor_.module(), executor_.engine().acquisition()),
-      enclosure_(executor_),
       acquire_(executor_, requests_, answers_, subscribers_, [this] { later_(0, [this] { flush(); }); }),
       journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
-      agents_(executor_, requests_, settings.agents, uptime_, std::move(settings.wake_at)),
+      agents_(executor_, requests_),
       operator_(executor_, requests_),
-      monitor_(executor_, requests_, agents_),
+      monitor_(executor_, requests_),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
-      reload_(executor_, requests_, gate_, agents_, enclosure_, std::move(settings.reload),
-              std::move(settings.load), poster("resource.reload")) {
+      reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
+              poster("resource.reload")) {
   set_configuration(std::move(settings.configuration));
   journal_.set_most_consumers(settings.limits.journal_consumers);
   // All events that the store has at the start are on disk.
   outbox_.committed(engine().applied());
+  if (settings.agents) step(engine::WatchNodes{*settings.agents});
 }
 
 std::function<void(std::function<void()>)> Service::poster(std::string_view name) {
@@ -139,13 +145,21 @@ void Service::flush() {
 
 void Service::settle() {
   flush();
-  agents_.schedule();
+  schedule();
+}
+
+// A timer that fires too early finds nothing to do and asks again; so only an earlier time is worth a call.
+void Service::schedule() {
+  const auto deadline = engine().next_deadline();
+  if (!deadline || (awake_at_ && *awake_at_ <= *deadline)) return;
+  awake_at_ = deadline;
+  wake_at_(*deadline);
 }
 
 void Service::on_gone(proto::ClientId client) {
   const transport::LoopHold hold(&holds_, "end of a client");
   requests_.forget_gone(client);
-  agents_.schedule();
+  schedule();
 }
 
 void Service::on_writable() {
@@ -183,19 +197,24 @@ void Service::on_committed(store::Sequence last) {
 
 void Service::on_time() {
   const transport::LoopHold hold(&holds_, "node agents");
-  agents_.on_time();
+  awake_at_.reset();
+  step(engine::Tick{});
   settle();
 }
 
 void Service::on_defined() {
-  agents_.on_defined();
   acquire_.on_defined();
   settle();
 }
 
-void Service::on_parent(ParentChange change) {
+void Service::on_parent(const nodes::ParentChange& change) {
   const transport::LoopHold hold(&holds_, "enclosing instance");
-  enclosure_.told(std::move(change), operator_.expiration_set());
+  for (const Error& error : executor_.step(engine::ParentSays{change}).refused) {
+    if (const auto before = disagreements_.admit()) {
+      spdlog::warn("cannot do what the enclosing instance does: {} ({} more since the last such line)",
+                   error.what(), *before);
+    }
+  }
   settle();
 }
 
@@ -244,20 +263,21 @@ void Service::set_limits(const config::Limits& limits) {
   journal_.set_most_consumers(limits.journal_consumers);
 }
 
-void Service::set_agents(const Agents::Settings& settings) {
-  agents_.configure(settings);
-  agents_.schedule();
+void Service::set_agents(const nodes::Settings& settings) {
+  if (!engine().nodes().settings()) return;
+  step(engine::WatchNodes{settings});
+  schedule();
 }
 
-void Service::discover(const DiscoverySettings& settings, RecordedHosts recorded,
+void Service::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
                        std::function<void(const ResourceSet&)> define) {
   agents_.discover(settings, std::move(recorded), std::move(define));
-  agents_.schedule();
+  schedule();
 }
 
 void Service::exclude_from_discovery(const Hostlist& hosts) {
-  agents_.exclude_from_discovery(hosts);
-  agents_.schedule();
+  step(engine::DiscoverWithout{hosts});
+  schedule();
 }
 
 Stats::Gauges Service::gauges() const {

@@ -12,14 +12,13 @@
 
 #include "config/config.hpp"
 #include "core/error.hpp"
-#include "core/module/parent.hpp"
+#include "core/nodes/nodes.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/acquire_topics.hpp"
 #include "daemon/service/agent_topics.hpp"
 #include "daemon/service/answers.hpp"
-#include "daemon/service/enclosure.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_topics.hpp"
 #include "daemon/service/gate.hpp"
@@ -51,7 +50,7 @@ class Service final : public transport::Listener {
     /// Seconds that never go back, for rates.
     std::function<double()> uptime;
     /// How node agents are watched; nothing where every target is online always.
-    std::optional<Agents::Settings> agents;
+    std::optional<nodes::Settings> agents;
     /// Asks for on_time() at that uptime. A later call takes the place of an earlier one.
     std::function<void(double)> wake_at;
     ReloadTopics::Reload reload;
@@ -69,24 +68,16 @@ class Service final : public transport::Listener {
   /// A client that has lost a right loses what it holds by it, and one that has none any more its connection.
   void set_access(peers::Access access);
   void set_limits(const config::Limits& limits);
-  void set_agents(const Agents::Settings& settings);
+  void set_agents(const nodes::Settings& settings);
   /// The inventory is what node agents report. `define` takes it to the engine.
-  void discover(const DiscoverySettings& settings, RecordedHosts recorded,
+  void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
                 std::function<void(const ResourceSet&)> define);
   /// Hosts for which the discovery does not wait; nothing where there is none.
   void exclude_from_discovery(const Hostlist& hosts);
-  /// The drains that belong to a reload after which `exclude` is excluded: targets that return, although
-  /// their agents found something else than the inventory says.
-  [[nodiscard]] std::vector<ReloadCommand::Drain> verify_included(const IdSet& exclude) const {
-    return agents_.verify_included(exclude);
-  }
   /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
   void on_defined();
-  /// The instance is inside another, whose word counts from now on: once the engine has an inventory, before
-  /// on_defined().
-  void enclose() { agents_.share(enclosure_.begin()); }
   /// What the enclosing instance says.
-  void on_parent(ParentChange change);
+  void on_parent(const nodes::ParentChange& change);
   /// Whether a client may do anything at all.
   [[nodiscard]] bool welcomes(const transport::Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return gate_.access().knows_key(key); }
@@ -130,14 +121,19 @@ class Service final : public transport::Listener {
   /// Lets go of what a request that has ended holds.
   void release(proto::RequestKey key, const streams::Stream& stream, End end);
   void flush();
-  /// After everything that may have changed the state: sends what can be sent, and sees to the agents' timer.
+  /// After everything that may have changed the state: sends what can be sent, and sees to the timer.
   void settle();
+  /// Has on_time() called when the engine has something due.
+  void schedule();
   /// For a thread of its own to have the loop do something, as a part of the loop's time with this name.
   [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
   [[nodiscard]] Stats::Gauges gauges() const;
 
   std::function<double()> uptime_;
   JournalTopics::Later later_;
+  std::function<void(double)> wake_at_;
+  /// When on_time() was asked for last.
+  std::optional<double> awake_at_;
   store::EventLog& log_;
   Stats stats_;
   transport::LoopHolds holds_;
@@ -149,10 +145,10 @@ class Service final : public transport::Listener {
   Requests requests_;
   streams::Subscribers subscribers_;
   Answers answers_;
-  Enclosure enclosure_;
   peers::RateLimit malformed_;
   peers::RateLimit refusals_;
   peers::RateLimit cuts_;
+  peers::RateLimit disagreements_;
 
   AcquireTopics acquire_;
   JournalTopics journal_;

@@ -127,7 +127,7 @@ void check_start(const RecordedState& recorded, const ImportOptions& options) {
   StartCommand start;
   start.inventory = options.inventory;
   start.recorded = recorded;
-  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, 1);
+  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {1, 0});
 }
 
 }  // namespace

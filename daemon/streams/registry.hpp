@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
-#include "core/module/agent_roster.hpp"
+#include "core/nodes/agent_roster.hpp"
 #include "proto/message.hpp"
 #include "proto/request_key.hpp"
 
@@ -39,7 +39,7 @@ struct JournalConsumer {
 };
 
 struct NodeAgent {
-  AgentRoster::AgentId agent = 0;
+  nodes::AgentRoster::AgentId agent = 0;
 };
 
 /// A request that waits until so many targets are online.

@@ -18,12 +18,12 @@ json encode_agent_hello(const std::string& hostname, const ResourceSet& resource
   return {{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
 }
 
-NodeReport parse_agent_hello(const json& payload) {
+nodes::NodeReport parse_agent_hello(const json& payload) {
   const std::string& hostname = required_string(payload, "hostname");
   const auto found = payload.find("R");
   if (found == payload.end()) throw Error(EPROTO, "missing key: R");
   if (!found->is_object()) throw Error(EPROTO, "R must be an object");
-  NodeReport report = read_node_report(hostname, ResourceSet::parse(found->dump()));
+  nodes::NodeReport report = nodes::read_node_report(hostname, ResourceSet::parse(found->dump()));
   if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
     if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
     report.norestrict = norestrict->get<bool>();

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/module/node_report.hpp"
+#include "core/nodes/node_report.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
@@ -22,7 +22,7 @@ namespace resourced::proto {
 [[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname, const ResourceSet& resources,
                                                 bool norestrict);
 /// Error EINVAL too, if the R is none or not of one node.
-[[nodiscard]] NodeReport parse_agent_hello(const nlohmann::json& payload);
+[[nodiscard]] nodes::NodeReport parse_agent_hello(const nlohmann::json& payload);
 
 /// A response to a hello: `{"rank": N?, "interval": SECONDS?, "norestrict": BOOL?}`.
 struct AgentAnswer {

@@ -64,8 +64,8 @@ json hello(const std::string& host) {
   return {{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
 }
 
-daemon::service::Agents::Settings agent_settings() {
-  daemon::service::Agents::Settings settings;
+nodes::Settings agent_settings() {
+  nodes::Settings settings;
   settings.monitor.flap_count = 0;
   settings.monitor.torpid_after = 30;
   settings.monitor.offline_after = 60;

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/module/presence.hpp"
+#include "core/nodes/presence.hpp"
 #include "world.hpp"
 
 namespace resourced::test {
@@ -33,7 +33,8 @@ class Family {
     const ResourceSet handed = parent_.module().inventory().copy_ranks(given);
     Hostlist order = handed.nodelist();
     order.sort();
-    const ResourceSet own = enclosed_inventory(handed, below(2) == 0 ? std::optional(order) : std::nullopt);
+    const ResourceSet own =
+        nodes::enclosed_inventory(handed, below(2) == 0 ? std::optional(order) : std::nullopt);
     mirror_.emplace(handed, own);
     StartCommand command;
     command.inventory = std::make_shared<const ResourceSet>(own);
@@ -94,7 +95,7 @@ class Family {
 
   void agents() {
     const IdSet some = some_of(child_.inventory().ranks());
-    MonitorBatch batch;
+    nodes::MonitorBatch batch;
     (below(2) == 0 ? batch.online : batch.offline) = some;
     agents_ |= batch.online;
     agents_ -= batch.offline;
@@ -164,9 +165,9 @@ class Family {
   std::vector<std::string> hosts_;
   World parent_{[](const std::string& /*name*/, const Delta& /*delta*/) {}};
   Module child_;
-  Presence presence_{IdSet{}};
+  nodes::Presence presence_{IdSet{}};
   IdSet agents_;
-  std::optional<ParentMirror> mirror_;
+  std::optional<nodes::ParentMirror> mirror_;
   bool connected_ = false;
   std::size_t heard_ = 0;
 };

@@ -157,7 +157,7 @@ class Script {
 
   void carry_out_agents(const std::string& verb, const IdSet& ranks) {
     ranks.for_each([&](IdSet::Id rank) {
-      Monitor& monitor = world_.monitor();
+      nodes::Monitor& monitor = world_.monitor();
       if (verb == "hello") monitor.hello(rank, world_.now);
       if (verb == "beat") monitor.beat(rank, world_.now);
       if (verb == "gone") monitor.gone(rank, world_.now);
@@ -167,7 +167,7 @@ class Script {
 
   void start_agents(std::vector<std::string>& words) {
     const auto exclude = take_option(words, "exclude");
-    MonitorSettings settings;
+    nodes::MonitorSettings settings;
     if (const auto count = take_option(words, "flap-count")) settings.flap_count = std::stoul(*count);
     if (const auto lost = take_option(words, "lost-after")) settings.lost_after = std::stod(*lost);
     auto inventory = make_inventory(words.at(0), {});

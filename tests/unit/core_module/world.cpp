@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/engine/recorder.hpp"
-#include "core/module/monitor_commands.hpp"
+#include "core/nodes/presence.hpp"
 
 namespace resourced::test {
 
@@ -36,13 +36,13 @@ void World::restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& e
 }
 
 void World::start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
-                              const MonitorSettings& settings) {
+                              const nodes::MonitorSettings& settings) {
   StartCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
   if (module_->defined()) command.recorded = recorded();
   begin(command);
-  monitor_ = Monitor(settings);
+  monitor_ = nodes::Monitor(settings);
 }
 
 void World::pass(double time) {
@@ -57,7 +57,7 @@ void World::pass(double time) {
 void World::tick() {
   const auto batch = monitor_.tick(now);
   if (!batch) return;
-  for (const Command& command : monitor_commands(*batch, *module_)) execute(command);
+  for (const Command& command : nodes::monitor_commands(*batch, *module_)) execute(command);
 }
 
 void World::begin(const StartCommand& command) {

@@ -12,7 +12,7 @@
 #include "core/engine/tables.hpp"
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
-#include "core/module/monitor.hpp"
+#include "core/nodes/monitor.hpp"
 
 namespace resourced::test {
 
@@ -31,10 +31,10 @@ class World {
   /// The same, with every target offline until its agent says hello to the monitor. Whether a restart is
   /// meant too, the monitor begins anew.
   void start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
-                         const MonitorSettings& settings);
+                         const nodes::MonitorSettings& settings);
   /// Lets time pass until `time`, with the timer that the monitor asks for.
   void pass(double time);
-  [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
+  [[nodiscard]] nodes::Monitor& monitor() noexcept { return monitor_; }
 
   /// Starts again with what was recorded, schedulers gone, everything online. The log of this start begins
   /// anew.
@@ -68,7 +68,7 @@ class World {
   Hear hear_;
   std::unique_ptr<Module> module_ = std::make_unique<Module>();
   Acquisition acquisition_;
-  Monitor monitor_;
+  nodes::Monitor monitor_;
   std::map<std::string, Acquisition::HolderId> holders_;
   Acquisition::HolderId last_ = 0;
   std::vector<Event> log_;

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-service::Agents::Settings settings() {
-  service::Agents::Settings settings;
+nodes::Settings settings() {
+  nodes::Settings settings;
   settings.monitor.torpid_after = 30;
   settings.monitor.offline_after = 120;
   settings.monitor.grace = 10;
@@ -31,7 +31,7 @@ json hello(const std::string& host, const std::string& cores = "0-3", const std:
 
 class AgentStand : public Stand {
  public:
-  explicit AgentStand(const service::Agents::Settings& agents = settings(), std::string_view hosts = "n[0-7]")
+  explicit AgentStand(const nodes::Settings& agents = settings(), std::string_view hosts = "n[0-7]")
       : Stand(hosts, 100000, agents) {}
 
   struct Agent {

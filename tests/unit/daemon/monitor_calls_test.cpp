@@ -18,7 +18,7 @@ using nlohmann::json;
 
 class AgentStand : public Stand {
  public:
-  AgentStand() : Stand("n[0-7]", 100000, service::Agents::Settings{}) {}
+  AgentStand() : Stand("n[0-7]", 100000, nodes::Settings{}) {}
 
   struct Agent {
     proto::ClientId client;

@@ -104,7 +104,7 @@ struct Follower {
     return expect("resource.journal");
   }
 
-  void note(const ParentChange& change) {
+  void note(const nodes::ParentChange& change) {
     const auto add = [&](const char* name, const std::string& value) {
       if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
     };
@@ -119,12 +119,12 @@ struct Follower {
   FakeBus bus{uri};
   client::Connection connection{uri};
   ResourceSet handed = nodes("4-6", "n[4-6]");
-  ParentMirror mirror{handed, enclosed_inventory(handed), 30};
+  nodes::ParentMirror mirror{handed, nodes::enclosed_inventory(handed), 30};
   double now = 100;
   std::string text;
   bool answered = false;
   parent::ParentFollower follower{connection, mirror, now,
-                                  [this](const ParentChange& change) { note(change); }};
+                                  [this](const nodes::ParentChange& change) { note(change); }};
 };
 
 TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is through, then what follows") {

@@ -164,9 +164,9 @@ TEST_CASE("the streams of one client, by matchtag") {
     table.set(table.add(alice, request("resource.agent", matchtag)), NodeAgent{matchtag});
   }
   table.set(table.add(bob, request("resource.agent", 2)), NodeAgent{2});
-  std::vector<AgentRoster::AgentId> agents;
+  std::vector<nodes::AgentRoster::AgentId> agents;
   table.for_each(alice, [&](const Stream& stream) { agents.push_back(std::get<NodeAgent>(stream).agent); });
-  CHECK(agents == std::vector<AgentRoster::AgentId>{1, 3});
+  CHECK(agents == std::vector<nodes::AgentRoster::AgentId>{1, 3});
 }
 
 TEST_CASE("cancellation: only the sender's own, of that topic and matchtag") {

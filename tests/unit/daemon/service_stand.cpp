@@ -17,7 +17,7 @@ transport::SendResult FakeTransport::send(proto::ClientId client, const proto::M
   return transport::SendResult::sent;
 }
 
-Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<service::Agents::Settings> agents)
+Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<nodes::Settings> agents)
     : agents_(std::move(agents)), hosts_(hosts), journal_max_(journal_max) {
   // Hostile clients are what many of these tests are made of.
   spdlog::set_level(spdlog::level::off);

@@ -42,7 +42,7 @@ class FakeTransport final : public transport::Transport {
 class Stand {
  public:
   explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000,
-                 std::optional<service::Agents::Settings> agents = std::nullopt);
+                 std::optional<nodes::Settings> agents = std::nullopt);
   ~Stand();
   Stand(const Stand&) = delete;
   Stand& operator=(const Stand&) = delete;
@@ -91,7 +91,7 @@ class Stand {
   void start();
   void post(std::function<void()> work);
 
-  std::optional<service::Agents::Settings> agents_;
+  std::optional<nodes::Settings> agents_;
   std::string hosts_;
   std::size_t journal_max_;
   std::uint64_t last_client_ = 0;

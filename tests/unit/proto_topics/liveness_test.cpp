@@ -19,7 +19,7 @@ ResourceSet one_node() {
 
 TEST_CASE("a hello comes back as a report of the node") {
   for (const bool norestrict : {false, true}) {
-    const NodeReport report = parse_agent_hello(encode_agent_hello("node7", one_node(), norestrict));
+    const nodes::NodeReport report = parse_agent_hello(encode_agent_hello("node7", one_node(), norestrict));
     CHECK(report.hostname == "node7");
     CHECK(report.found_host == "node7");
     CHECK(report.cores.encode() == "0-3");

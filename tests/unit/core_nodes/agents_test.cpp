@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/module/agent_roster.hpp"
-#include "core/module/discovery.hpp"
-#include "core/module/verification.hpp"
+#include "core/nodes/agent_roster.hpp"
+#include "core/nodes/discovery.hpp"
+#include "core/nodes/node_report.hpp"
 
 namespace resourced::test {
 namespace {
@@ -23,8 +23,8 @@ ResourceSet node(const char* rank, const char* cores, const char* gpus, const ch
 }
 
 // What an agent on this host would say that has four cores; its R has a rank of its own.
-NodeReport report(const std::string& host, const char* cores = "0-3", const char* gpus = "") {
-  return read_node_report(host, node("7", cores, gpus, host.c_str()));
+nodes::NodeReport report(const std::string& host, const char* cores = "0-3", const char* gpus = "") {
+  return nodes::read_node_report(host, node("7", cores, gpus, host.c_str()));
 }
 
 std::string error_of(const std::function<void()>& action) {
@@ -39,18 +39,18 @@ std::string error_of(const std::function<void()>& action) {
 TEST_CASE("an agent reports one node") {
   ResourceSet found = node("7", "0-3", "1", "n3");
   found.add_property("ssd", IdSet{7});
-  const NodeReport read = read_node_report("n3", found);
+  const nodes::NodeReport read = nodes::read_node_report("n3", found);
   CHECK(read.hostname == "n3");
   CHECK(read.found_host == "n3");
   CHECK(read.cores.encode() == "0-3");
   CHECK(read.gpus.encode() == "1");
   CHECK(read.properties == std::vector<std::string>{"ssd"});
-  CHECK(error_of([] { (void)read_node_report("n3", node("0-1", "0", "", "n[3-4]")); }) ==
+  CHECK(error_of([] { (void)nodes::read_node_report("n3", node("0-1", "0", "", "n[3-4]")); }) ==
         "22 the R of the agent on n3 describes 2 nodes, not one");
-  CHECK(error_of([] { (void)read_node_report("n3", ResourceSet()); }) ==
+  CHECK(error_of([] { (void)nodes::read_node_report("n3", ResourceSet()); }) ==
         "22 the R of the agent on n3 describes 0 nodes, not one");
-  CHECK_THROWS_AS((void)read_node_report("n[3]", found), Error);
-  CHECK_THROWS_AS((void)read_node_report("", found), Error);
+  CHECK_THROWS_AS((void)nodes::read_node_report("n[3]", found), Error);
+  CHECK_THROWS_AS((void)nodes::read_node_report("", found), Error);
 }
 
 TEST_CASE("a node is held against the inventory") {
@@ -61,7 +61,7 @@ TEST_CASE("a node is held against the inventory") {
   const struct {
     const char* name;
     IdSet::Id rank;
-    NodeReport report;
+    nodes::NodeReport report;
     VerifyOptions options;
     std::string reason;
   } cases[] = {
@@ -77,20 +77,20 @@ TEST_CASE("a node is held against the inventory") {
       {"another host", 2, report("n9", "0-3", "0-3"), strict, "hostname mismatch: rank 2 is n9, expected n2"},
       {"another host, but not looked at", 2, report("n9", "0-3", "0-3"),
        VerifyOptions::all(VerifyMode::ignore), ""},
-      {"the R of another host", 2, read_node_report("n2", node("0", "0-3", "0-3", "x")), strict,
+      {"the R of another host", 2, nodes::read_node_report("n2", node("0", "0-3", "0-3", "x")), strict,
        "hostname mismatch: rank 2 is x, expected n2"},
       {"nothing is looked at", 2, report("n9", "9"), VerifyOptions::all(VerifyMode::ignore), ""},
   };
   for (const auto& row : cases) {
     CAPTURE(row.name);
-    CHECK(verify_node(inventory, row.rank, row.report, row.options) == row.reason);
+    CHECK(nodes::verify_node(inventory, row.rank, row.report, row.options) == row.reason);
   }
-  CHECK_THROWS_AS((void)verify_node(inventory, 9, report("n9"), {}), Error);
+  CHECK_THROWS_AS((void)nodes::verify_node(inventory, 9, report("n9"), {}), Error);
 }
 
 TEST_CASE("discovery is over when enough agents have come, or in time") {
   SUBCASE("enough") {
-    Discovery discovery({2, std::numeric_limits<double>::infinity()}, {}, 100);
+    nodes::Discovery discovery({2, std::numeric_limits<double>::infinity()}, {}, 100);
     discovery.report(report("a"));
     CHECK_FALSE(discovery.complete(1e9));
     CHECK_FALSE(discovery.next_deadline());
@@ -102,14 +102,14 @@ TEST_CASE("discovery is over when enough agents have come, or in time") {
     CHECK_FALSE(discovery.complete(101));
   }
   SUBCASE("in time, whoever is there") {
-    Discovery discovery({5, 60}, {}, 100);
+    nodes::Discovery discovery({5, 60}, {}, 100);
     discovery.report(report("a"));
     CHECK(discovery.next_deadline() == 160);
     CHECK_FALSE(discovery.complete(159));
     CHECK(discovery.complete(160));
   }
   SUBCASE("the first one after the time") {
-    Discovery discovery({std::nullopt, 60}, {}, 100);
+    nodes::Discovery discovery({std::nullopt, 60}, {}, 100);
     CHECK_FALSE(discovery.complete(500));
     CHECK_FALSE(discovery.next_deadline());
     discovery.report(report("late"));
@@ -118,7 +118,7 @@ TEST_CASE("discovery is over when enough agents have come, or in time") {
 }
 
 TEST_CASE("a host that left for good does not count, and is told so") {
-  Discovery discovery({2, 60}, {IdSet::parse("0-2"), Hostlist::parse("a,b,c"), {"b"}}, 100);
+  nodes::Discovery discovery({2, 60}, {IdSet::parse("0-2"), Hostlist::parse("a,b,c"), {"b"}}, 100);
   discovery.report(report("a"));
   CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
   CHECK_FALSE(discovery.complete(101));
@@ -131,7 +131,7 @@ TEST_CASE("a host that left for good does not count, and is told so") {
 }
 
 TEST_CASE("a host that is excluded counts once, whether it reports or not") {
-  Discovery discovery({3, std::numeric_limits<double>::infinity()}, {}, 100);
+  nodes::Discovery discovery({3, std::numeric_limits<double>::infinity()}, {}, 100);
   discovery.exclude(Hostlist::parse("c"));
   CHECK_FALSE(discovery.complete(101));
   discovery.report(report("a"));
@@ -172,7 +172,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string> order = hosts;
     std::ranges::shuffle(order, random);
-    Discovery discovery({}, {}, 0);
+    nodes::Discovery discovery({}, {}, 0);
     for (const std::string& host : order) discovery.report(report(host, host == "n2" ? "0-7" : "0-3"));
     const ResourceSet inventory = discovery.inventory();
     CHECK(inventory.ranks().encode() == "0-7");
@@ -184,11 +184,11 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
 }
 
 TEST_CASE("a later report takes the place of an earlier one, properties too") {
-  Discovery discovery({}, {}, 0);
-  NodeReport first = report("a", "0-3");
+  nodes::Discovery discovery({}, {}, 0);
+  nodes::NodeReport first = report("a", "0-3");
   first.properties = {"old"};
   discovery.report(first);
-  NodeReport second = report("a", "0-1", "0");
+  nodes::NodeReport second = report("a", "0-1", "0");
   second.properties = {"ssd"};
   discovery.report(second);
   discovery.report(report("b", "0-1", "0"));
@@ -198,18 +198,18 @@ TEST_CASE("a later report takes the place of an earlier one, properties too") {
 }
 
 TEST_CASE("hosts keep the ranks that they had, newcomers get what is free") {
-  Discovery discovery({}, {IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b"), {}}, 0);
+  nodes::Discovery discovery({}, {IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b"), {}}, 0);
   for (const char* host : {"a", "b", "c", "d", "x1", "x2"}) discovery.report(report(host));
   const ResourceSet inventory = discovery.inventory();
   CHECK(inventory.ranks().encode() == "0-5");
   CHECK(inventory.nodelist() == Hostlist::parse("c,d,a,x1,x2,b"));
 }
 
-bool never(AgentRoster::AgentId /*agent*/, IdSet::Id /*rank*/) { return false; }
+bool never(nodes::AgentRoster::AgentId /*agent*/, IdSet::Id /*rank*/) { return false; }
 
 TEST_CASE("each rank has one agent, the latest") {
   const ResourceSet inventory = node("0-3", "0", "", "n[0-3]");
-  AgentRoster roster;
+  nodes::AgentRoster roster;
   CHECK(roster.admit(11, "n2", inventory, never).rank == 2);
   CHECK(roster.rank_of(11) == 2U);
   CHECK(roster.agent_of(2) == 11U);
@@ -234,7 +234,7 @@ TEST_CASE("each rank has one agent, the latest") {
 
 TEST_CASE("agents on a host of several ranks share them out") {
   const ResourceSet inventory = node("0-4", "0", "", "n,m,n,m,n");
-  AgentRoster roster;
+  nodes::AgentRoster roster;
   CHECK(roster.admit(1, "n", inventory, never).rank == 0);
   CHECK(roster.admit(2, "n", inventory, never).rank == 2);
   CHECK(roster.admit(3, "m", inventory, never).rank == 1);
@@ -247,7 +247,9 @@ TEST_CASE("agents on a host of several ranks share them out") {
   CHECK(roster.agent_of(0) == 1U);
   CHECK_FALSE(roster.rank_of(6));
   // The lowest one that may be replaced is, and a free one goes first.
-  const auto silent = [](AgentRoster::AgentId agent, IdSet::Id rank) { return agent != 1 && rank > 0; };
+  const auto silent = [](nodes::AgentRoster::AgentId agent, IdSet::Id rank) {
+    return agent != 1 && rank > 0;
+  };
   const auto another = roster.admit(6, "n", inventory, silent);
   CHECK(another.rank == 2);
   CHECK(another.replaced == 5U);
@@ -257,7 +259,7 @@ TEST_CASE("agents on a host of several ranks share them out") {
   CHECK_FALSE(last.replaced);
   // A host with one rank has no other to give.
   const ResourceSet single = node("0-1", "0", "", "n,m");
-  AgentRoster roster_of_single;
+  nodes::AgentRoster roster_of_single;
   roster_of_single.admit(1, "m", single, never);
   CHECK(roster_of_single.admit(2, "m", single, never).replaced == 1U);
 }

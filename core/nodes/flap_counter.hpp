@@ -9,7 +9,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 class FlapCounter {
  public:
@@ -40,4 +40,4 @@ class FlapCounter {
   std::list<IdSet::Id> order_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -13,7 +13,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 class AgentRoster {
  public:
@@ -52,4 +52,4 @@ class AgentRoster {
   std::unordered_map<IdSet::Id, AgentId> agents_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

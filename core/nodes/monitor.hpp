@@ -13,11 +13,11 @@
 #include <optional>
 #include <string>
 
-#include "core/module/flap_counter.hpp"
-#include "core/module/monitored_target.hpp"
+#include "core/nodes/flap_counter.hpp"
+#include "core/nodes/monitored_target.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 /// Times in seconds; infinity for never.
 struct MonitorSettings {
@@ -118,4 +118,4 @@ class Monitor {
   double opened_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

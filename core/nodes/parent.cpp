@@ -1,4 +1,4 @@
-#include "core/module/parent.hpp"
+#include "core/nodes/parent.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -11,7 +11,7 @@
 #include "core/rset/targets.hpp"
 #include "core/text/host_index.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 namespace {
 
@@ -246,4 +246,4 @@ void ParentMirror::apply_to(const LivelyEvent& event, double /*timestamp*/) {
   torpid_ -= targets_of(event.ranks);
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -1,4 +1,4 @@
-#include "core/module/monitor.hpp"
+#include "core/nodes/monitor.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "core/text/duration.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 Monitor::Monitor(const MonitorSettings& settings) { configure(settings); }
 
@@ -213,4 +213,4 @@ bool MonitorBatch::empty() const noexcept {
          lost.empty();
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -18,7 +18,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 /// The inventory of an instance that was given this R: ranks from 0 in the order of the parent's, or in that
 /// of the given hosts. Without nslots and properties local to the parent, as it is no allocation any more.
@@ -135,4 +135,4 @@ class ParentMirror {
   double told_expiration_set_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

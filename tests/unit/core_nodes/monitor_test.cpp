@@ -1,5 +1,5 @@
 // Agents that come, go and fall silent: what the monitor makes of it, and when.
-#include "core/module/monitor.hpp"
+#include "core/nodes/monitor.hpp"
 
 #include <limits>
 #include <string>
@@ -11,7 +11,7 @@
 namespace resourced::test {
 namespace {
 
-std::string text_of(const std::optional<MonitorBatch>& batch) {
+std::string text_of(const std::optional<nodes::MonitorBatch>& batch) {
   if (!batch) return "";
   std::string text;
   const auto add = [&](const char* name, const IdSet& ranks) {
@@ -27,8 +27,8 @@ std::string text_of(const std::optional<MonitorBatch>& batch) {
 }
 
 // Times that are easy to follow: all batches come one second after what caused them.
-MonitorSettings settings() {
-  MonitorSettings settings;
+nodes::MonitorSettings settings() {
+  nodes::MonitorSettings settings;
   settings.torpid_after = 30;
   settings.offline_after = 100;
   settings.grace = 10;
@@ -45,7 +45,7 @@ struct Step {
 };
 
 // Plays steps, with the timer that the monitor asks for. Returns each batch behind its time.
-std::string play(Monitor& monitor, const std::vector<Step>& steps) {
+std::string play(nodes::Monitor& monitor, const std::vector<Step>& steps) {
   std::string heard;
   const auto tick = [&](double now) {
     if (const std::string batch = text_of(monitor.tick(now)); !batch.empty()) {
@@ -114,13 +114,13 @@ TEST_CASE("a target is what its agent shows") {
   };
   for (const auto& row : cases) {
     CAPTURE(row.name);
-    Monitor monitor(settings());
+    nodes::Monitor monitor(settings());
     CHECK(play(monitor, row.steps) == row.expected);
   }
 }
 
 TEST_CASE("a node that flaps is to be drained, once") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   const auto toggle = [](double time) {
     return std::vector<Step>{{time, 'h', 3}, {time + 5, 'e', 3}, {time + 10, ' ', 3}};
   };
@@ -136,7 +136,7 @@ TEST_CASE("a node that flaps is to be drained, once") {
 }
 
 TEST_CASE("flaps within one window count, though nobody else hears of them") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   monitor.hello(0, 1);
   for (const double time : {1.1, 1.2, 1.3}) {
     monitor.goodbye(0, time);
@@ -149,18 +149,18 @@ TEST_CASE("flaps within one window count, though nobody else hears of them") {
 }
 
 TEST_CASE("a flap count of 0 leaves flapping alone") {
-  MonitorSettings quiet = settings();
+  nodes::MonitorSettings quiet = settings();
   quiet.flap_count = 0;
-  Monitor monitor(quiet);
+  nodes::Monitor monitor(quiet);
   for (double time = 1; time < 100; time += 4) {
     CHECK(play(monitor, {{time, 'h', 0}, {time + 2, 'e', 0}}).find("flapping") == std::string::npos);
   }
 }
 
 TEST_CASE("what stays away is lost, where that matters") {
-  MonitorSettings losing = settings();
+  nodes::MonitorSettings losing = settings();
   losing.lost_after = 200;
-  Monitor monitor(losing);
+  nodes::Monitor monitor(losing);
   SUBCASE("after it went offline") {
     CHECK(play(monitor, {{1, 'h', 0}, {5, 'e', 0}, {1000, ' ', 0}}) ==
           "2: online=0; 6: offline=0; 206: lost=0");
@@ -183,7 +183,7 @@ TEST_CASE("what stays away is lost, where that matters") {
 }
 
 TEST_CASE("targets that are no more are forgotten, whatever state they are in") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   play(monitor,
        {{1, 'h', 0}, {1, 'h', 1}, {1, 'h', 2}, {1, 'h', 3}, {20, 'b', 0}, {30, 'g', 2}, {31, 'e', 3}});
   monitor.hello(4, 31);
@@ -195,9 +195,9 @@ TEST_CASE("targets that are no more are forgotten, whatever state they are in") 
 }
 
 TEST_CASE("new times hold for what is silent or gone already") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   CHECK(play(monitor, {{1, 'h', 0}, {1, 'h', 1}, {5, 'g', 1}, {6, ' ', 0}}) == "2: online=0-1");
-  MonitorSettings other = settings();
+  nodes::MonitorSettings other = settings();
   other.torpid_after = 8;
   other.grace = 2;
   other.coalesce = 0;
@@ -209,21 +209,21 @@ TEST_CASE("new times hold for what is silent or gone already") {
 }
 
 TEST_CASE("an offline time that is not the longer leaves torpid out") {
-  MonitorSettings quick = settings();
+  nodes::MonitorSettings quick = settings();
   quick.offline_after = 30;
-  Monitor monitor(quick);
+  nodes::Monitor monitor(quick);
   CHECK(play(monitor, {{1, 'h', 0}, {100, ' ', 0}}) == "2: online=0; 32: offline=0");
 }
 
 TEST_CASE("a timer that comes late finds what is due, and nothing twice") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   monitor.hello(0, 1);
   CHECK(text_of(monitor.tick(500)).empty());  // online and offline again: no news
   CHECK_FALSE(monitor.tick(1000));
 }
 
 TEST_CASE("a clock that goes back is taken to stand still") {
-  Monitor monitor(settings());
+  nodes::Monitor monitor(settings());
   monitor.hello(0, 100);
   monitor.hello(1, 50);
   CHECK(text_of(monitor.tick(101)) == "online=0-1");
@@ -231,9 +231,9 @@ TEST_CASE("a clock that goes back is taken to stand still") {
 }
 
 TEST_CASE("10,000 agents within a second make a handful of batches, and a million fit") {
-  MonitorSettings often = settings();
+  nodes::MonitorSettings often = settings();
   often.coalesce = 0.2;
-  Monitor monitor(often);
+  nodes::Monitor monitor(often);
   int batches = 0;
   IdSet online;
   for (IdSet::Id rank = 0; rank < 10000; ++rank) {
@@ -251,7 +251,7 @@ TEST_CASE("10,000 agents within a second make a handful of batches, and a millio
   CHECK(batches <= 6);
   CHECK(online == IdSet::range(0, 9999));
 
-  Monitor large(often);
+  nodes::Monitor large(often);
   for (IdSet::Id rank = 0; rank < 1048576; ++rank) large.hello(rank, 1);
   CHECK(text_of(large.tick(2)) == "online=0-1048575");
   CHECK(text_of(large.tick(31.5)).empty());

@@ -1,12 +1,12 @@
 // An instance inside another: the inventory that it is handed down, and what it does when its parent's hosts
 // change.
-#include "core/module/parent.hpp"
+#include "core/nodes/parent.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/module/presence.hpp"
+#include "core/nodes/presence.hpp"
 
 namespace resourced::test {
 namespace {
@@ -15,7 +15,7 @@ ResourceSet nodes(const char* ranks, const char* hosts) {
   return ResourceSet({{IdSet::parse(ranks), IdSet::parse("0-3"), IdSet()}}, Hostlist::parse(hosts));
 }
 
-std::string text_of(const std::optional<ParentChange>& change) {
+std::string text_of(const std::optional<nodes::ParentChange>& change) {
   if (!change) return "";
   std::string text;
   const auto add = [&](const char* name, const std::string& value) {
@@ -66,7 +66,7 @@ TEST_CASE("the inventory handed down is numbered from 0") {
   handed.set_starttime(100);
   handed.set_expiration(900);
 
-  const ResourceSet plain = enclosed_inventory(handed);
+  const ResourceSet plain = nodes::enclosed_inventory(handed);
   CHECK(plain.ranks().encode() == "0-3");
   CHECK(plain.nodelist().encode() == "n[4-6,9]");
   CHECK(plain.properties() == ResourceSet::Properties{{"ssd", IdSet{1, 3}}});
@@ -74,15 +74,15 @@ TEST_CASE("the inventory handed down is numbered from 0") {
   CHECK(plain.starttime() == 100);
   CHECK(plain.expiration() == 900);
 
-  const ResourceSet ordered = enclosed_inventory(handed, Hostlist::parse("n9,n[4-6]"));
+  const ResourceSet ordered = nodes::enclosed_inventory(handed, Hostlist::parse("n9,n[4-6]"));
   CHECK(ordered.nodelist().encode() == "n[9,4-6]");
   CHECK(ordered.properties() == ResourceSet::Properties{{"ssd", IdSet{0, 2}}});
 
-  CHECK_THROWS_WITH_AS((void)enclosed_inventory(handed, Hostlist::parse("n[4-6,8]")), "unknown host: n8",
-                       Error);
-  CHECK_THROWS_WITH_AS((void)enclosed_inventory(handed, Hostlist::parse("n[4-6]")), "host n9 is missing",
-                       Error);
-  CHECK_THROWS_AS((void)enclosed_inventory(ResourceSet()), Error);
+  CHECK_THROWS_WITH_AS((void)nodes::enclosed_inventory(handed, Hostlist::parse("n[4-6,8]")),
+                       "unknown host: n8", Error);
+  CHECK_THROWS_WITH_AS((void)nodes::enclosed_inventory(handed, Hostlist::parse("n[4-6]")),
+                       "host n9 is missing", Error);
+  CHECK_THROWS_AS((void)nodes::enclosed_inventory(ResourceSet()), Error);
 }
 
 // The parent has n0 to n9 as ranks 0 to 9; this instance has n4, n5, n6 and n9 as ranks 0 to 3.
@@ -117,7 +117,7 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   for (const auto& row : cases) {
     CAPTURE(row.name);
-    ParentMirror mirror(handed, enclosed_inventory(handed));
+    nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
     mirror.apply(restart("0-9", "n[0-9]", "0-9"));
     mirror.synced(0);
     CHECK_FALSE(mirror.take(0));
@@ -135,7 +135,7 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
 TEST_CASE("an expiration from before the last one of the instance's own is no news") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   constexpr double own_until = 100;
-  ParentMirror mirror(handed, enclosed_inventory(handed), 0, own_until);
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 0, own_until);
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, own_until - 1));
   mirror.apply(expiration(6000, own_until));
@@ -147,7 +147,7 @@ TEST_CASE("an expiration from before the last one of the instance's own is no ne
 
 TEST_CASE("an expiration that the parent sets again is news, as this instance may have set another") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, 10));
   mirror.synced(0);
@@ -174,7 +174,7 @@ TEST_CASE("an expiration that the parent sets again is news, as this instance ma
 
 TEST_CASE("a history is told as what came of it") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(drain("4-5", "n[4-5]"));
   mirror.apply(undrain("4", "n4"));
@@ -187,7 +187,7 @@ TEST_CASE("a history is told as what came of it") {
 
 TEST_CASE("after a lost connection only the difference is told") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(drain("4-5", "n[4-5]"));
   mirror.apply(expiration(7000, 2));
@@ -211,7 +211,7 @@ TEST_CASE("after a lost connection only the difference is told") {
 
 TEST_CASE("a parent that restarts has time to find its nodes again") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed), 10);
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 10);
   mirror.apply(restart("0-9", "n[0-9]", "4-6"));
   mirror.synced(100);
   CHECK(text_of(mirror.take(100)) == "down=3");  // nothing to wait for at the start
@@ -235,7 +235,7 @@ TEST_CASE("a parent that restarts has time to find its nodes again") {
 TEST_CASE(
     "targets of a host that stands for several ranks are followed each by itself, whatever ranks they get") {
   const ResourceSet handed = nodes("2-3", "h,h");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   const auto follow = [&](const std::vector<Event>& history) {
     mirror.begin();
     for (const Event& event : history) mirror.apply(event);
@@ -266,7 +266,7 @@ TEST_CASE(
 
 TEST_CASE("a truncated history is made good by the parent's status") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply({1, DefineEvent{DefineMethod::configuration,
                                std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
                                {},
@@ -281,7 +281,7 @@ TEST_CASE("only an expiration that is newer than the hand-down counts") {
   ResourceSet handed = nodes("4", "n4");
   handed.set_starttime(100);
   handed.set_expiration(1000);
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(expiration(5000, 99));
   mirror.synced(0);
   CHECK_FALSE(mirror.take(0));
@@ -292,7 +292,7 @@ TEST_CASE("only an expiration that is newer than the hand-down counts") {
 TEST_CASE("a target that was handed down after it left the parent is not gone") {
   ResourceSet handed = nodes("1-2", "n[1-2]");
   handed.set_starttime(100);
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-2", "n[0-2]", "0-2"));
   mirror.apply(shrink("1", "n1", 99));
   mirror.synced(0);
@@ -305,7 +305,7 @@ TEST_CASE("a target that was handed down after it left the parent is not gone") 
   // Ordinals of a shared host count a target that left before the hand-down, too.
   ResourceSet shared = nodes("2-3", "h,h");
   shared.set_starttime(100);
-  ParentMirror of_shared(shared, enclosed_inventory(shared));
+  nodes::ParentMirror of_shared(shared, nodes::enclosed_inventory(shared));
   of_shared.apply(restart("0-3", "h,h,h,h", "0-3"));
   of_shared.apply(shrink("0", "h", 99));
   of_shared.apply(restart("1-3", "h,h,h", "1-3", 101));
@@ -318,7 +318,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
   const ResourceSet handed = nodes("1-2", "n[1-2]");
   const std::vector<Event> back{restart("0-2", "n[0-2]", "0-2", 3), define("0-2", "n[0-2]")};
   for (const Event& again : back) {
-    ParentMirror mirror(handed, enclosed_inventory(handed));
+    nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
     mirror.apply(restart("0-2", "n[0-2]", "0-2"));
     mirror.apply(shrink("1-2", "n[1-2]"));
     mirror.apply(again);
@@ -340,7 +340,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
 
   // One target of a shared host is back only if the host has more of them than were left.
   const ResourceSet shared = nodes("1", "h");
-  ParentMirror mirror(shared, enclosed_inventory(shared));
+  nodes::ParentMirror mirror(shared, nodes::enclosed_inventory(shared));
   mirror.apply(restart("0-2", "h,h,h", "0-2"));
   mirror.apply(shrink("1", "h"));
   mirror.apply(restart("0-2", "", "0-2", 3));
@@ -351,7 +351,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
 
 TEST_CASE("a shrink costs what the parent has, not what it names") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  ParentMirror mirror(handed, enclosed_inventory(handed));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(shrink("0-4294967294", ""));
   mirror.synced(0);
@@ -360,8 +360,8 @@ TEST_CASE("a shrink costs what the parent has, not what it names") {
 
 TEST_CASE("ranks that share a host are told apart as long as their ranks are the same") {
   const ResourceSet handed = nodes("1,3-4", "n,n,m");
-  const ResourceSet own = enclosed_inventory(handed, Hostlist::parse("m,n,n"));
-  ParentMirror mirror(handed, own);
+  const ResourceSet own = nodes::enclosed_inventory(handed, Hostlist::parse("m,n,n"));
+  nodes::ParentMirror mirror(handed, own);
   mirror.apply(restart("0-4", "n,n,n,n,m", "0-4"));
   mirror.synced(0);
   mirror.apply(offline("3"));
@@ -378,35 +378,35 @@ TEST_CASE("a target is online when its agent and its parent say so") {
   command.inventory = inventory;
   Module module;
   for (const auto& [event, recorded] : Module::start(command, 1)) module.apply(event);
-  Presence presence{IdSet{}};
+  nodes::Presence presence{IdSet{}};
   const auto execute = [&](const Command& some) {
     for (const Event& event : module.decide(some, 2)) module.apply(event);
   };
-  const auto agents = [&](IdSet MonitorBatch::*set, IdSet ranks) {
-    MonitorBatch batch;
+  const auto agents = [&](IdSet nodes::MonitorBatch::*set, IdSet ranks) {
+    nodes::MonitorBatch batch;
     batch.*set = std::move(ranks);
     batch = presence.seen(std::move(batch));
     execute(MonitorCommand{batch.offline, batch.online, batch.torpid, batch.lively});
   };
-  const auto parent = [&](const ParentChange& change) {
+  const auto parent = [&](const nodes::ParentChange& change) {
     for (const Command& some : presence.told(change, module)) execute(some);
   };
 
   parent({.down = IdSet{1}, .up = {}, .shrink = {}, .expiration = {}});
-  agents(&MonitorBatch::online, IdSet{0, 1, 2});
+  agents(&nodes::MonitorBatch::online, IdSet{0, 1, 2});
   CHECK(module.available().encode() == "0,2");
-  agents(&MonitorBatch::torpid, IdSet{1, 2});
+  agents(&nodes::MonitorBatch::torpid, IdSet{1, 2});
   CHECK(module.available().encode() == "0");
   parent({.down = IdSet{0}, .up = IdSet{1, 3}, .shrink = {}, .expiration = {}});
   CHECK(module.online().encode() == "1-2");
   CHECK(module.available().empty());
-  agents(&MonitorBatch::lively, IdSet{1, 2});
+  agents(&nodes::MonitorBatch::lively, IdSet{1, 2});
   CHECK(module.available().encode() == "1-2");
-  agents(&MonitorBatch::offline, IdSet{0});
+  agents(&nodes::MonitorBatch::offline, IdSet{0});
   parent({.down = {}, .up = IdSet{0}, .shrink = {}, .expiration = 777});
   CHECK(module.available().encode() == "1-2");
   CHECK(module.inventory().expiration() == 777);
-  agents(&MonitorBatch::online, IdSet{0, 3});
+  agents(&nodes::MonitorBatch::online, IdSet{0, 3});
   parent({.down = {}, .up = {}, .shrink = IdSet{0}, .expiration = {}});
   CHECK(module.available().encode() == "1-3");
   CHECK(module.inventory().ranks().encode() == "1-3");

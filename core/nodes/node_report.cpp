@@ -1,8 +1,25 @@
-#include "core/module/verification.hpp"
+#include "core/nodes/node_report.hpp"
 
 #include <algorithm>
 
-namespace resourced {
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace resourced::nodes {
+
+NodeReport read_node_report(const std::string& hostname, const ResourceSet& found) {
+  Hostlist().append(hostname);  // throws for what is not a host name
+  const std::size_t nodes = found.ranks().count();
+  if (nodes != 1) {
+    throw Error(EINVAL, fmt::format("the R of the agent on {} describes {} nodes, not one", hostname, nodes));
+  }
+  const ResourceGroup& node = found.groups().front();
+  NodeReport report{hostname, found.nodelist().at(0), node.cores, node.gpus, {}};
+  for (const auto& [name, ranks] : found.properties()) report.properties.push_back(name);
+  return report;
+}
+
 namespace {
 
 ResourceSet one_node(IdSet::Id rank, const IdSet& cores, const IdSet& gpus, const std::string& host) {
@@ -25,4 +42,4 @@ std::string verify_node(const ResourceSet& inventory, IdSet::Id rank, const Node
                 options);
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

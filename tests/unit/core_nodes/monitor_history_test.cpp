@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/module/monitor.hpp"
+#include "core/nodes/monitor.hpp"
 
 namespace resourced::test {
 namespace {
@@ -33,7 +33,7 @@ struct WatchedTarget {
 
 class Model {
  public:
-  MonitorSettings settings;
+  nodes::MonitorSettings settings;
 
   void hello(IdSet::Id rank, double now) {
     targets_[rank].connected = true;
@@ -58,7 +58,7 @@ class Model {
     targets_[rank].fell_at = now;
   }
 
-  MonitorBatch tick(double now) {
+  nodes::MonitorBatch tick(double now) {
     IdSet lost;
     for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
       WatchedTarget& target = targets_[rank];
@@ -128,8 +128,8 @@ class Model {
     target.falls.clear();
   }
 
-  MonitorBatch collect(const IdSet& lost) {
-    MonitorBatch batch;
+  nodes::MonitorBatch collect(const IdSet& lost) {
+    nodes::MonitorBatch batch;
     for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
       WatchedTarget& target = targets_[rank];
       if (target.online && !target.told_online) batch.online.insert(rank);
@@ -212,7 +212,7 @@ class AgentHistory {
   }
 
   void check() {
-    const MonitorBatch expected = model_.tick(now_);
+    const nodes::MonitorBatch expected = model_.tick(now_);
     model_.pass(now_);
     const auto batch = monitor_.tick(now_);
     CHECK(batch.has_value() != expected.empty());
@@ -230,7 +230,7 @@ class AgentHistory {
   std::mt19937 random_;
   std::size_t flap_count_ = below(3) + 1;
   Model model_;
-  Monitor monitor_;
+  nodes::Monitor monitor_;
   double now_ = 1;
 };
 

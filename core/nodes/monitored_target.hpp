@@ -9,7 +9,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 struct MonitoredTarget {
   struct Links {
@@ -82,4 +82,4 @@ class TargetPages {
   std::size_t size_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

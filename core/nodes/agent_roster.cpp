@@ -1,10 +1,10 @@
-#include "core/module/agent_roster.hpp"
+#include "core/nodes/agent_roster.hpp"
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& hostname,
                                           const ResourceSet& inventory, const MayReplace& may_replace) {
@@ -59,4 +59,4 @@ std::optional<AgentRoster::AgentId> AgentRoster::forget(IdSet::Id rank) {
   return agent;
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/rset/resource_set.hpp"
+#include "core/rset/verify.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 struct NodeReport {
   /// The host that the agent speaks for.
@@ -26,4 +27,10 @@ struct NodeReport {
 /// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
 [[nodiscard]] NodeReport read_node_report(const std::string& hostname, const ResourceSet& found);
 
-}  // namespace resourced
+/// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. The node is on
+/// another host than the inventory has it if its agent says so, or the R that was found there.
+/// Throws Error EINVAL for a rank that is not in the inventory.
+[[nodiscard]] std::string verify_node(const ResourceSet& inventory, IdSet::Id rank, const NodeReport& report,
+                                      const VerifyOptions& options);
+
+}  // namespace resourced::nodes

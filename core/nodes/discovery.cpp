@@ -1,4 +1,4 @@
-#include "core/module/discovery.hpp"
+#include "core/nodes/discovery.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 namespace {
 
 std::unordered_map<std::string, IdSet::Id> by_host(const RecordedHosts& recorded) {
@@ -102,4 +102,4 @@ ResourceSet Discovery::inventory() const {
   return inventory;
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

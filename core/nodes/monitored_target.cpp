@@ -1,6 +1,6 @@
-#include "core/module/monitored_target.hpp"
+#include "core/nodes/monitored_target.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 MonitoredTarget* TargetPages::find(IdSet::Id rank) const {
   const auto page = pages_.find(rank / page_size);
@@ -29,4 +29,4 @@ void TargetPages::erase(IdSet::Id rank) {
   if (--page->second->known == 0) pages_.erase(page);
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -10,12 +10,12 @@
 #include <string>
 #include <unordered_set>
 
-#include "core/module/node_report.hpp"
+#include "core/nodes/node_report.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::nodes {
 
 struct DiscoverySettings {
   /// How many nodes make the inventory complete, those that are excluded included; nothing for as many as
@@ -71,4 +71,4 @@ class Discovery {
   std::size_t excluded_gone_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::nodes

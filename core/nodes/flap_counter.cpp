@@ -1,8 +1,8 @@
-#include "core/module/flap_counter.hpp"
+#include "core/nodes/flap_counter.hpp"
 
 #include <algorithm>
 
-namespace resourced {
+namespace resourced::nodes {
 
 void FlapCounter::configure(std::size_t most, double window) noexcept {
   most_ = most;
@@ -41,4 +41,4 @@ void FlapCounter::forget(IdSet::Id rank) {
   falls_.erase(found);
 }
 
-}  // namespace resourced
+}  // namespace resourced::nodes

@@ -1,0 +1,195 @@
+#include "core/nodes/nodes.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace resourced::nodes {
+namespace {
+
+AgentNews replaced_news(AgentId agent, const std::string& host) {
+  return {agent, std::nullopt, Error(EEXIST, "another agent speaks for " + host + " now")};
+}
+
+}  // namespace
+
+double Settings::beat_interval() const noexcept {
+  constexpr double longest = 10;
+  constexpr double beats_before_silence = 3;
+  return std::min(longest, std::min(monitor.torpid_after, monitor.offline_after) / beats_before_silence);
+}
+
+void Nodes::watch(const Settings& settings) {
+  settings_ = settings;
+  monitor_.configure(settings.monitor);
+}
+
+void Nodes::discover(const DiscoverySettings& settings, RecordedHosts recorded, double now) {
+  discovery_.emplace(settings, std::move(recorded), now);
+}
+
+void Nodes::exclude(const Hostlist& hosts) {
+  if (discovery_) discovery_->exclude(hosts);
+}
+
+std::optional<ResourceSet> Nodes::discovered(double now) {
+  if (!discovery_ || !discovery_->complete(now)) return std::nullopt;
+  ResourceSet inventory = discovery_->inventory();
+  discovery_.reset();
+  return inventory;
+}
+
+Findings Nodes::begin(const Module& module, double now) {
+  Findings findings;
+  if (!settings_) return findings;
+  if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
+  waiting_.clear();
+  std::vector<std::pair<AgentId, NodeReport>> reports;
+  for (auto& [id, agent] : agents_) {
+    if (agent.waiting) reports.emplace_back(id, *std::exchange(agent.waiting, std::nullopt));
+  }
+  for (const auto& [id, report] : reports) {
+    try {
+      admit(id, report, module, now, findings);
+    } catch (const Error& error) {
+      agents_.erase(id);
+      findings.news.push_back({id, std::nullopt, error});
+    }
+  }
+  return findings;
+}
+
+Findings Nodes::begin_again(const Module& module, double now) {
+  Findings findings;
+  for (const auto& [id, agent] : agents_) {
+    findings.news.push_back({id, std::nullopt, Error(EAGAIN, "another R was loaded: say hello again")});
+  }
+  agents_.clear();
+  roster_ = {};
+  doubtful_.clear();
+  if (!settings_) return findings;
+  monitor_ = Monitor(settings_->monitor);
+  module.online().for_each([&](IdSet::Id rank) {
+    monitor_.hello(rank, now);
+    monitor_.gone(rank, now);
+  });
+  if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
+  return findings;
+}
+
+Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& report, const Module& module,
+                      double now) {
+  if (!settings_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
+  Findings findings;
+  if (discovery_) {
+    discovery_->report(report);
+    const auto [place, is_first] = waiting_.emplace(report.hostname, agent);
+    if (!is_first) {
+      const AgentId replaced = std::exchange(place->second, agent);
+      agents_.erase(replaced);
+      findings.news.push_back(replaced_news(replaced, report.hostname));
+    }
+    agents_[agent] = {connection, report};
+    findings.news.push_back({agent, std::nullopt, std::nullopt});
+    return findings;
+  }
+  agents_[agent] = {connection, std::nullopt};
+  try {
+    admit(agent, report, module, now, findings);
+  } catch (const Error&) {
+    agents_.erase(agent);
+    throw;
+  }
+  return findings;
+}
+
+void Nodes::admit(AgentId agent, const NodeReport& report, const Module& module, double now,
+                  Findings& findings) {
+  const auto may_replace = [&](AgentId present, IdSet::Id rank) {
+    return monitor_.is_silent(rank, now) || agents_.at(present).connection == agents_.at(agent).connection;
+  };
+  const auto [rank, replaced] = roster_.admit(agent, report.hostname, module.inventory(), may_replace);
+  if (replaced) {
+    agents_.erase(*replaced);
+    findings.news.push_back(replaced_news(*replaced, report.hostname));
+  }
+  monitor_.hello(rank, now);
+  verify(rank, report, module, findings);
+  findings.news.push_back({agent, rank, std::nullopt});
+}
+
+void Nodes::verify(IdSet::Id rank, const NodeReport& report, const Module& module, Findings& findings) {
+  std::string reason = verify_node(module.inventory(), rank, report, settings_->verify);
+  doubtful_.erase(rank);
+  if (module.excluded().contains(rank) || !reason.empty()) doubtful_.emplace(rank, report);
+  if (reason.empty()) return;
+  if (auto drain = monitor_drain(IdSet::range(rank, rank), reason, module)) {
+    findings.commands.emplace_back(*std::move(drain));
+    findings.unfit.push_back({rank, report.hostname, std::move(reason)});
+  }
+}
+
+std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& module) const {
+  std::vector<UnfitNode> unfit;
+  const ResourceSet& inventory = module.inventory();
+  for (const auto& [rank, report] : doubtful_) {
+    if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
+    if (std::string reason = verify_node(inventory, rank, report, settings_->verify); !reason.empty()) {
+      unfit.push_back({rank, report.hostname, std::move(reason)});
+    }
+  }
+  return unfit;
+}
+
+void Nodes::beat(AgentId agent, double now) {
+  if (const auto rank = roster_.rank_of(agent)) monitor_.beat(*rank, now);
+}
+
+void Nodes::end(AgentId agent, End end, double now) {
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return;
+  if (const auto& waiting = found->second.waiting) {
+    // The discovery is over when what it found was refused; agents wait on until the daemon ends.
+    if (discovery_) discovery_->withdraw(waiting->hostname);
+    waiting_.erase(waiting->hostname);
+  }
+  if (const auto rank = roster_.remove(agent)) {
+    doubtful_.erase(*rank);
+    if (end == End::farewell) {
+      monitor_.goodbye(*rank, now);
+    } else {
+      monitor_.gone(*rank, now);
+    }
+  }
+  agents_.erase(found);
+}
+
+void Nodes::force_down(const IdSet& ranks, double now) {
+  ranks.for_each([&](IdSet::Id rank) { monitor_.goodbye(rank, now); });
+}
+
+std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
+  monitor_.forget(ranks);
+  std::vector<AgentNews> news;
+  ranks.for_each([&](IdSet::Id rank) {
+    doubtful_.erase(rank);
+    if (const auto agent = roster_.forget(rank)) {
+      agents_.erase(*agent);
+      news.push_back({*agent, std::nullopt, Error(EINVAL, "this node has left the instance for good")});
+    }
+  });
+  return news;
+}
+
+std::vector<Command> Nodes::tick(const Module& module, double now) {
+  if (discovery_) return {};
+  auto batch = monitor_.tick(now);
+  if (!batch) return {};
+  if (presence_) batch = presence_->seen(*std::move(batch));
+  return monitor_commands(*batch, module);
+}
+
+std::optional<double> Nodes::next_deadline() const {
+  return discovery_ ? discovery_->next_deadline() : monitor_.next_deadline();
+}
+
+}  // namespace resourced::nodes

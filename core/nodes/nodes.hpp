@@ -1,0 +1,152 @@
+// What node agents say of their nodes, and the commands that follow from it: who speaks for which target,
+// whether it is alive, whether the node is what the inventory says, and, until there is an inventory, which
+// one the agents tell. Pure: time is an argument, in seconds of a clock that never goes back. A caller
+// applies the commands before it asks again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/module/command.hpp"
+#include "core/module/module.hpp"
+#include "core/nodes/agent_roster.hpp"
+#include "core/nodes/discovery.hpp"
+#include "core/nodes/monitor.hpp"
+#include "core/nodes/node_report.hpp"
+#include "core/nodes/parent.hpp"
+#include "core/nodes/presence.hpp"
+#include "core/rset/verify.hpp"
+
+namespace resourced::nodes {
+
+using AgentId = AgentRoster::AgentId;
+/// Names a connection over which agents speak; several may share one.
+using ConnectionId = std::uint64_t;
+
+struct Settings {
+  MonitorSettings monitor;
+  VerifyOptions verify;
+  /// Agents are to count the cores that they may not use themselves.
+  bool norestrict = false;
+  /// Targets without an agent are lost after a time, like those whose agent has gone.
+  bool expect_all = false;
+
+  /// How often an agent should beat, in seconds: several times before its silence means anything.
+  [[nodiscard]] double beat_interval() const noexcept;
+  /// Whether the agent counted cores as these settings want it; true if the report does not tell.
+  [[nodiscard]] bool wants(const NodeReport& report) const noexcept {
+    return report.norestrict.value_or(norestrict) == norestrict;
+  }
+};
+
+/// News for one agent.
+struct AgentNews {
+  AgentId agent = 0;
+  /// The target that it speaks for; nothing as long as there is no inventory.
+  std::optional<IdSet::Id> rank;
+  /// Why it speaks for no target any more. It is forgotten: EEXIST if another agent took its place, EINVAL if
+  /// its target left or its host is unknown, EAGAIN if it is to say hello again.
+  std::optional<Error> end;
+};
+
+/// A node that is to be drained, as it is not what the inventory says.
+struct UnfitNode {
+  IdSet::Id rank = 0;
+  std::string host;
+  std::string reason;
+};
+
+/// What follows from one thing that was heard, or from time.
+struct Findings {
+  /// In their order. Each is sure to be taken by the module as it was given, but an expiration of the
+  /// enclosing instance, which need not be after the starttime here.
+  std::vector<Command> commands;
+  std::vector<AgentNews> news;
+  /// Nodes for which a drain is among the commands.
+  std::vector<UnfitNode> unfit;
+};
+
+class Nodes {
+ public:
+  /// Agents are watched by these settings. Later ones hold for present agents too.
+  void watch(const Settings& settings);
+  /// Nothing where no agents are watched.
+  [[nodiscard]] const std::optional<Settings>& settings() const noexcept { return settings_; }
+
+  /// Collects agents until they make an inventory. Requires that agents are watched.
+  void discover(const DiscoverySettings& settings, RecordedHosts recorded, double now);
+  /// Hosts for which the discovery does not wait. After it, nothing.
+  void exclude(const Hostlist& hosts);
+  /// The inventory, once the agents that were waited for are there, or their time has passed; then the
+  /// discovery is over. Agents wait on for begin().
+  [[nodiscard]] std::optional<ResourceSet> discovered(double now);
+
+  /// There is an inventory: agents that waited get their targets.
+  [[nodiscard]] Findings begin(const Module& module, double now);
+  /// The inventory is another one, and no agent speaks for a target of it. Targets that are online have the
+  /// grace time for their agents to say hello again.
+  [[nodiscard]] Findings begin_again(const Module& module, double now);
+  /// From now on a target is online if the enclosing instance says so, too.
+  void enclose(const Module& module) { presence_.emplace(module.online()); }
+  [[nodiscard]] bool enclosed() const noexcept { return presence_.has_value(); }
+
+  /// A new agent, which must not have been here before. The later agent takes the place of the earlier one of
+  /// a host with one target. On a host with several targets an agent gets a target without an agent, or else
+  /// takes the place of one that is silent or uses the same connection. Throws Error ENOSYS if no agents are
+  /// watched, EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
+  [[nodiscard]] Findings hello(AgentId agent, ConnectionId connection, const NodeReport& report,
+                               const Module& module, double now);
+  /// A sign of life. An agent that is not here is passed over. Constant time.
+  void beat(AgentId agent, double now);
+  /// An agent is no more: in order, or its connection is lost. One that is not here is passed over.
+  enum class End { farewell, lost };
+  void end(AgentId agent, End end, double now);
+  /// These targets are offline until their agents say hello again. The caller tells the module.
+  void force_down(const IdSet& ranks, double now);
+  /// These targets are no more.
+  [[nodiscard]] std::vector<AgentNews> forget(const IdSet& ranks);
+
+  /// The enclosing instance says this. Requires enclose().
+  [[nodiscard]] std::vector<Command> told(const ParentChange& change, const Module& module) {
+    return presence_->told(change, module);
+  }
+
+  /// Nodes among these that are not what the inventory says. As long as a target is excluded no mismatch
+  /// drains it, so this is asked for those that are no longer excluded.
+  [[nodiscard]] std::vector<UnfitNode> unfit_among(const IdSet& ranks, const Module& module) const;
+
+  /// What is due. The news are of the agents that begin() places.
+  [[nodiscard]] std::vector<Command> tick(const Module& module, double now);
+  /// When there is something to do if nothing is heard until then: discovered() or tick().
+  [[nodiscard]] std::optional<double> next_deadline() const;
+
+ private:
+  struct Agent {
+    ConnectionId connection = 0;
+    /// Kept while the inventory is not known.
+    std::optional<NodeReport> waiting;
+  };
+
+  void admit(AgentId agent, const NodeReport& report, const Module& module, double now, Findings& findings);
+  void verify(IdSet::Id rank, const NodeReport& report, const Module& module, Findings& findings);
+
+  std::optional<Settings> settings_;
+  Monitor monitor_;
+  std::optional<Presence> presence_;
+  AgentRoster roster_;
+  std::optional<Discovery> discovery_;
+  /// In the order in which they came.
+  std::map<AgentId, Agent> agents_;
+  /// Those that wait for the inventory, by host.
+  std::unordered_map<std::string, AgentId> waiting_;
+  /// The last reports that do not fit the inventory, and those of targets that are excluded.
+  std::unordered_map<IdSet::Id, NodeReport> doubtful_;
+};
+
+}  // namespace resourced::nodes

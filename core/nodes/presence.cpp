@@ -1,0 +1,53 @@
+#include "core/nodes/presence.hpp"
+
+#include <utility>
+
+namespace resourced::nodes {
+
+MonitorBatch Presence::seen(MonitorBatch batch) {
+  online_ -= batch.offline | batch.lost;
+  online_ |= batch.online;
+  torpid_ -= batch.offline | batch.lively | batch.lost;
+  torpid_ |= batch.torpid;
+  batch.online -= parent_down_;
+  batch.torpid -= parent_down_;
+  return batch;
+}
+
+std::vector<Command> Presence::told(const ParentChange& change, const Module& module) {
+  parent_down_ |= change.down;
+  parent_down_ -= change.up | change.shrink;
+  std::vector<Command> commands;
+  MonitorCommand states{change.down, change.up & online_, change.up & torpid_, {}};
+  if (!states.empty()) commands.emplace_back(std::move(states));
+  if (change.expiration) commands.emplace_back(ExpirationCommand{*change.expiration});
+  if (const IdSet shrink = change.shrink & module.inventory().ranks(); !shrink.empty()) {
+    commands.emplace_back(ShrinkCommand{shrink.encode()});
+  }
+  online_ -= change.shrink;
+  torpid_ -= change.shrink;
+  return commands;
+}
+
+std::optional<DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
+                                          const Module& module) {
+  const IdSet targets =
+      (ranks & module.inventory().ranks()) - module.excluded() - module.drains().with_reason();
+  if (targets.empty()) return std::nullopt;
+  return DrainCommand{targets.encode(), reason, DrainMode::update};
+}
+
+std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& module) {
+  std::vector<Command> commands;
+  if (auto drain = monitor_drain(batch.flapping, batch.flapping_reason, module)) {
+    commands.emplace_back(*std::move(drain));
+  }
+  MonitorCommand states{batch.offline, batch.online, batch.torpid, batch.lively};
+  if (!states.empty()) commands.emplace_back(std::move(states));
+  if (const IdSet lost = batch.lost & module.inventory().ranks(); !lost.empty()) {
+    commands.emplace_back(ShrinkCommand{lost.encode()});
+  }
+  return commands;
+}
+
+}  // namespace resourced::nodes
