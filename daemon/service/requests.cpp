@@ -18,8 +18,8 @@ nlohmann::json Call::optional_object() const {
   return proto::parse_optional_object(request, topic.bound.values);
 }
 
-Error normal_end(std::string_view topic, std::string text) {
-  return {topic == "resource.journal" ? ENODATA : ECANCELED, std::move(text)};
+Error normal_end(std::string_view topic, const std::string& text) {
+  return {topic == "resource.journal" ? ENODATA : ECANCELED, text};
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,

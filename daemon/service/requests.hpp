@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -98,6 +99,6 @@ class Requests {
 
 /// The Error that ends a request in good order. Flux's consumers of the journal take only ENODATA for its
 /// end; RFC 28 ends an acquire with ECANCELED.
-[[nodiscard]] Error normal_end(std::string_view topic, std::string text);
+[[nodiscard]] Error normal_end(std::string_view topic, const std::string& text);
 
 }  // namespace resourced::daemon::service

@@ -74,7 +74,6 @@ TEST_CASE("outbox: a commit lets out what waits for it, in order, and keeps the 
   box.update(2, 7);
   box.respond(2, "b", other);
   box.respond(3, "c");
-  // One that could leave by itself does not overtake those before it.
   CHECK(box.sent_to(reader).empty());
   box.outbox.committed(2);
   CHECK(box.sent_to(reader) == Texts{"a"});
