@@ -27,11 +27,8 @@ auto named(const char* key, Read read) {
 
 class Context {
  public:
-  explicit Context(const json& entry) {
-    if (const auto found = entry.find("context"); found != entry.end()) {
-      if (!found->is_object()) throw Error(EINVAL, "context: must be an object");
-      context_ = &*found;
-    }
+  explicit Context(const json* context) : context_(context) {
+    if (context != nullptr && !context->is_object()) throw Error(EINVAL, "context: must be an object");
   }
 
   std::optional<std::string> text(const char* key) const {
@@ -166,17 +163,24 @@ const std::map<std::string_view, Reader>& readers() {
 
 }  // namespace
 
-std::optional<Event> decode_event(const json& entry) {
+EventEntry read_event_entry(const json& entry) {
   if (!entry.is_object()) throw Error(EINVAL, "must be an object");
   const auto timestamp = entry.find("timestamp");
   if (timestamp == entry.end() || !timestamp->is_number()) throw Error(EINVAL, "timestamp: must be a number");
-  const double time = timestamp->get<double>();
-  if (!std::isfinite(time) || time <= 0) throw Error(EINVAL, "timestamp: must be greater than 0");
   const auto name = entry.find("name");
   if (name == entry.end() || !name->is_string()) throw Error(EINVAL, "name: must be a string");
-  const auto reader = readers().find(name->get_ref<const std::string&>());
+  const auto context = entry.find("context");
+  return {timestamp->get<double>(), name->get_ref<const std::string&>(),
+          context == entry.end() ? nullptr : &*context};
+}
+
+std::optional<Event> decode_event(const json& entry) {
+  const EventEntry event = read_event_entry(entry);
+  if (!std::isfinite(event.timestamp) || event.timestamp <= 0)
+    throw Error(EINVAL, "timestamp: must be greater than 0");
+  const auto reader = readers().find(event.name);
   if (reader == readers().end()) return std::nullopt;
-  return Event{time, reader->second(Context(entry))};
+  return Event{event.timestamp, reader->second(Context(event.context))};
 }
 
 }  // namespace resourced::proto

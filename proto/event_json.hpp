@@ -31,6 +31,16 @@ template <class Body>
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const Event& event);
 
+/// An entry of an event log as it stands, also one whose name is not known here. Its parts live in the entry.
+struct EventEntry {
+  double timestamp;
+  std::string_view name;
+  /// An object in an event of RFC 44, anything in others; null for none.
+  const nlohmann::json* context;
+};
+/// Throws Error EINVAL that names the key which is missing or has the wrong type.
+[[nodiscard]] EventEntry read_event_entry(const nlohmann::json& entry);
+
 /// Reads one entry of an event log. Nothing for a name that is not one of RFC 44's or this project's, or one
 /// whose state the log does not carry (a definition, a truncation). Earlier daemons wrote property changes
 /// and shrink inside resource-update. Throws Error EINVAL that names the key which is missing or wrong.

@@ -18,6 +18,7 @@
 #include "cli/views/event_view.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
+#include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
 
 namespace resourced::cli::commands {
@@ -49,10 +50,8 @@ class Reader {
       return;
     }
     const auto payload = response.payload();
-    const auto events = payload.find("events");
-    if (events == payload.end() || !events->is_array()) {
-      throw Error(EPROTO, "the daemon sent a journal response without events");
-    }
+    const nlohmann::json* events = proto::find_journal_events(payload);
+    if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
     // An empty batch says that the past is told.
     past_is_told_ |= events->empty();
     done_ = past_is_told_ && !options_.follow && options_.wait_for.empty();
@@ -75,7 +74,7 @@ class Reader {
     const auto line = views::format_event(event);
     context_.print_line(options_.json ? event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                                       : line);
-    if (!options_.wait_for.empty() && event["name"] == options_.wait_for) done_ = true;
+    if (!options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for) done_ = true;
   }
 
   const Context& context_;

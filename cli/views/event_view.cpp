@@ -8,20 +8,23 @@
 
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
+#include "proto/event_json.hpp"
 
 namespace resourced::cli::views {
 
 std::string format_event(const nlohmann::json& event) {
-  const auto bad = [] { return Error(EPROTO, "the daemon sent something that is not an event"); };
-  if (!event.is_object() || !event.contains("timestamp") || !event["timestamp"].is_number() ||
-      !event.contains("name") || !event["name"].is_string()) {
-    throw bad();
-  }
-  auto line =
-      fmt::format("{:.6f} {}", event["timestamp"].get<double>(), event["name"].get_ref<const std::string&>());
-  if (const auto context = event.find("context"); context != event.end()) {
-    if (!context->is_object()) throw bad();
-    for (const auto& [key, value] : context->items()) {
+  const auto entry = [&] {
+    try {
+      auto read = proto::read_event_entry(event);
+      if (read.context == nullptr || read.context->is_object()) return read;
+    } catch (const Error&) {
+      // Whatever is wrong with it, the operator cannot mend it.
+    }
+    throw Error(EPROTO, "the daemon sent something that is not an event");
+  }();
+  auto line = fmt::format("{:.6f} {}", entry.timestamp, entry.name);
+  if (entry.context != nullptr) {
+    for (const auto& [key, value] : entry.context->items()) {
       line +=
           fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }

@@ -18,6 +18,7 @@
 #include "core/json/printable.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::views {
 
@@ -28,20 +29,6 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> status_states = {"avail", "drained", "exclude", "torpid",
                                                            "offline"};
 constexpr std::array<std::string_view, 3> sched_states = {"free", "allocated", "down"};
-
-const Json& member(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || found == object.end()) {
-    throw Error(EPROTO, fmt::format("the daemon's answer has no \"{}\"", key));
-  }
-  return *found;
-}
-
-IdSet idset_member(const Json& object, const char* key) {
-  const auto& value = member(object, key);
-  if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
-  return IdSet::parse(value.get_ref<const std::string&>());
-}
 
 template <std::size_t N>
 std::vector<std::string> parse_states(
@@ -77,19 +64,20 @@ IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
   return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
 }
 
-std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const Json& status, const IdSet& targets) {
+std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::Status& status,
+                                                                   const IdSet& targets) {
   IdSet drained;
-  for (const auto& [ranks, entry] : member(status, "drain").items()) drained |= IdSet::parse(ranks);
+  for (const auto& drain : status.drains) drained |= drain.targets;
   IdSet left = targets;
   const auto take = [&](const IdSet& ranks) {
     IdSet taken = left & ranks;
     left -= taken;
     return taken;
   };
-  const auto exclude = take(idset_member(status, "exclude"));
+  const auto exclude = take(status.exclude);
   drained = take(drained);
-  const auto torpid = take(idset_member(status, "torpid"));
-  const auto avail = take(idset_member(status, "online"));
+  const auto torpid = take(status.torpid);
+  const auto avail = take(status.online);
   return {
       {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
 }
@@ -102,17 +90,14 @@ struct Move {
   std::optional<std::string> to;
 };
 
-std::vector<Move> find_moves(const Json& status) {
+std::vector<Move> find_moves(const proto::Status& status) {
   std::vector<Move> moves;
-  const auto partitions = status.find("partitions");
-  if (partitions == status.end()) return moves;
   std::map<std::string, IdSet> coming;
-  for (const auto& [name, partition] : partitions->items()) {
-    auto waiting = idset_member(partition, "waiting");
-    if (!waiting.empty()) coming.emplace(name, std::move(waiting));
+  for (const auto& [name, partition] : status.partitions) {
+    if (!partition.waiting.empty()) coming.emplace(name, partition.waiting);
   }
-  for (const auto& [name, partition] : partitions->items()) {
-    auto leaving = idset_member(partition, "leaving");
+  for (const auto& [name, partition] : status.partitions) {
+    auto leaving = partition.leaving;
     for (auto& [to, waiting] : coming) {
       const auto ranks = waiting & leaving;
       if (ranks.empty()) continue;
@@ -164,9 +149,10 @@ Listing status_columns() {
   return listing;
 }
 
-Listing status_view(const Json& status, const ViewFilter& filter) {
-  const auto all = ResourceSet::from_json(member(status, "R"));
-  const auto online = idset_member(status, "online");
+Listing status_view(const Json& payload, const ViewFilter& filter) {
+  const auto status = proto::parse_status(payload);
+  const auto& all = status.inventory;
+  const auto& online = status.online;
   const auto moves = find_moves(status);
   Listing listing = status_columns();
   const auto add_row = [&](std::string_view state, bool up, const IdSet& ranks) {
@@ -198,32 +184,21 @@ Listing drain_columns() {
   return listing;
 }
 
-Listing drain_view(const Json& status, const ViewFilter& filter) {
-  const auto all = ResourceSet::from_json(member(status, "R"));
+Listing drain_view(const Json& payload, const ViewFilter& filter) {
+  const auto status = proto::parse_status(payload);
+  const auto& all = status.inventory;
   const auto targets = wanted_targets(filter, all);
-  struct Entry {
-    double time;
-    IdSet ranks;
-    std::string reason;
-  };
-  std::vector<Entry> entries;
-  for (const auto& [text, entry] : member(status, "drain").items()) {
-    const auto ranks = IdSet::parse(text) & targets;
-    if (ranks.empty()) continue;
-    const auto& time = member(entry, "timestamp");
-    const auto& reason = member(entry, "reason");
-    if (!time.is_number() || !(reason.is_string() || reason.is_null())) {
-      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", text));
-    }
-    entries.push_back({time.get<double>(), ranks, reason.is_string() ? reason.get<std::string>() : ""});
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.time, a.ranks.first()) < std::pair(b.time, b.ranks.first());
+  auto entries = status.drains;
+  for (auto& entry : entries) entry.targets &= targets;
+  std::erase_if(entries, [](const auto& entry) { return entry.targets.empty(); });
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.timestamp, a.targets.first()) < std::pair(b.timestamp, b.targets.first());
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
-    listing.rows.push_back({Cell(entry.time, format_time(entry.time)), "drained", entry.ranks.encode(),
-                            entry.ranks.count(), entry.reason, all.hosts(entry.ranks).encode()});
+    listing.rows.push_back({Cell(entry.timestamp, format_time(entry.timestamp)), "drained",
+                            entry.targets.encode(), entry.targets.count(), entry.reason,
+                            all.hosts(entry.targets).encode()});
   }
   return listing;
 }
@@ -231,10 +206,8 @@ Listing drain_view(const Json& status, const ViewFilter& filter) {
 namespace {
 
 /// free, allocated, down.
-std::array<ResourceSet, 3> sched_sets(const Json& sched_status, const std::string& targets) {
-  auto all = ResourceSet::from_json(member(sched_status, "all"));
-  auto allocated = ResourceSet::from_json(member(sched_status, "allocated"));
-  auto down = ResourceSet::from_json(member(sched_status, "down"));
+std::array<ResourceSet, 3> sched_sets(const proto::SchedStatus& status, const std::string& targets) {
+  auto [all, allocated, down] = status;
   if (!targets.empty()) {
     const auto ranks = parse_targets(targets, all);
     all = all.copy_ranks(ranks);
@@ -258,7 +231,7 @@ Listing sched_columns() {
 
 Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
   Listing listing = sched_columns();
-  const auto sets = sched_sets(sched_status, filter.targets);
+  const auto sets = sched_sets(proto::parse_sched_status(sched_status), filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (!filter.states.empty() && !wants(filter, sched_states[i])) continue;
     const auto counts = sets[i].counts();
@@ -275,13 +248,14 @@ ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) 
   const bool everything =
       filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
                                            [&](std::string_view state) { return wants(filter, state); });
-  auto all = ResourceSet::from_json(member(sched_status, "all"));
+  const auto status = proto::parse_sched_status(sched_status);
+  auto all = status.all;
   if (!filter.targets.empty()) all = include(all, filter.targets);
   if (everything) return all;
   // An allocated resource may be down as well, so the sets overlap: all without the rest has each resource
   // once.
   auto rest = all;
-  const auto sets = sched_sets(sched_status, filter.targets);
+  const auto sets = sched_sets(status, filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (wants(filter, sched_states[i])) rest = diff(rest, sets[i]);
   }
@@ -301,11 +275,12 @@ std::string format_time(double seconds) {
   return {text.data(), length};
 }
 
-std::string describe_moves(const Json& status, const ViewFilter& filter) {
+std::string describe_moves(const Json& payload, const ViewFilter& filter) {
+  const auto status = proto::parse_status(payload);
   std::string lines;
   const auto moves = find_moves(status);
   if (moves.empty()) return lines;
-  const auto targets = wanted_targets(filter, ResourceSet::from_json(member(status, "R")));
+  const auto targets = wanted_targets(filter, status.inventory);
   for (const auto& move : moves) {
     const auto ranks = move.ranks & targets;
     if (ranks.empty()) continue;

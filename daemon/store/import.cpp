@@ -95,8 +95,9 @@ Record read_line(std::string_view line, Sequence sequence, double last, Imported
   if (event) check_nodelist(entry);
   Record record;
   record.sequence = sequence;
-  record.timestamp = std::max(last, entry["timestamp"].get<double>());
-  record.name = entry["name"].get<std::string>();
+  const proto::EventEntry parts = proto::read_event_entry(entry);
+  record.timestamp = std::max(last, parts.timestamp);
+  record.name = parts.name;
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);

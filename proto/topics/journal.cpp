@@ -103,6 +103,11 @@ std::string encode_truncation(double timestamp) {
   return text;
 }
 
+const json* find_journal_events(const json& payload) {
+  const auto events = payload.find("events");
+  return events != payload.end() && events->is_array() ? &*events : nullptr;
+}
+
 JournalBatch parse_journal_batch(const json& payload) {
   const json& events = required_member(payload, "events");
   if (!events.is_array()) throw Error(EPROTO, "events must be an array");

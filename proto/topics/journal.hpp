@@ -46,6 +46,9 @@ struct JournalBatch {
   std::string defect;
 };
 
+/// The array of events in a response, as they came; null if there is none.
+[[nodiscard]] const nlohmann::json* find_journal_events(const nlohmann::json& payload);
+
 /// Throws Error EPROTO for anything but `{"events": [...], "R": OBJECT?}`.
 [[nodiscard]] JournalBatch parse_journal_batch(const nlohmann::json& payload);
 

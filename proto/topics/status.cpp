@@ -139,6 +139,54 @@ std::string encode_status(const Module& module, const Acquisition& acquisition) 
   return out;
 }
 
+namespace {
+
+// The errors of a tool, whose user has not made the payload.
+const nlohmann::json& answered(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end())
+    throw Error(EPROTO, fmt::format("the daemon's answer has no \"{}\"", key));
+  return *found;
+}
+
+IdSet answered_idset(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = answered(object, key);
+  if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
+  return IdSet::parse(value.get_ref<const std::string&>());
+}
+
+Status::Drain answered_drain(const std::string& targets, const nlohmann::json& entry) {
+  const nlohmann::json& time = answered(entry, "timestamp");
+  const nlohmann::json& reason = answered(entry, "reason");
+  if (!time.is_number() || !(reason.is_string() || reason.is_null()))
+    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", targets));
+  return {IdSet::parse(targets), time.get<double>(), reason.is_string() ? reason.get<std::string>() : ""};
+}
+
+}  // namespace
+
+Status parse_status(const nlohmann::json& payload) {
+  Status status;
+  status.inventory = ResourceSet::from_json(answered(payload, "R"));
+  for (const auto& [targets, entry] : answered(payload, "drain").items())
+    status.drains.push_back(answered_drain(targets, entry));
+  status.online = answered_idset(payload, "online");
+  status.exclude = answered_idset(payload, "exclude");
+  status.torpid = answered_idset(payload, "torpid");
+  if (const auto partitions = payload.find("partitions"); partitions != payload.end()) {
+    for (const auto& [name, partition] : partitions->items()) {
+      status.partitions[name] = {answered_idset(partition, "waiting"), answered_idset(partition, "leaving")};
+    }
+  }
+  return status;
+}
+
+SchedStatus parse_sched_status(const nlohmann::json& payload) {
+  return {ResourceSet::from_json(answered(payload, "all")),
+          ResourceSet::from_json(answered(payload, "allocated")),
+          ResourceSet::from_json(answered(payload, "down"))};
+}
+
 ParentStatus parse_parent_status(const nlohmann::json& payload) {
   ParentStatus status;
   status.inventory = ResourceSet::from_json(required_member(payload, "R"));

@@ -3,7 +3,9 @@
 // HOSTLIST is RFC 29.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,6 +24,32 @@ namespace resourced::proto {
 /// the holder of this part still has and that belong to it no longer.
 [[nodiscard]] std::string encode_status(const Module& module, const Acquisition& acquisition);
 
+/// A status as an operator's tool reads it.
+struct Status {
+  struct Drain {
+    IdSet targets;
+    /// Seconds since the epoch.
+    double timestamp = 0;
+    /// Empty for none.
+    std::string reason;
+  };
+  struct Partition {
+    IdSet waiting;
+    IdSet leaving;
+  };
+  ResourceSet inventory;
+  std::vector<Drain> drains;
+  IdSet online;
+  IdSet exclude;
+  IdSet torpid;
+  /// By name; empty where the inventory is not divided.
+  std::map<std::string, Partition> partitions;
+};
+
+/// Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for one that is
+/// missing or has another type, EINVAL for bad text.
+[[nodiscard]] Status parse_status(const nlohmann::json& payload);
+
 /// The part of a status that one instance follows in another, in ranks of `inventory`.
 struct ParentStatus {
   ResourceSet inventory;
@@ -36,6 +64,14 @@ struct ParentStatus {
 /// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, without excluded targets. `allocated` is
 /// always empty.
 [[nodiscard]] std::string encode_sched_status(const Module& module);
+
+struct SchedStatus {
+  ResourceSet all;
+  ResourceSet allocated;
+  ResourceSet down;
+};
+/// Throws Error as parse_status() does.
+[[nodiscard]] SchedStatus parse_sched_status(const nlohmann::json& payload);
 
 /// resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
 [[nodiscard]] std::string encode_inventory(const Module& module);

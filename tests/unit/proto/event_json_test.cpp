@@ -83,6 +83,26 @@ const std::vector<Row>& rows() {
   return table;
 }
 
+TEST_CASE("an entry is read whatever its name, and names the key that is wrong") {
+  const json entry = json::parse(R"({"timestamp":1.5,"name":"no-such","context":[1]})");
+  const EventEntry read = read_event_entry(entry);
+  CHECK(read.timestamp == 1.5);
+  CHECK(read.name == "no-such");
+  REQUIRE(read.context != nullptr);
+  CHECK(*read.context == json::parse("[1]"));
+  const json bare = json::parse(R"({"timestamp":1,"name":"x"})");
+  CHECK(read_event_entry(bare).context == nullptr);
+  for (const auto& [text, error] : std::vector<std::pair<const char*, const char*>>{
+           {"[]", "must be an object"},
+           {R"({"name":"x"})", "timestamp: must be a number"},
+           {R"({"timestamp":"1","name":"x"})", "timestamp: must be a number"},
+           {R"({"timestamp":1})", "name: must be a string"},
+           {R"({"timestamp":1,"name":2})", "name: must be a string"}}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_event_entry(json::parse(text))), error, Error);
+  }
+}
+
 TEST_CASE("each event is one line with its timestamp, its name and the keys that RFC 44 gives it") {
   for (const Row& row : rows()) {
     const std::string line = encode_event({1700000000.25, row.body});

@@ -46,6 +46,42 @@ TEST_CASE("a status without one of its keys, or with another type, is refused") 
   CHECK(refusal(parse_parent_status, drain.dump().c_str()) == "71 drain must be an object");
 }
 
+TEST_CASE("a tool reads a status with all that it shows, and partitions where there are some") {
+  json payload = status();
+  payload["partitions"] = {{"a", {{"targets", "0-1"}, {"held", true}, {"waiting", "2"}, {"leaving", ""}}},
+                           {"b", {{"targets", "2-3"}, {"held", false}, {"waiting", ""}, {"leaving", "2"}}}};
+  const Status read = parse_status(payload);
+  CHECK(read.inventory.ranks().encode() == "0-3");
+  REQUIRE(read.drains.size() == 2);
+  CHECK(read.drains[0].targets.encode() == "0");
+  CHECK(read.drains[0].timestamp == 1);
+  CHECK(read.drains[0].reason == "a");
+  CHECK(read.drains[1].reason.empty());
+  CHECK(read.online.encode() == "1-3");
+  CHECK(read.exclude.empty());
+  CHECK(read.torpid.encode() == "1");
+  CHECK(read.partitions.at("a").waiting.encode() == "2");
+  CHECK(read.partitions.at("b").leaving.encode() == "2");
+  CHECK(parse_status(status()).partitions.empty());
+}
+
+TEST_CASE("a tool names the key of an answer that it cannot read") {
+  for (const char* key : {"R", "drain", "online", "exclude", "torpid"}) {
+    json less = status();
+    less.erase(key);
+    CHECK(refusal(parse_status, less.dump().c_str()) ==
+          "71 the daemon's answer has no \"" + std::string(key) + "\"");
+  }
+  json other = status();
+  other["online"] = 1;
+  CHECK(refusal(parse_status, other.dump().c_str()) == "71 the daemon's answer: online: not a string");
+  other = status();
+  other["drain"]["0"]["timestamp"] = "1";
+  CHECK(refusal(parse_status, other.dump().c_str()) ==
+        "71 the daemon's answer: drain 0: bad timestamp or reason");
+  CHECK(refusal(parse_sched_status, "{}") == "71 the daemon's answer has no \"all\"");
+}
+
 TEST_CASE("an attribute is asked for by name, with whatever other keys") {
   CHECK(parse_attr_get(json::parse(R"({"name": "hostlist", "flags": 0})")) == "hostlist");
   CHECK(refusal(parse_attr_get, "{}") == "71 missing key: name");
