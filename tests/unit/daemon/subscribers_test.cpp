@@ -68,6 +68,9 @@ TEST_CASE("subscribers: a change is told once, to the holder that it concerns") 
   CHECK(stand.told() == Texts{R"(2 {"down":"3"})"});
   CHECK(stand.subscribers.flush().empty());
   CHECK(stand.told().size() == 1);
+  stand.subscribers.update(2, second, down(IdSet{4}));
+  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.told() == Texts{R"(2 {"down":"3"})", R"(2 {"down":"4"})"});
   CHECK(stand.subscribers.merged() == 0);
 }
 
