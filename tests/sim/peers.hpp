@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -59,8 +60,8 @@ struct Scheduler {
 struct Consumer {
   ClientId client{};
   std::uint32_t matchtag = 0;
-  /// The next event that it should get; nothing where it begins after a truncate.
-  std::optional<std::uint64_t> next = 1;
+  /// The events that may come next, in order. More than one only where it begins after a truncate.
+  std::vector<std::uint64_t> next{1};
 };
 
 struct Agent {

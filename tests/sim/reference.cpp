@@ -33,6 +33,11 @@ void Reference::begin(const Configuration& configuration) {
   for (const unsigned rank : configuration.exclude) excluded_.insert(names_.at(rank));
 }
 
+void Reference::exclude(const std::set<unsigned>& ranks) {
+  excluded_.clear();
+  for (const unsigned rank : ranks) excluded_.insert(names_.at(rank));
+}
+
 Reference::Ranks Reference::ranks(const std::set<Name>& names) const {
   Ranks result;
   for (unsigned rank = 0; rank < names_.size(); ++rank) {

@@ -31,6 +31,8 @@ class Reference {
 
   /// The next event belongs to a start with this configuration.
   void begin(const Configuration& configuration);
+  /// The next event is a definition with these ranks excluded, which an event does not tell.
+  void exclude(const std::set<unsigned>& ranks);
   void apply(const nlohmann::json& event);
 
   /// Ranks of the present start.

@@ -40,26 +40,6 @@ IdSet idset_of(const Reference::Ranks& ranks) {
   return ids;
 }
 
-Reference::Ranks shared(const Reference::Ranks& a, const Reference::Ranks& b) {
-  Reference::Ranks both;
-  std::ranges::set_intersection(a, b, std::inserter(both, both.end()));
-  return both;
-}
-
-Reference::Ranks without(const Reference::Ranks& a, const Reference::Ranks& b) {
-  Reference::Ranks rest;
-  std::ranges::set_difference(a, b, std::inserter(rest, rest.end()));
-  return rest;
-}
-
-std::map<std::string, Reference::Ranks> properties_of(const Reference& state, const Reference::Ranks& ranks) {
-  std::map<std::string, Reference::Ranks> properties;
-  for (const auto& [name, all] : state.properties()) {
-    if (auto some = shared(all, ranks); !some.empty()) properties.emplace(name, std::move(some));
-  }
-  return properties;
-}
-
 json hello(const std::string& host) {
   return {{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
 }
@@ -131,6 +111,7 @@ void Simulation::start() {
   before_ = Reference(state_after(disk_.last()));
   before_.begin(configuration_);
   states_.clear();
+  reloads_.clear();
   states_begin_ = disk_.last();
   log_ = std::make_unique<SimLog>(disk_);
   later_.clear();
@@ -265,6 +246,21 @@ void Simulation::operate() {
   note(topic + " " + payload.dump());
   const std::uint32_t matchtag = request(operator_, topic, payload);
   asked_.emplace(matchtag, Asked{trace_.back(), false, service_->engine().applied()});
+  deliver();
+}
+
+// As the daemon does it when its configuration is read again.
+void Simulation::reconfigure() {
+  configuration_.exclude.clear();
+  if (chance(0.7))
+    configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
+  note(fmt::format("reload, exclude {}", fmt::join(configuration_.exclude, ",")));
+  const std::uint64_t before = service_->engine().applied();
+  ReloadCommand command;
+  command.exclude = idset_of(configuration_.exclude);
+  service_->step(command);
+  if (service_->engine().applied() > before) reloads_[before + 1] = configuration_.exclude;
+  service_->set_access(daemon::peers::Access({}, 0));
   deliver();
 }
 
@@ -403,6 +399,12 @@ void Simulation::run_later() {
   }
 }
 
+void Simulation::set_clock() {
+  constexpr double most = 1000;
+  now_ += most * (static_cast<double>(below(2000)) / 1000 - 1);
+  note(fmt::format("the clock is set to {}", now_));
+}
+
 void Simulation::pass() {
   const double end = uptime_ + (chance(0.1) ? 20.0 : 0.3);
   while (wake_ && *wake_ <= end) {
@@ -434,7 +436,9 @@ void Simulation::step() {
   uptime_ += 0.001;
   const std::uint32_t kind = below(1000);
   if (kind < 250) return operate();
-  if (kind < 300) return ask_status();
+  if (kind < 295) return ask_status();
+  if (kind < 298) return reconfigure();
+  if (kind < 300) return set_clock();
   if (kind < 340) return acquire();
   if (kind < 365) return end_scheduler();
   if (kind < 385) return follow();
@@ -461,154 +465,6 @@ void Simulation::run(std::uint64_t steps) {
     throw Violation(
         fmt::format("step {}: {}\nafter:\n  {}", steps_, error.what(), fmt::join(trace_, "\n  ")));
   }
-}
-
-// Messages to clients.
-
-const Reference& Simulation::state_after(std::uint64_t sequence) {
-  if (sequence <= states_begin_) return before_;
-  while (states_begin_ + states_.size() < sequence) {
-    Reference next = states_.empty() ? before_ : states_.back();
-    next.apply(json::parse(disk_.records.at(states_begin_ + states_.size()).text));
-    states_.push_back(std::move(next));
-  }
-  return states_.at(sequence - states_begin_ - 1);
-}
-
-void Simulation::deliver() {
-  while (!transport_.sent.empty()) {
-    const auto [client, message] = std::move(transport_.sent.front());
-    transport_.sent.pop_front();
-    receive(client, message);
-  }
-}
-
-void Simulation::receive(ClientId client, const proto::Message& message) {
-  if (client == operator_) {
-    const auto asked = asked_.extract(message.matchtag);
-    demand(!asked.empty(), "a response that nobody waits for");
-    receive(asked.mapped(), message);
-  } else if (const auto scheduler = schedulers_.find(client); scheduler != schedulers_.end()) {
-    receive(scheduler->second, message);
-  } else if (const auto consumer = consumers_.find(client); consumer != consumers_.end()) {
-    receive(consumer->second, message);
-  } else if (agents_.contains(client) && message.errnum() != 0) {
-    // Another agent has its place, or its target has left.
-    agents_.erase(client);
-  }
-}
-
-void Simulation::receive(const Asked& asked, const proto::Message& message) {
-  ++counts_.responses;
-  demand(disk_.last() >= asked.after,
-         fmt::format("answered before event {} was on disk: {}", asked.after, asked.what));
-  if (asked.is_status) check_status(json::parse(message.text()), state_after(asked.after));
-}
-
-void Simulation::check_status(const json& status, const Reference& state) const {
-  std::map<unsigned, std::string> drained;
-  for (const auto& [ranks, drain] : status.at("drain").items()) {
-    for (const unsigned rank : parse_ranks(ranks)) drained.emplace(rank, drain.at("reason"));
-  }
-  demand(drained == state.drained(), "status has other drains than the journal: " + status.dump());
-  const auto ranks = [&](const char* key) { return parse_ranks(status.at(key).get<std::string>()); };
-  const Reference::Ranks present = state.present();
-  demand(ranks("online") == shared(state.online(), present), "status has others online: " + status.dump());
-  demand(ranks("torpid") == shared(state.torpid(), present), "status has others torpid: " + status.dump());
-  demand(ranks("exclude") == shared(state.excluded(), present), "status excludes others: " + status.dump());
-  const View whole(json{{"resources", status.at("R")}, {"up", ""}});
-  demand(whole.resources == present, "status has other targets than the journal: " + status.dump());
-  demand(whole.properties == properties_of(state, present), "status has other properties: " + status.dump());
-  demand(whole.expiration == state.expiration(), "status has another expiration: " + status.dump());
-}
-
-void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
-  demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
-  if (message.errnum() != 0) {
-    demand(message.errnum() == (scheduler.is_second ? EBUSY : ECANCELED),
-           fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
-    schedulers_.erase(scheduler.client);
-    return;
-  }
-  demand(!scheduler.is_second, "a second scheduler has what another one holds");
-  const json body = json::parse(message.text());
-  if (!scheduler.view) {
-    scheduler.view.emplace(body);
-    const Reference& state = state_after(scheduler.seen);
-    View& view = *scheduler.view;
-    Reference::Ranks all = without(state.present(), state.excluded());
-    if (with_partition_) {
-      Reference::Ranks left;
-      for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
-      all = scheduler.partition.empty() ? without(all, left) : shared(all, left);
-    }
-    demand(view.resources == all, "other resources than the journal has: " + body.dump());
-    demand(view.up == shared(state.available(), all), "others up than in the journal: " + body.dump());
-    demand(view.properties == properties_of(state, all), "other properties: " + body.dump());
-    return;
-  }
-  ++counts_.deltas;
-  View& view = *scheduler.view;
-  view.apply(body);
-  // The view is the state after some event on disk, which is not earlier than before.
-  for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
-    const Reference& state = state_after(sequence);
-    if (view.up == shared(state.available(), view.resources) &&
-        view.resources == shared(state.present(), view.resources) &&
-        view.properties == properties_of(state, view.resources) && view.expiration == state.expiration()) {
-      scheduler.seen = sequence;
-      return;
-    }
-  }
-  demand(false, "a change that leads to no state on disk: " + body.dump());
-}
-
-void Simulation::receive(Consumer& consumer, const proto::Message& message) {
-  if (message.errnum() != 0) {
-    demand(message.errnum() == EOVERFLOW || message.errnum() == ENODATA,
-           fmt::format("a journal ended with {}: {}", message.errnum(), message.text()));
-    consumers_.erase(consumer.client);
-    return;
-  }
-  const json body = json::parse(message.text());
-  for (const json& event : body.at("events")) {
-    if (event.at("name") == "truncate") {
-      demand(consumer.next == 1, "a truncate in the middle of a journal");
-      consumer.next.reset();
-      continue;
-    }
-    if (!consumer.next) {
-      // The last equal event, as the first one of the journal is among the last journal-max.
-      std::uint64_t found = disk_.last();
-      while (found > 0 && json::parse(disk_.records[found - 1].text) != event) --found;
-      consumer.next = found;
-    }
-    demand(*consumer.next >= 1 && *consumer.next <= disk_.last(),
-           "an event that is not on disk: " + event.dump());
-    const daemon::store::Record& record = disk_.records[*consumer.next - 1];
-    demand(event == json::parse(record.text), fmt::format("event {} of the journal is {}, on disk {}",
-                                                          *consumer.next, event.dump(), record.text));
-    if (record.resources && body.at("events").size() == 1)
-      demand(body.at("R") == json::parse(*record.resources), "another R beside a definition");
-    ++*consumer.next;
-  }
-}
-
-void Simulation::check_views() {
-  const Reference& state = state_after(disk_.last());
-  Reference::Ranks given;
-  for (const auto& [client, scheduler] : schedulers_) {
-    demand(scheduler.view.has_value(), "an acquire without a response");
-    const View& view = *scheduler.view;
-    demand(view.resources == shared(state.present(), view.resources), "a scheduler has targets that left");
-    demand(view.up == shared(state.available(), view.resources), "a scheduler has not heard of all changes");
-    demand(view.properties == properties_of(state, view.resources), "a scheduler has other properties");
-    demand(view.expiration == state.expiration(), "a scheduler has another expiration");
-    demand(shared(given, view.resources).empty(), "a target is held twice");
-    given.insert(view.resources.begin(), view.resources.end());
-  }
-  for (const auto& [client, consumer] : consumers_)
-    demand(!consumer.next || *consumer.next == disk_.last() + 1, "a journal that is not at its end");
 }
 
 }  // namespace resourced::sim

@@ -1,12 +1,12 @@
 // The daemon without sockets, files, threads and clocks: service, streams, outbox, engine and log run in one
-// process, with clients that send requests, stall, die and connect again, and a machine that crashes. One
-// seed decides all of it. Every message to a client is compared with a second implementation of the events
-// (reference.hpp):
+// process, with clients that send requests, stall, die and connect again, a configuration that changes, a
+// clock that is set, and a machine that crashes. One seed decides all of it. Every message to a client is
+// compared with a second implementation of the events (reference.hpp):
 //
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
-//  - the journal is the log, without gaps; its fold is the state that status shows.
+//  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +70,7 @@ class Simulation {
   void fail_store();
   void start();
   void operate();
+  void reconfigure();
   void ask_status();
   void acquire();
   void end_scheduler();
@@ -81,10 +82,11 @@ class Simulation {
   void stall();
   void sync();
   void notify();
+  void set_clock();
   void pass();
   void settle();
 
-  // Checks of the messages that clients receive.
+  // Checks of the messages that clients receive (judgement.cpp).
   void deliver();
   void receive(ClientId client, const proto::Message& message);
   void receive(Scheduler& scheduler, const proto::Message& message);
@@ -123,6 +125,8 @@ class Simulation {
   std::vector<Reference> states_;
   std::uint64_t states_begin_ = 0;
   Reference before_;
+  /// The ranks that are excluded from the definition with this number on.
+  std::map<std::uint64_t, Reference::Ranks> reloads_;
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;
   std::deque<std::function<void()>> later_;

@@ -1,0 +1,206 @@
+// The judgement over the messages that clients receive: each is held against the log on disk and the states
+// that a second implementation makes of it.
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "simulation.hpp"
+
+namespace resourced::sim {
+namespace {
+
+using nlohmann::json;
+
+Reference::Ranks shared(const Reference::Ranks& a, const Reference::Ranks& b) {
+  Reference::Ranks both;
+  std::ranges::set_intersection(a, b, std::inserter(both, both.end()));
+  return both;
+}
+
+Reference::Ranks without(const Reference::Ranks& a, const Reference::Ranks& b) {
+  Reference::Ranks rest;
+  std::ranges::set_difference(a, b, std::inserter(rest, rest.end()));
+  return rest;
+}
+
+/// The properties of these targets alone.
+std::map<std::string, Reference::Ranks> restricted(const std::map<std::string, Reference::Ranks>& properties,
+                                                   const Reference::Ranks& ranks) {
+  std::map<std::string, Reference::Ranks> result;
+  for (const auto& [name, all] : properties) {
+    if (auto some = shared(all, ranks); !some.empty()) result.emplace(name, std::move(some));
+  }
+  return result;
+}
+
+std::map<std::string, Reference::Ranks> properties_of(const Reference& state, const Reference::Ranks& ranks) {
+  return restricted(state.properties(), ranks);
+}
+
+/// What a scheduler is to know of the properties of its targets. Changes of an excluded one wait until it is
+/// included.
+bool has_properties(const View& view, const Reference& state) {
+  const Reference::Ranks told = without(view.resources, state.excluded());
+  return restricted(view.properties, told) == properties_of(state, told);
+}
+
+}  // namespace
+
+const Reference& Simulation::state_after(std::uint64_t sequence) {
+  if (sequence <= states_begin_) return before_;
+  while (states_begin_ + states_.size() < sequence) {
+    Reference next = states_.empty() ? before_ : states_.back();
+    const std::uint64_t number = states_begin_ + states_.size() + 1;
+    const json event = json::parse(disk_.records.at(number - 1).text);
+    const double before = number > 1 ? disk_.records.at(number - 2).timestamp : 0;
+    demand(event.at("timestamp") >= before, "an event that is earlier than the one before: " + event.dump());
+    if (const auto reload = reloads_.find(number); reload != reloads_.end()) next.exclude(reload->second);
+    next.apply(event);
+    states_.push_back(std::move(next));
+  }
+  return states_.at(sequence - states_begin_ - 1);
+}
+
+void Simulation::deliver() {
+  while (!transport_.sent.empty()) {
+    const auto [client, message] = std::move(transport_.sent.front());
+    transport_.sent.pop_front();
+    receive(client, message);
+  }
+}
+
+void Simulation::receive(ClientId client, const proto::Message& message) {
+  if (client == operator_) {
+    const auto asked = asked_.extract(message.matchtag);
+    demand(!asked.empty(), "a response that nobody waits for");
+    receive(asked.mapped(), message);
+  } else if (const auto scheduler = schedulers_.find(client); scheduler != schedulers_.end()) {
+    receive(scheduler->second, message);
+  } else if (const auto consumer = consumers_.find(client); consumer != consumers_.end()) {
+    receive(consumer->second, message);
+  } else if (agents_.contains(client) && message.errnum() != 0) {
+    // Another agent has its place, or its target has left.
+    agents_.erase(client);
+  }
+}
+
+void Simulation::receive(const Asked& asked, const proto::Message& message) {
+  ++counts_.responses;
+  demand(disk_.last() >= asked.after,
+         fmt::format("answered before event {} was on disk: {}", asked.after, asked.what));
+  if (asked.is_status) check_status(json::parse(message.text()), state_after(asked.after));
+}
+
+void Simulation::check_status(const json& status, const Reference& state) const {
+  std::map<unsigned, std::string> drained;
+  for (const auto& [ranks, drain] : status.at("drain").items()) {
+    for (const unsigned rank : parse_ranks(ranks)) drained.emplace(rank, drain.at("reason"));
+  }
+  demand(drained == state.drained(), "status has other drains than the journal: " + status.dump());
+  const auto ranks = [&](const char* key) { return parse_ranks(status.at(key).get<std::string>()); };
+  const Reference::Ranks present = state.present();
+  demand(ranks("online") == shared(state.online(), present), "status has others online: " + status.dump());
+  demand(ranks("torpid") == shared(state.torpid(), present), "status has others torpid: " + status.dump());
+  demand(ranks("exclude") == shared(state.excluded(), present), "status excludes others: " + status.dump());
+  const View whole(json{{"resources", status.at("R")}, {"up", ""}});
+  demand(whole.resources == present, "status has other targets than the journal: " + status.dump());
+  demand(whole.properties == properties_of(state, present), "status has other properties: " + status.dump());
+  demand(whole.expiration == state.expiration(), "status has another expiration: " + status.dump());
+}
+
+void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
+  demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
+  if (message.errnum() != 0) {
+    demand(message.errnum() == (scheduler.is_second ? EBUSY : ECANCELED),
+           fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
+    schedulers_.erase(scheduler.client);
+    return;
+  }
+  demand(!scheduler.is_second, "a second scheduler has what another one holds");
+  const json body = json::parse(message.text());
+  if (!scheduler.view) {
+    scheduler.view.emplace(body);
+    const Reference& state = state_after(scheduler.seen);
+    View& view = *scheduler.view;
+    Reference::Ranks all = without(state.present(), state.excluded());
+    if (with_partition_) {
+      Reference::Ranks left;
+      for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
+      all = scheduler.partition.empty() ? without(all, left) : shared(all, left);
+    }
+    demand(view.resources == all, "other resources than the journal has: " + body.dump());
+    demand(view.up == shared(state.available(), all), "others up than in the journal: " + body.dump());
+    demand(view.properties == properties_of(state, all), "other properties: " + body.dump());
+    return;
+  }
+  ++counts_.deltas;
+  View& view = *scheduler.view;
+  view.apply(body);
+  // The view is the state after some event on disk, which is not earlier than before.
+  for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
+    const Reference& state = state_after(sequence);
+    if (view.up == shared(state.available(), view.resources) &&
+        view.resources == shared(state.present(), view.resources) && has_properties(view, state) &&
+        view.expiration == state.expiration()) {
+      scheduler.seen = sequence;
+      return;
+    }
+  }
+  demand(false, "a change that leads to no state on disk: " + body.dump());
+}
+
+void Simulation::receive(Consumer& consumer, const proto::Message& message) {
+  if (message.errnum() != 0) {
+    demand(message.errnum() == EOVERFLOW || message.errnum() == ENODATA,
+           fmt::format("a journal ended with {}: {}", message.errnum(), message.text()));
+    consumers_.erase(consumer.client);
+    return;
+  }
+  const json body = json::parse(message.text());
+  for (const json& event : body.at("events")) {
+    if (event.at("name") == "truncate") {
+      demand(consumer.next == std::vector<std::uint64_t>{1}, "a truncate in the middle of a journal");
+      consumer.next.resize(disk_.last());
+      std::iota(consumer.next.begin(), consumer.next.end(), 1);
+      continue;
+    }
+    // Equal events at the same time are told apart by those that follow.
+    std::vector<std::uint64_t> after;
+    for (const std::uint64_t number : consumer.next) {
+      if (number <= disk_.last() && json::parse(disk_.records[number - 1].text) == event) {
+        after.push_back(number + 1);
+      }
+    }
+    demand(!after.empty(), fmt::format("the journal has {} in the place of event {}", event.dump(),
+                                       fmt::join(consumer.next, " or ")));
+    consumer.next = std::move(after);
+    const daemon::store::Record& record = disk_.records[consumer.next.front() - 2];
+    if (record.resources && body.at("events").size() == 1)
+      demand(body.at("R") == json::parse(*record.resources), "another R beside a definition");
+  }
+}
+
+void Simulation::check_views() {
+  const Reference& state = state_after(disk_.last());
+  Reference::Ranks given;
+  for (const auto& [client, scheduler] : schedulers_) {
+    demand(scheduler.view.has_value(), "an acquire without a response");
+    const View& view = *scheduler.view;
+    demand(view.resources == shared(state.present(), view.resources), "a scheduler has targets that left");
+    demand(view.up == shared(state.available(), view.resources), "a scheduler has not heard of all changes");
+    demand(has_properties(view, state), "a scheduler has other properties");
+    demand(view.expiration == state.expiration(), "a scheduler has another expiration");
+    demand(shared(given, view.resources).empty(), "a target is held twice");
+    given.insert(view.resources.begin(), view.resources.end());
+  }
+  for (const auto& [client, consumer] : consumers_)
+    demand(consumer.next.back() == disk_.last() + 1, "a journal that is not at its end");
+}
+
+}  // namespace resourced::sim
