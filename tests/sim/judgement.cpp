@@ -170,19 +170,21 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
       std::iota(consumer.next.begin(), consumer.next.end(), 1);
       continue;
     }
-    // Equal events at the same time are told apart by those that follow.
+    // Equal events at the same time are told apart by those that follow, definitions by their R.
+    const bool has_r = body.at("events").size() == 1;
+    const auto is_on_disk = [&](std::uint64_t number) {
+      if (number > disk_.last()) return false;
+      const daemon::store::Record& record = disk_.records[number - 1];
+      return json::parse(record.text) == event &&
+             (!record.resources || !has_r || body.at("R") == json::parse(*record.resources));
+    };
     std::vector<std::uint64_t> after;
     for (const std::uint64_t number : consumer.next) {
-      if (number <= disk_.last() && json::parse(disk_.records[number - 1].text) == event) {
-        after.push_back(number + 1);
-      }
+      if (is_on_disk(number)) after.push_back(number + 1);
     }
-    demand(!after.empty(), fmt::format("the journal has {} in the place of event {}", event.dump(),
+    demand(!after.empty(), fmt::format("the journal has {} in the place of event {}", body.dump(),
                                        fmt::join(consumer.next, " or ")));
     consumer.next = std::move(after);
-    const daemon::store::Record& record = disk_.records[consumer.next.front() - 2];
-    if (record.resources && body.at("events").size() == 1)
-      demand(body.at("R") == json::parse(*record.resources), "another R beside a definition");
   }
 }
 

@@ -91,12 +91,12 @@ std::map<std::string, Reference::Ranks> Reference::properties() const {
   return result;
 }
 
-// A target that the configuration does not have any more takes along what was known of it; one that is
-// excluded is not drained (RFC 44).
+// A target that the configuration does not have any more takes along what was known of it. One that is
+// excluded is undrained by an event of its own.
 void Reference::define() {
   const std::set<Name> here(names_.begin(), names_.end());
   std::erase_if(drained_, [&](const auto& drain) {
-    return !here.contains(drain.first) || shrunk_.contains(drain.first) || excluded_.contains(drain.first);
+    return !here.contains(drain.first) || shrunk_.contains(drain.first);
   });
   std::erase_if(properties_, [&](const auto& property) {
     return !here.contains(property.second) || shrunk_.contains(property.second);
