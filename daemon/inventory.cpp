@@ -67,9 +67,9 @@ std::string_view in_force(const config::Config& config, const config::Inventory&
   return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
 }
 
-double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
+WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
   const auto& expiration = recorded.expiration;
-  return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : 0;
+  return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : WallTime();
 }
 
 config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/time.hpp"
 
 namespace resourced::daemon {
 
@@ -42,8 +43,8 @@ namespace resourced::daemon {
 [[nodiscard]] std::string_view in_force(const config::Config& config, const config::Inventory& inventory,
                                         bool is_loaded);
 
-/// The time at which the expiration in force was set at run time; 0 if it is the configured one.
-[[nodiscard]] double expiration_set_at(const RecordedState& recorded, const ResourceSet& configured);
+/// The time at which the expiration in force was set at run time; the epoch if it is the configured one.
+[[nodiscard]] WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured);
 
 /// The targets that a configuration may name although the inventory has them not: those that left for good,
 /// or did not report, where agents tell the inventory.

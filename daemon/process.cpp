@@ -7,10 +7,7 @@
 
 namespace resourced::daemon {
 
-double wall_clock() {
-  using Seconds = std::chrono::duration<double>;
-  return std::chrono::duration_cast<Seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 
 double uptime() {
   using Seconds = std::chrono::duration<double>;

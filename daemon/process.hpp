@@ -5,10 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "core/time.hpp"
+
 namespace resourced::daemon {
 
-/// Seconds since the Unix epoch.
-[[nodiscard]] double wall_clock();
+[[nodiscard]] WallTime wall_clock();
 /// Seconds of a clock that never goes back.
 [[nodiscard]] double uptime();
 

@@ -145,14 +145,14 @@ class Server {
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
-    const double expiration_set = expiration_set_at(recorded_, inventory_.resources);
+    const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
     start.recorded = std::exchange(recorded_, {});
     service_.step(engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_)});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }
 
-  void enclose(double expiration_set) {
+  void enclose(WallTime expiration_set) {
     service_.step(engine::Enclose{});
     nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                                expiration_set);
@@ -336,7 +336,8 @@ class Server {
   // Old events are dropped now and then; how often matters to nobody but the disk.
   void trim_history() {
     constexpr std::chrono::minutes between{1};
-    store_.trim(std::isfinite(config_.store.history) ? wall_clock() - config_.store.history : 0);
+    store_.trim(std::isfinite(config_.store.history) ? wall_clock() - Seconds(config_.store.history)
+                                                     : WallTime());
     trim_timer_.expires_after(between);
     trim_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) trim_history();

@@ -180,7 +180,7 @@ std::optional<Event> decode_event(const json& entry) {
     throw Error(EINVAL, "timestamp: must be greater than 0");
   const auto reader = readers().find(event.name);
   if (reader == readers().end()) return std::nullopt;
-  return Event{event.timestamp, reader->second(Context(event.context))};
+  return Event{wall_time(event.timestamp), reader->second(Context(event.context))};
 }
 
 }  // namespace resourced::proto

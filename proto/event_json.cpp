@@ -136,7 +136,7 @@ std::string_view event_name(const EventBody& body) noexcept { return std::visit(
 std::string encode_event(const Event& event) {
   std::string out = "{";
   append_key(out, "timestamp");
-  append_number(out, event.timestamp);
+  append_number(out, to_number(event.timestamp));
   append_key(out, "name");
   append_string(out, event_name(event.body));
   append_key(out, "context");

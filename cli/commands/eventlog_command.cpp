@@ -164,7 +164,8 @@ void read_journal(Context& context, const EventlogOptions& options) {
   } else {
     watch.emplace(connection, reader, context.timeout(), must_end);
   }
-  proto::JournalRequest request{options.since, std::nullopt};
+  proto::JournalRequest request;
+  if (options.since) request.since = wall_time(*options.since);
   if (!options.targets.empty()) request.targets = options.targets;
   client::SendOptions send_options;
   send_options.streaming = true;

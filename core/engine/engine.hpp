@@ -13,17 +13,18 @@
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
 #include "core/nodes/nodes.hpp"
+#include "core/time.hpp"
 
 namespace resourced::engine {
 
 using HolderId = Acquisition::HolderId;
 
-/// The time of a step, in seconds.
+/// The time of a step.
 struct Now {
-  /// Since the Unix epoch. May be set back.
-  double wall = 0;
-  /// Of a clock that never goes back.
-  double steady = 0;
+  /// Of the events. May be set back.
+  WallTime wall{};
+  /// Of what nodes say.
+  SteadyTime steady{};
 };
 
 /// The first step: defines the present inventory, applies the recorded state to it, and divides it by these
@@ -155,9 +156,8 @@ struct Effects {
 
 class Engine {
  public:
-  /// `last` and `last_timestamp` (seconds since the Unix epoch) are those of the last event in the log; 0 and
-  /// 0 for an empty log.
-  explicit Engine(Sequence last = 0, double last_timestamp = 0)
+  /// `last` and `last_timestamp` are those of the last event in the log; 0 and the epoch for an empty log.
+  explicit Engine(Sequence last = 0, WallTime last_timestamp = {})
       : last_timestamp_(last_timestamp), applied_(last) {}
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
@@ -171,7 +171,7 @@ class Engine {
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
   /// The timestamp of that event.
-  [[nodiscard]] double applied_at() const noexcept { return last_timestamp_; }
+  [[nodiscard]] WallTime applied_at() const noexcept { return last_timestamp_; }
 
   [[nodiscard]] const Module& module() const noexcept { return module_; }
   [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
@@ -206,13 +206,13 @@ class Engine {
 
   /// The timestamp of the last event in the log. No later event has an earlier one, so the log stays in order
   /// when the clock is set back.
-  double last_timestamp_;
+  WallTime last_timestamp_;
   Module module_;
   Acquisition acquisition_;
   nodes::Nodes nodes_;
   std::vector<PartitionRule> partitions_;
   /// When a client last set the expiration of this instance; wall.
-  double own_expiration_set_ = 0;
+  WallTime own_expiration_set_{};
   Sequence applied_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/time.hpp"
 
 namespace resourced::engine {
 
@@ -23,7 +24,7 @@ struct TableChanges {
   struct Drained {
     TargetNames targets;
     /// Seconds since the Unix epoch.
-    double timestamp = 0;
+    WallTime timestamp{};
     std::optional<std::string> reason;
   };
   std::vector<Drained> drained;

@@ -28,7 +28,8 @@ void rewrite_properties(TableChanges& changes, const Module& module) {
   }
 }
 
-void record_update(TableChanges& changes, const UpdateEvent& update, double timestamp, const Module& module) {
+void record_update(TableChanges& changes, const UpdateEvent& update, WallTime timestamp,
+                   const Module& module) {
   for (const auto& [name, ranks] : update.property_add) add_properties(changes, module, name, ranks, true);
   for (const auto& [name, ranks] : update.property_remove) add_properties(changes, module, name, ranks, true);
   if (update.expiration)
@@ -63,14 +64,16 @@ struct ConcernedHosts {
   const ResourceSet& inventory;
 };
 
-void record_loaded(TableChanges& changes, const DefineEvent& define, double timestamp, const Module& module) {
+void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
+                   const Module& module) {
   changes.inventory = {define.method, define.inventory->encode(), define.loaded->replaced};
   changes.expiration = {define.inventory->expiration(), define.inventory->expiration(), timestamp};
   changes.forget_shrunk = true;
   rewrite_drains(changes, module);
 }
 
-void record_define(TableChanges& changes, const DefineEvent& define, double timestamp, const Module& module) {
+void record_define(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
+                   const Module& module) {
   rewrite_properties(changes, module);
   if (define.loaded) {
     record_loaded(changes, define, timestamp, module);

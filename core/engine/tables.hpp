@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/engine/record.hpp"
+#include "core/time.hpp"
 
 namespace resourced::engine {
 
@@ -22,7 +23,7 @@ class Tables {
 
  private:
   struct Drain {
-    double timestamp = 0;
+    WallTime timestamp{};
     std::optional<std::string> reason;
   };
 

@@ -60,12 +60,12 @@ void Module::settle(const IdSet& touched, Delta& delta) {
   delta.down |= down;
 }
 
-void Module::apply_to(const RestartEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const RestartEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   online_ = event.online;
   settle(inventory_.ranks(), outcome.delta);
 }
 
-void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const DefineEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   outcome.delta.property_add = gained(inventory_.properties(), event.inventory->properties());
   outcome.delta.property_remove = gained(event.inventory->properties(), inventory_.properties());
   if (event.inventory->expiration() != inventory_.expiration()) {
@@ -83,7 +83,7 @@ void Module::apply_to(const DefineEvent& event, double /*timestamp*/, Outcome& o
   settle(touched, outcome.delta);
 }
 
-void Module::apply_to(const UpdateEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const UpdateEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   FoldInventory{inventory_}(event);
   for (const auto& [name, ranks] : event.property_add)
     kept_properties_[name] |= ranks - with_property(configured_, name);
@@ -106,33 +106,33 @@ void Module::shrink(const IdSet& ranks, Outcome& outcome) {
   available_ -= ranks;
 }
 
-void Module::apply_to(const DrainEvent& event, double timestamp, Outcome& outcome) {
+void Module::apply_to(const DrainEvent& event, WallTime timestamp, Outcome& outcome) {
   outcome.drained = drains_.drain(event.ranks, timestamp, event.reason, event.overwrite);
   settle(event.ranks, outcome.delta);
 }
 
-void Module::apply_to(const UndrainEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const UndrainEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   outcome.undrained = drains_.undrain(event.ranks);
   settle(event.ranks, outcome.delta);
 }
 
-void Module::apply_to(const OnlineEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const OnlineEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   online_ |= event.ranks;
   settle(event.ranks, outcome.delta);
 }
 
-void Module::apply_to(const OfflineEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const OfflineEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   online_ -= event.ranks;
   torpid_ -= event.ranks;
   settle(event.ranks, outcome.delta);
 }
 
-void Module::apply_to(const TorpidEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const TorpidEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   torpid_ |= event.ranks;
   settle(event.ranks, outcome.delta);
 }
 
-void Module::apply_to(const LivelyEvent& event, double /*timestamp*/, Outcome& outcome) {
+void Module::apply_to(const LivelyEvent& event, WallTime /*timestamp*/, Outcome& outcome) {
   torpid_ -= event.ranks;
   settle(event.ranks, outcome.delta);
 }

@@ -10,6 +10,7 @@
 
 #include "core/module/event.hpp"
 #include "core/module/target_names.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -47,7 +48,7 @@ struct ShrinkCommand {
 /// A recorded drain, as the store keeps it across restarts.
 struct RecordedDrain {
   TargetName target;
-  double timestamp = 0;
+  WallTime timestamp{};
   std::optional<std::string> reason;
 };
 
@@ -69,7 +70,7 @@ struct RecordedState {
     double value = 0;
     double configured = 0;
     /// When it was set: the timestamp of its event.
-    double timestamp = 0;
+    WallTime timestamp{};
   };
   std::optional<Expiration> expiration;
   /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),

@@ -42,12 +42,12 @@ void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& d
 
 }  // namespace
 
-std::vector<Event> Module::decide(const Command& command, double now) const {
+std::vector<Event> Module::decide(const Command& command, WallTime now) const {
   if (!defined_) throw Error(EAGAIN, "the inventory is not known yet");
   return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
 }
 
-std::vector<Event> Module::decide_on(const DrainCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
   const IdSet targets = parse_targets(command.targets, inventory_);
   const IdSet in_the_way = command.mode == DrainMode::none ? targets & drains_.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
@@ -63,7 +63,7 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, double now) co
   return {{now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}}};
 }
 
-std::vector<Event> Module::decide_on(const UndrainCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
   const IdSet targets = parse_targets(command.targets, inventory_);
   if (command.mode == DrainMode::none) {
     if (const IdSet idle = targets - drains_.ranks(); !idle.empty()) {
@@ -77,7 +77,7 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, double now) 
       {now, UndrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite_of(command.mode)}}};
 }
 
-std::vector<Event> Module::decide_on(const PropertyCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime now) const {
   if (const std::string defect = property_name_defect(command.name); !defect.empty()) {
     throw Error(EINVAL, defect);
   }
@@ -98,7 +98,7 @@ std::vector<Event> Module::decide_on(const PropertyCommand& command, double now)
   return {{now, std::move(update)}};
 }
 
-std::vector<Event> Module::decide_on(const ExpirationCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime now) const {
   const double time = command.expiration;
   if (!std::isfinite(time) || time < 0) throw Error(EINVAL, "expiration must be a time, or 0 for none");
   const double start = inventory_.starttime();
@@ -111,14 +111,14 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, double no
   return {{now, std::move(update)}};
 }
 
-std::vector<Event> Module::decide_on(const ShrinkCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
   UpdateEvent update;
   update.shrink = parse_targets(command.targets, inventory_);
   update.shrink_nodelist = inventory_.hosts(update.shrink);
   return {{now, std::move(update)}};
 }
 
-std::vector<Event> Module::decide_on(const ReloadCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now) const {
   const IdSet exclude = command.exclude & inventory_.ranks();
   ResourceSet inventory = inventory_;
   ResourceSet configured = configured_;
@@ -155,7 +155,7 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, double now) c
   return events;
 }
 
-std::vector<Event> Module::decide_on(const MonitorCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
   std::vector<Event> events;
   IdSet offline = command.offline & online_;
   IdSet online = (command.online & inventory_.ranks()) - (online_ - offline);

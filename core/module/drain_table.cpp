@@ -23,7 +23,7 @@ void DrainTable::take(IdSet::Id rank) {
   key_of_.erase(found);
 }
 
-std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, double timestamp,
+std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, WallTime timestamp,
                                           const std::optional<std::string>& reason, Overwrite overwrite) {
   std::map<Key, IdSet> changed;
   ranks.for_each([&](IdSet::Id rank) {

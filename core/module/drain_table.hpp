@@ -10,20 +10,21 @@
 
 #include "core/module/event.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
 /// Targets drained at one time for one reason.
 struct DrainGroup {
   IdSet ranks;
-  double timestamp = 0;
+  WallTime timestamp{};
   std::optional<std::string> reason;
 };
 
 class DrainTable {
  public:
   struct Key {
-    double timestamp;
+    WallTime timestamp{};
     std::optional<std::string> reason;
     auto operator<=>(const Key&) const = default;
   };
@@ -37,7 +38,7 @@ class DrainTable {
 
   /// Drains targets by RFC 44's overwrite rules. Returns the targets whose entry is another now, with what it
   /// is.
-  std::vector<DrainGroup> drain(const IdSet& ranks, double timestamp,
+  std::vector<DrainGroup> drain(const IdSet& ranks, WallTime timestamp,
                                 const std::optional<std::string>& reason, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
   IdSet undrain(const IdSet& ranks);

@@ -10,6 +10,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -103,7 +104,7 @@ void fold_inventory(const EventBody& event, ResourceSet& inventory);
 
 struct Event {
   /// Seconds since the Unix epoch, > 0.
-  double timestamp = 0;
+  WallTime timestamp{};
   EventBody body;
 };
 

@@ -8,7 +8,7 @@
 
 namespace resourced {
 
-std::vector<Event> Module::decide_on(const LoadCommand& command, double now) const {
+std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) const {
   const ResourceSet& next = *command.inventory;
   const RankMap map(inventory_, next);
   std::vector<Event> events;

@@ -12,6 +12,7 @@
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
 #include "core/module/target_names.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -42,11 +43,11 @@ class Module {
 
   /// The events that a command causes, in order; none if it changes nothing.
   /// Throws Error with the errno and text that operators know; the state is unchanged either way.
-  [[nodiscard]] std::vector<Event> decide(const Command& command, double now) const;
+  [[nodiscard]] std::vector<Event> decide(const Command& command, WallTime now) const;
 
   /// The events of a start, for a module that has no inventory yet. A recorded drain goes to the present rank
   /// of its host, or is dropped with its host; an excluded target is undrained.
-  [[nodiscard]] static std::vector<StartEvent> start(const StartCommand& command, double now);
+  [[nodiscard]] static std::vector<StartEvent> start(const StartCommand& command, WallTime now);
 
   Outcome apply(const Event& event);
 
@@ -78,24 +79,24 @@ class Module {
   [[nodiscard]] std::uint64_t state_version() const noexcept { return state_version_; }
 
  private:
-  [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const PropertyCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, double now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, double now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const PropertyCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
 
-  void apply_to(const RestartEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const DefineEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const UpdateEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const DrainEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const UndrainEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const OnlineEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const OfflineEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const TorpidEvent& event, double timestamp, Outcome& outcome);
-  void apply_to(const LivelyEvent& event, double timestamp, Outcome& outcome);
+  void apply_to(const RestartEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const DefineEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const UpdateEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const DrainEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const UndrainEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const OnlineEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const OfflineEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const TorpidEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const LivelyEvent& event, WallTime timestamp, Outcome& outcome);
 
   void shrink(const IdSet& ranks, Outcome& outcome);
   /// Moves states with their targets to another inventory.

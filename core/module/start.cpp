@@ -64,7 +64,7 @@ std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const Resour
 
 }  // namespace
 
-std::vector<Module::StartEvent> Module::start(const StartCommand& command, double now) {
+std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallTime now) {
   Effective effective = effective_inventory(command);
   auto inventory = std::make_shared<const ResourceSet>(std::move(effective.inventory));
   const IdSet exclude = command.exclude & inventory->ranks();

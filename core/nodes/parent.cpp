@@ -54,11 +54,11 @@ bool ParentChange::empty() const noexcept {
 }
 
 ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle,
-                           double known_until)
+                           WallTime known_until)
     : handed_down_(handed_down),
       inventory_(inventory),
       settle_(settle),
-      expirations_after_(std::max(handed_down.starttime(), known_until)),
+      expirations_after_(std::max(wall_time(handed_down.starttime()), known_until)),
       handed_ranks_(find_handed_ranks(handed_down, inventory)),
       parent_names_(handed_ranks_.size()) {
   begin();
@@ -190,59 +190,60 @@ IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts)
   return as_now ? targets_of(parent_ranks) : known_ranks_of_hosts(hosts, inventory_);
 }
 
-void ParentMirror::apply_to(const RestartEvent& event, double timestamp) {
+void ParentMirror::apply_to(const RestartEvent& event, WallTime timestamp) {
   renumber(event.ranks, event.nodelist);
-  link(timestamp <= handed_down_.starttime(), true);
+  link(timestamp <= wall_time(handed_down_.starttime()), true);
   offline_ = inventory_.ranks() - absent_ - targets_of(event.online);
   torpid_.clear();
 }
 
-void ParentMirror::apply_to(const DefineEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const DefineEvent& event, WallTime /*timestamp*/) {
   if (!event.inventory) return;
   renumber(event.inventory->ranks(), event.inventory->nodelist());
   link(false, false);
 }
 
-void ParentMirror::apply_to(const UpdateEvent& event, double timestamp) {
+void ParentMirror::apply_to(const UpdateEvent& event, WallTime timestamp) {
   if (event.expiration && timestamp > expirations_after_) {
     expiration_ = event.expiration;
     expiration_set_ = timestamp;
   }
   // A target that left earlier and was handed down all the same had been loaded again.
-  if (timestamp > handed_down_.starttime()) shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
+  if (timestamp > wall_time(handed_down_.starttime()))
+    shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
   });
 }
 
-void ParentMirror::apply_to(const DrainEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const DrainEvent& event, WallTime /*timestamp*/) {
   drained_ |= targets_of(event.ranks, event.nodelist);
 }
 
-void ParentMirror::apply_to(const UndrainEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const UndrainEvent& event, WallTime /*timestamp*/) {
   drained_ -= targets_of(event.ranks, event.nodelist);
 }
 
-void ParentMirror::apply_to(const OnlineEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const OnlineEvent& event, WallTime /*timestamp*/) {
   const IdSet targets = targets_of(event.ranks);
   offline_ -= targets;
   held_ -= targets;
 }
 
-void ParentMirror::apply_to(const OfflineEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const OfflineEvent& event, WallTime /*timestamp*/) {
   const IdSet targets = targets_of(event.ranks);
   offline_ |= targets;
   torpid_ -= targets;
   held_ -= targets;
 }
 
-void ParentMirror::apply_to(const TorpidEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const TorpidEvent& event, WallTime /*timestamp*/) {
   const IdSet targets = targets_of(event.ranks);
   torpid_ |= targets;
   held_ -= targets;
 }
 
-void ParentMirror::apply_to(const LivelyEvent& event, double /*timestamp*/) {
+void ParentMirror::apply_to(const LivelyEvent& event, WallTime /*timestamp*/) {
   torpid_ -= targets_of(event.ranks);
 }
 

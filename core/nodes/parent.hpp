@@ -17,6 +17,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
@@ -36,7 +37,7 @@ struct ParentChange {
   /// Seconds since the epoch, 0 for none.
   std::optional<double> expiration;
   /// When the parent set it: the timestamp of its event.
-  double expiration_set = 0;
+  WallTime expiration_set{};
 
   [[nodiscard]] bool empty() const noexcept;
 };
@@ -48,7 +49,7 @@ class ParentMirror {
   /// set at run time. After the connection was lost, targets that have gone offline meanwhile are down only
   /// after `settle` seconds: a parent that restarts waits for its own agents.
   ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0,
-               double known_until = 0);
+               WallTime known_until = {});
 
   /// The journal begins, or begins again after the connection was lost: the state of the parent is unknown
   /// until synced(), while the last changes that take() returned still count as told.
@@ -80,15 +81,15 @@ class ParentMirror {
     IdSet::Id rank;
   };
 
-  void apply_to(const RestartEvent& event, double timestamp);
-  void apply_to(const DefineEvent& event, double timestamp);
-  void apply_to(const UpdateEvent& event, double timestamp);
-  void apply_to(const DrainEvent& event, double timestamp);
-  void apply_to(const UndrainEvent& event, double timestamp);
-  void apply_to(const OnlineEvent& event, double timestamp);
-  void apply_to(const OfflineEvent& event, double timestamp);
-  void apply_to(const TorpidEvent& event, double timestamp);
-  void apply_to(const LivelyEvent& event, double timestamp);
+  void apply_to(const RestartEvent& event, WallTime timestamp);
+  void apply_to(const DefineEvent& event, WallTime timestamp);
+  void apply_to(const UpdateEvent& event, WallTime timestamp);
+  void apply_to(const DrainEvent& event, WallTime timestamp);
+  void apply_to(const UndrainEvent& event, WallTime timestamp);
+  void apply_to(const OnlineEvent& event, WallTime timestamp);
+  void apply_to(const OfflineEvent& event, WallTime timestamp);
+  void apply_to(const TorpidEvent& event, WallTime timestamp);
+  void apply_to(const LivelyEvent& event, WallTime timestamp);
 
   /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks. Targets
   /// that left and are there again have been loaded anew: they are not shrunk any more.
@@ -105,8 +106,8 @@ class ParentMirror {
   ResourceSet handed_down_;
   ResourceSet inventory_;
   double settle_;
-  // Seconds since the epoch: an expiration that the parent set until then is none for this instance.
-  double expirations_after_;
+  // An expiration that the parent set until then is none for this instance.
+  WallTime expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
   std::vector<IdSet::Id> handed_ranks_;
   // The name of each of them in the parent, if its journal has told it.
@@ -122,7 +123,7 @@ class ParentMirror {
   IdSet torpid_;
   IdSet shrunk_;
   std::optional<double> expiration_;
-  double expiration_set_ = 0;
+  WallTime expiration_set_{};
   bool synced_ = false;
   bool was_synced_ = false;
   double settled_at_ = 0;
@@ -132,7 +133,7 @@ class ParentMirror {
   IdSet told_down_;
   IdSet told_shrunk_;
   std::optional<double> told_expiration_;
-  double told_expiration_set_ = 0;
+  WallTime told_expiration_set_{};
 };
 
 }  // namespace resourced::nodes

@@ -126,7 +126,7 @@ void ParentFollower::on_status(const client::Response& response) {
   try {
     proto::ParentStatus status = proto::parse_parent_status(response.payload());
     auto inventory = std::make_shared<const ResourceSet>(std::move(status.inventory));
-    mirror_.apply({0, DefineEvent{DefineMethod::configuration, std::move(inventory), {}, {}}});
+    mirror_.apply({{}, DefineEvent{DefineMethod::configuration, std::move(inventory), {}, {}}});
     mirror_.assume(status.drained, status.offline, status.torpid);
   } catch (const Error& error) {
     fail(error.what());

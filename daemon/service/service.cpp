@@ -12,7 +12,7 @@ namespace resourced::daemon::service {
 
 using proto::Message;
 
-Service::Service(store::EventLog& log, std::function<double()> now, Settings settings)
+Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings settings)
     : uptime_(std::move(settings.uptime)),
       later_(std::move(settings.later)),
       wake_at_(std::move(settings.wake_at)),
@@ -25,7 +25,7 @@ Service::Service(store::EventLog& log, std::function<double()> now, Settings set
       executor_(
           log, outbox_,
           [now = std::move(now), uptime = uptime_] {
-            return engine::Now{now(), uptime()};
+            return engine::Now{now(), steady_time(uptime())};
           },
           {[this](store::LoggedEvent event, IdSet ranks) {
              journal_.append(std::move(event), std::move(ranks));

@@ -13,6 +13,7 @@
 #include "config/config.hpp"
 #include "core/error.hpp"
 #include "core/nodes/nodes.hpp"
+#include "core/time.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
@@ -57,7 +58,7 @@ class Service final : public transport::Listener {
     ReloadTopics::Load load;
     JournalTopics::Later later;
   };
-  Service(store::EventLog& log, std::function<double()> now, Settings settings);
+  Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   /// Takes an input that comes from the start, the configuration or the enclosing instance.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/time.hpp"
 #include "daemon/store/named_targets.hpp"
 #include "daemon/store/records.hpp"
 
@@ -23,9 +24,9 @@ class EventLog {
 
   /// The last event that is durable, 0 in an empty log.
   [[nodiscard]] virtual Sequence last_sequence() const noexcept = 0;
-  /// The timestamp of that event in seconds since the Unix epoch, or if it is damaged, of the last event that
+  /// The timestamp of that event, or if it is damaged, of the last event that
   /// is whole. 0 in an empty log.
-  [[nodiscard]] virtual double last_timestamp() const noexcept = 0;
+  [[nodiscard]] virtual WallTime last_timestamp() const noexcept = 0;
 
   /// Queues a record. Sequences come in order without gaps. The loop calls Service::on_committed() once the
   /// record is durable.

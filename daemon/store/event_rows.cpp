@@ -9,7 +9,7 @@ namespace resourced::daemon::store {
 
 std::int64_t EventRow::sum() const noexcept {
   Checksum sum;
-  sum.add(static_cast<std::int64_t>(sequence)).add(timestamp).add(name).add(text).add(hosts);
+  sum.add(static_cast<std::int64_t>(sequence)).add(to_number(timestamp)).add(name).add(text).add(hosts);
   if (resources) {
     sum.add(*resources);
   } else {
@@ -50,7 +50,7 @@ void EventRows::resume(Sequence last) {
       const std::string name = read_hosts_.text(2);
       const std::string text = read_hosts_.text(3);
       const std::string ids = read_hosts_.text(4);
-      EventRow row{static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.real(1), name, text, ids, {}};
+      EventRow row{static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.time(1), name, text, ids, {}};
       if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
       if (row.sum() != read_hosts_.integer(6)) throw Error(EBADMSG, "damaged");
       *block_hosts_ |= IdSet::parse(ids);

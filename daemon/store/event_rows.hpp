@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 #include "daemon/store/host_ids.hpp"
 #include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
@@ -17,7 +18,7 @@ namespace resourced::daemon::store {
 /// A row of `event`.
 struct EventRow {
   Sequence sequence = 0;
-  double timestamp = 0;
+  WallTime timestamp{};
   std::string_view name;
   std::string_view text;
   /// An idset of host ids.
@@ -45,7 +46,7 @@ class EventRows {
 
   struct New {
     Sequence sequence = 0;
-    double timestamp = 0;
+    WallTime timestamp{};
     std::string_view name;
     std::string_view text;
     const Hostlist* hosts = nullptr;

@@ -89,14 +89,14 @@ std::optional<DefineMethod> method_of(const nlohmann::json& entry) {
   return proto::parse_method_name(method->get_ref<const std::string&>());
 }
 
-Record read_line(std::string_view line, Sequence sequence, double last, ImportedState& state) {
+Record read_line(std::string_view line, Sequence sequence, WallTime last, ImportedState& state) {
   const nlohmann::json entry = read_entry(line);
   const auto event = proto::decode_event(entry);
   if (event) check_nodelist(entry);
   Record record;
   record.sequence = sequence;
   const proto::EventEntry parts = proto::read_event_entry(entry);
-  record.timestamp = std::max(last, parts.timestamp);
+  record.timestamp = std::max(last, wall_time(parts.timestamp));
   record.name = parts.name;
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
@@ -128,7 +128,7 @@ void check_start(const RecordedState& recorded, const ImportOptions& options) {
   StartCommand start;
   start.inventory = options.inventory;
   start.recorded = recorded;
-  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {1, 0});
+  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {wall_time(1), {}});
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Imported import_events(std::istream& input, const std::string& name, const std::
   std::vector<Record> records;
   ImportedState state(options.configured_expiration);
   Lines lines(input, options.max_line);
-  double last = 0;
+  WallTime last;
   try {
     while (const auto line = lines.next()) {
       if (line->empty()) continue;

@@ -13,6 +13,7 @@
 #include "core/module/target_names.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 #include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {
@@ -91,9 +92,9 @@ class ImportedState {
   // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;
   std::optional<double> expiration_;
-  double expiration_timestamp_ = 0;
+  WallTime expiration_timestamp_{};
   bool is_expiration_since_load_ = false;
-  double timestamp_ = 0;
+  WallTime timestamp_{};
 };
 
 }  // namespace resourced::daemon::store

@@ -13,6 +13,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::daemon::store {
 
@@ -23,7 +24,7 @@ using engine::TableChanges;
 struct Record {
   Sequence sequence = 0;
   /// Seconds since the Unix epoch.
-  double timestamp = 0;
+  WallTime timestamp{};
   std::string name;
   /// The event as one line of JSON.
   std::string text;
@@ -52,7 +53,7 @@ struct EventTargets {
 /// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
 struct EventFilter {
   /// Not older than this, seconds since the Unix epoch.
-  std::optional<double> since;
+  std::optional<WallTime> since;
   /// Those that concern one of these.
   std::shared_ptr<const EventTargets> targets;
 };
@@ -60,7 +61,7 @@ struct EventFilter {
 /// One event of the log as it is sent.
 struct LoggedEvent {
   Sequence sequence = 0;
-  double timestamp = 0;
+  WallTime timestamp{};
   std::string text;
   /// Whether it is a resource-define, beside which R stands.
   bool defines = false;
@@ -109,7 +110,7 @@ struct HistoryPage {
 struct HistoryStart {
   Sequence first = 0;
   /// The timestamp of the last event before `first` that was dropped.
-  std::optional<double> truncated;
+  std::optional<WallTime> truncated;
   /// A stranger of whom there is no event.
   std::optional<std::string> unknown_host;
   /// Why it could not be found.

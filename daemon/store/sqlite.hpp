@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -73,6 +74,7 @@ class Statement {
 
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, double value);
+  Statement& bind(int parameter, WallTime value) { return bind(parameter, to_number(value)); }
   /// The text must stay valid until the statement has run.
   Statement& bind(int parameter, std::string_view value);
   Statement& bind(int parameter, const std::optional<std::string>& value);
@@ -87,6 +89,7 @@ class Statement {
   [[nodiscard]] bool is_null(int column) const noexcept;
   [[nodiscard]] std::int64_t integer(int column) const noexcept;
   [[nodiscard]] double real(int column) const noexcept;
+  [[nodiscard]] WallTime time(int column) const noexcept { return wall_time(real(column)); }
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::optional<std::string> optional_text(int column) const;
 

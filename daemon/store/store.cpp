@@ -94,8 +94,8 @@ void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std
   });
 }
 
-void Store::trim(double before) {
-  double bound = before;
+void Store::trim(WallTime before) {
+  WallTime bound = before;
   {
     const std::lock_guard lock(questions_mutex_);
     bound = std::min(before, std::exchange(horizon_, before));
@@ -137,7 +137,7 @@ void Store::work() {
 
 bool Store::turn() {
   std::vector<Record> records;
-  std::optional<double> trim_before;
+  std::optional<WallTime> trim_before;
   {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_before_; });
@@ -161,7 +161,7 @@ void Store::commit(const std::vector<Record>& records) {
   callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
 }
 
-void Store::trim_some(double before) {
+void Store::trim_some(WallTime before) {
   bool is_done = true;
   try {
     is_done = writer_->trim(before, events_per_trim) < events_per_trim;

@@ -17,6 +17,7 @@
 
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "core/time.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/store/named_targets.hpp"
 #include "daemon/store/records.hpp"
@@ -58,7 +59,7 @@ class Store final : public EventLog {
   /// What was recorded before; to be read before start().
   [[nodiscard]] RecordedState load();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
-  [[nodiscard]] double last_timestamp() const noexcept override { return last_timestamp_; }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
   [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
 
@@ -74,7 +75,7 @@ class Store final : public EventLog {
   /// Hides events from before this time from readers that begin from now on, and drops, in steps, those from
   /// before the time of the previous call: a reader that has begun has the time between two calls. 0 keeps
   /// all.
-  void trim(double before);
+  void trim(WallTime before);
 
   /// Commits what is queued and ends the threads. Questions that wait have no answer.
   void stop();
@@ -88,7 +89,7 @@ class Store final : public EventLog {
   // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
   bool turn();
   void commit(const std::vector<Record>& records);
-  void trim_some(double before);
+  void trim_some(WallTime before);
   void read();
   void without_reader(const std::function<void()>& work);
   void ask(Question question);
@@ -97,21 +98,21 @@ class Store final : public EventLog {
   std::unique_ptr<Database> reading_connection_;
   std::unique_ptr<StoreReader> reader_;
   Sequence last_sequence_ = 0;
-  double last_timestamp_ = 0;
+  WallTime last_timestamp_{};
   std::optional<Error> damage_;
   Callbacks callbacks_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
-  std::optional<double> trim_before_;
+  std::optional<WallTime> trim_before_;
   Counters counters_;
   bool stopping_ = false;
 
   std::mutex questions_mutex_;
   std::condition_variable asked_;
   std::deque<Question> questions_;
-  double horizon_ = 0;
+  WallTime horizon_{};
   bool reading_stops_ = false;
   /// The writing thread wants reading_: no further question begins until it has had it.
   bool reading_pauses_ = false;

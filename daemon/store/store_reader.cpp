@@ -49,7 +49,7 @@ void StoreReader::fail(Sequence sequence, std::string_view what) const {
 
 StoreReader::Trimmed StoreReader::trimmed() {
   Trimmed trimmed;
-  if (trimmed_.step()) trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.real(1)};
+  if (trimmed_.step()) trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.time(1)};
   trimmed_.reset();
   return trimmed;
 }
@@ -61,7 +61,7 @@ Sequence StoreReader::newest() {
   return newest;
 }
 
-double StoreReader::timestamp_of(Sequence sequence) {
+WallTime StoreReader::timestamp_of(Sequence sequence) {
   HistoryPage page;
   read(page, {}, sequence, sequence, 1);
   return page.events.front().timestamp;
@@ -84,7 +84,7 @@ StoreReader::LastTimestamp StoreReader::last_timestamp() {
   return found;
 }
 
-double StoreReader::timestamp_before(Sequence first) {
+WallTime StoreReader::timestamp_before(Sequence first) {
   try {
     return timestamp_of(first - 1);
   } catch (const Error& error) {
@@ -95,12 +95,12 @@ double StoreReader::timestamp_before(Sequence first) {
 
 // Timestamps never decrease within a store. A damaged event is passed over: what is newer can still be asked
 // for.
-Sequence StoreReader::first_since(double since, Sequence oldest, Sequence newest) {
+Sequence StoreReader::first_since(WallTime since, Sequence oldest, Sequence newest) {
   Sequence end = newest + 1;
   while (oldest < end) {
     const Sequence middle = oldest + (end - oldest) / 2;
     Sequence probe = middle;
-    const std::optional<double> timestamp = timestamp_at_or_after(probe, end);
+    const std::optional<WallTime> timestamp = timestamp_at_or_after(probe, end);
     if (timestamp && *timestamp < since) {
       oldest = probe + 1;
     } else {
@@ -110,7 +110,7 @@ Sequence StoreReader::first_since(double since, Sequence oldest, Sequence newest
   return oldest;
 }
 
-std::optional<double> StoreReader::timestamp_at_or_after(Sequence& sequence, Sequence end) {
+std::optional<WallTime> StoreReader::timestamp_at_or_after(Sequence& sequence, Sequence end) {
   const Sequence last = std::min(end, sequence + most_looked_at);
   for (; sequence < last; ++sequence) {
     try {
@@ -122,7 +122,7 @@ std::optional<double> StoreReader::timestamp_at_or_after(Sequence& sequence, Seq
   return std::nullopt;
 }
 
-HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, double horizon) {
+HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, WallTime horizon) {
   if (filter.targets) {
     std::optional<std::string> unknown;
     filter.targets->strangers.for_each([&](std::string_view host) {
@@ -135,7 +135,8 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, dou
   const Sequence last = newest();
   // The newest event is kept whatever its age.
   const Sequence oldest = dropped.sequence + 1;
-  const Sequence kept = horizon > 0 ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
+  const Sequence kept =
+      horizon > WallTime() ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
   HistoryStart start{kept, std::nullopt, std::nullopt};
   if (filter.since) {
     start.first = first_since(*filter.since, kept, last);
@@ -144,7 +145,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, dou
   }
   // Events before `since` were not asked for, so their absence is no gap.
   if (start.first == 1 || (filter.since && start.first > kept)) return start;
-  const double before = start.first == oldest ? dropped.timestamp : timestamp_before(start.first);
+  const WallTime before = start.first == oldest ? dropped.timestamp : timestamp_before(start.first);
   if (!filter.since || before >= *filter.since) start.truncated = before;
   return start;
 }
@@ -207,7 +208,7 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
       const std::string name = events_.text(2);
       std::string text = events_.text(3);
       const std::string ids = events_.text(4);
-      EventRow row{static_cast<Sequence>(events_.integer(0)), events_.real(1), name, text, ids, {}};
+      EventRow row{static_cast<Sequence>(events_.integer(0)), events_.time(1), name, text, ids, {}};
       if (!events_.is_null(5)) row.resources = events_.integer(5);
       if (row.sequence != page.next) fail(page.next, "missing");
       if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/host_ids.hpp"
 #include "daemon/store/records.hpp"
@@ -27,14 +28,14 @@ class StoreReader {
 
   /// Where the newest `most` events begin, or all that pass `since` if that is given. Events of before
   /// `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
-  [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, double horizon = 0);
+  [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, WallTime horizon = {});
 
   /// At most `limit` events from `from` up to and with `to`, which must be there. Throws Error EBADMSG that
   /// names the event for a damaged one.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
   struct LastTimestamp {
-    double timestamp = 0;
+    WallTime timestamp{};
     /// Why it is not that of the last event.
     std::optional<Error> damage;
   };
@@ -45,7 +46,7 @@ class StoreReader {
   // The last event that was dropped.
   struct Trimmed {
     Sequence sequence = 0;
-    double timestamp = 0;
+    WallTime timestamp{};
   };
   // A transaction: all that one question sees is of one time.
   class Snapshot;
@@ -64,12 +65,12 @@ class StoreReader {
 
   [[nodiscard]] Trimmed trimmed();
   [[nodiscard]] Sequence newest();
-  [[nodiscard]] double timestamp_of(Sequence sequence);
+  [[nodiscard]] WallTime timestamp_of(Sequence sequence);
   /// Of the last event before `first`, or of `first` itself if that one is damaged.
-  [[nodiscard]] double timestamp_before(Sequence first);
+  [[nodiscard]] WallTime timestamp_before(Sequence first);
   /// Of the first event that can be read, which `sequence` is set to; nothing if there is none close by.
-  [[nodiscard]] std::optional<double> timestamp_at_or_after(Sequence& sequence, Sequence end);
-  [[nodiscard]] Sequence first_since(double since, Sequence oldest, Sequence newest);
+  [[nodiscard]] std::optional<WallTime> timestamp_at_or_after(Sequence& sequence, Sequence end);
+  [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest);
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
   /// budget goes.
   [[nodiscard]] Sequence skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget);

@@ -172,7 +172,7 @@ Sequence upgrade_log(Database& database) {
       hosts = {};
       is_damaged = true;
     }
-    rows.write({last, events.real(1), name, text, &hosts, nullptr, is_damaged});
+    rows.write({last, events.time(1), name, text, &hosts, nullptr, is_damaged});
   }
   return last;
 }

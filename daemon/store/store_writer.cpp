@@ -175,7 +175,7 @@ RecordedState StoreWriter::load() {
   };
   Statement drains(database_, "SELECT host, ordinal, timestamp, reason FROM drain");
   while (drains.step()) {
-    state.drains.push_back({target(drains, 0), drains.real(2), drains.optional_text(3)});
+    state.drains.push_back({target(drains, 0), drains.time(2), drains.optional_text(3)});
   }
   Statement properties(database_, "SELECT name, host, ordinal, present FROM property");
   while (properties.step()) {
@@ -184,7 +184,7 @@ RecordedState StoreWriter::load() {
   Statement shrunk(database_, "SELECT host, ordinal FROM shrunk");
   while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
   Statement expiration(database_, "SELECT value, configured, timestamp FROM expiration");
-  if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1), expiration.real(2)};
+  if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1), expiration.time(2)};
   Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
   if (inventory.step()) {
     const std::string method = inventory.text(0);
@@ -245,15 +245,15 @@ void StoreWriter::transaction(Work work) {
   }
 }
 
-std::size_t StoreWriter::trim(double before, std::size_t most) {
+std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
   std::size_t count = 0;
   std::int64_t sequence = 0;
-  double timestamp = 0;
+  WallTime timestamp;
   trim_find_.bind(1, static_cast<std::int64_t>(last_)).bind(2, static_cast<std::int64_t>(most));
-  while (trim_find_.step() && trim_find_.real(1) < before) {
+  while (trim_find_.step() && trim_find_.time(1) < before) {
     ++count;
     sequence = trim_find_.integer(0);
-    timestamp = trim_find_.real(1);
+    timestamp = trim_find_.time(1);
   }
   trim_find_.reset();
   if (count == 0) return 0;

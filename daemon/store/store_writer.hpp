@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "core/module/command.hpp"
+#include "core/time.hpp"
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/host_ids.hpp"
 #include "daemon/store/present_sum.hpp"
@@ -43,7 +44,7 @@ class StoreWriter {
 
   /// Drops the oldest events that are older than `before`, at most `most` of them; what is present stays as
   /// it is, and so does the newest event. Returns how many it dropped.
-  std::size_t trim(double before, std::size_t most);
+  std::size_t trim(WallTime before, std::size_t most);
 
   [[nodiscard]] Database& database() noexcept { return database_; }
   [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }

@@ -36,7 +36,7 @@ class BatchReader {
         batch.truncated = true;
       } else if (name == "resource-define") {
         // The time of a definition means nothing to who follows.
-        batch.events.push_back({0, DefineEvent{DefineMethod::configuration, inventory(), {}, {}}});
+        batch.events.push_back({{}, DefineEvent{DefineMethod::configuration, inventory(), {}, {}}});
       } else if (auto event = decode_event(entry)) {
         batch.events.push_back(*std::move(event));
       }
@@ -66,7 +66,7 @@ class BatchReader {
 
 json encode_journal(const JournalRequest& request) {
   json payload = json::object();
-  if (request.since) payload["since"] = *request.since;
+  if (request.since) payload["since"] = to_number(*request.since);
   if (request.targets) payload["targets"] = *request.targets;
   return payload;
 }
@@ -75,7 +75,7 @@ JournalRequest parse_journal(const json& payload) {
   JournalRequest request;
   if (const auto since = payload.find("since"); since != payload.end()) {
     if (!since->is_number()) throw Error(EPROTO, "since must be a number");
-    request.since = since->get<double>();
+    request.since = wall_time(since->get<double>());
   }
   request.targets = optional_string(payload, "targets");
   return request;
@@ -96,9 +96,9 @@ std::string encode_journal_batch(std::span<const std::string_view> events, std::
   return text;
 }
 
-std::string encode_truncation(double timestamp) {
+std::string encode_truncation(WallTime timestamp) {
   std::string text = R"({"events":[{"timestamp":)";
-  append_number(text, timestamp);
+  append_number(text, to_number(timestamp));
   text += R"(,"name":"truncate"}]})";
   return text;
 }

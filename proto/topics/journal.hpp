@@ -12,13 +12,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/module/event.hpp"
+#include "core/time.hpp"
 
 namespace resourced::proto {
 
 /// `{"since": NUMBER?, "targets": TARGETS?}`: events at or after a time (seconds since the epoch), and those
 /// that concern these targets, an idset (RFC 22) or a hostlist (RFC 29). Other keys are ignored.
 struct JournalRequest {
-  std::optional<double> since;
+  std::optional<WallTime> since;
   std::optional<std::string> targets;
 };
 
@@ -32,7 +33,7 @@ struct JournalRequest {
                                                std::string_view resources);
 /// The response in front of a history whose older events are not kept: one event `truncate`, with the time of
 /// the last one that is missing.
-[[nodiscard]] std::string encode_truncation(double timestamp);
+[[nodiscard]] std::string encode_truncation(WallTime timestamp);
 
 struct JournalBatch {
   /// In their order. A definition has the R that came beside the events, or none.

@@ -41,7 +41,7 @@ std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<std::string_view, std::size_t> by_reason(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
-    const double second = std::round(key.timestamp);
+    const double second = std::round(to_number(key.timestamp));
     if (!entries.empty() && entries.back().second != second) by_reason.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
     const auto [place, is_new] = by_reason.emplace(reason, entries.size());

@@ -58,7 +58,7 @@ const Reference& Simulation::state_after(std::uint64_t sequence) {
     Reference next = states_.empty() ? before_ : states_.back();
     const std::uint64_t number = states_begin_ + states_.size() + 1;
     const json event = json::parse(disk_.records.at(number - 1).text);
-    const double before = number > 1 ? disk_.records.at(number - 2).timestamp : 0;
+    const double before = number > 1 ? to_number(disk_.records.at(number - 2).timestamp) : 0;
     demand(event.at("timestamp") >= before, "an event that is earlier than the one before: " + event.dump());
     if (const auto reload = reloads_.find(number); reload != reloads_.end()) next.exclude(reload->second);
     next.apply(event);

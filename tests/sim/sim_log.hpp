@@ -25,8 +25,8 @@ class SimLog final : public daemon::store::EventLog {
   explicit SimLog(Disk& disk) : disk_(disk) {}
 
   [[nodiscard]] daemon::store::Sequence last_sequence() const noexcept override { return disk_.last(); }
-  [[nodiscard]] double last_timestamp() const noexcept override {
-    return disk_.records.empty() ? 0 : disk_.records.back().timestamp;
+  [[nodiscard]] WallTime last_timestamp() const noexcept override {
+    return disk_.records.empty() ? WallTime() : disk_.records.back().timestamp;
   }
   void append(daemon::store::Record record) override;
   void find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,

@@ -131,7 +131,7 @@ void Simulation::start() {
       .later = [this](double /*seconds*/, std::function<void()> work) { later_.push_back(std::move(work)); },
   };
   service_ = std::make_unique<daemon::service::Service>(
-      *log_, [this] { return now_; }, std::move(settings));
+      *log_, [this] { return wall_time(now_); }, std::move(settings));
 
   engine::Start input;
   input.command.inventory = resources_of(configuration_.hosts);

@@ -28,7 +28,7 @@ Start start(std::string_view hosts, RecordedState recorded = {}) {
 }
 
 /// The same time on both clocks.
-Now at(double seconds) { return {seconds, seconds}; }
+Now at(double seconds) { return {wall_time(seconds), steady_time(seconds)}; }
 
 /// A started engine, and the tables that its log has.
 struct Started {
@@ -57,10 +57,10 @@ TEST_CASE("a start leaves its events as records, numbered from 1") {
 }
 
 TEST_CASE("the log of an earlier start is continued, in number and in time") {
-  Engine engine(41, 1000);
+  Engine engine(41, wall_time(1000));
   const Effects effects = engine.step(start("n[0-3]"), at(10));
   CHECK(effects.records.front().sequence == 42);
-  CHECK(effects.records.front().event.timestamp == 1000);
+  CHECK(effects.records.front().event.timestamp == wall_time(1000));
 }
 
 TEST_CASE("a command before the inventory is known is refused") {
@@ -99,8 +99,8 @@ TEST_CASE("a refused input changes nothing") {
 
 TEST_CASE("a clock that is set back does not bring the log out of order") {
   Started it("n[0-3]");
-  CHECK(it.step(DrainCommand{"0", {}, {}}, 500).records[0].event.timestamp == 500);
-  CHECK(it.step(DrainCommand{"1", {}, {}}, 400).records[0].event.timestamp == 500);
+  CHECK(it.step(DrainCommand{"0", {}, {}}, 500).records[0].event.timestamp == wall_time(500));
+  CHECK(it.step(DrainCommand{"1", {}, {}}, 400).records[0].event.timestamp == wall_time(500));
 }
 
 TEST_CASE(
@@ -112,7 +112,7 @@ TEST_CASE(
   CHECK(it.step(known, 9000).records.empty());
   it.step(Acquire{1, {}}, 9000);
   it.step(Release{1}, 9000);
-  CHECK(it.step(DrainCommand{"0", {}, {}}, 30).records[0].event.timestamp == 30);
+  CHECK(it.step(DrainCommand{"0", {}, {}}, 30).records[0].event.timestamp == wall_time(30));
 }
 
 TEST_CASE("each partition has its holder, who hears of its targets alone") {
@@ -160,7 +160,7 @@ TEST_CASE("a drain of a host that is gone leaves the tables with the next start"
   Started before("n[0-3]");
   before.step(DrainCommand{"n[1-2]", "fan", {}});
   Tables& tables = before.tables;
-  Engine after(before.engine.applied(), 20);
+  Engine after(before.engine.applied(), wall_time(20));
   for (const Record& record : after.step(start("n[0-1]", tables.state()), at(100)).records)
     tables.apply(record.changes);
   REQUIRE(tables.state().drains.size() == 1);

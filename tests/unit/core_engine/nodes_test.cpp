@@ -54,7 +54,7 @@ struct Watching {
     return step(input, 1);
   }
   Effects step(const Input& input, double now) {
-    Effects effects = engine.step(input, {now, now});
+    Effects effects = engine.step(input, {wall_time(now), steady_time(now)});
     for (const Record& record : effects.records) {
       const auto& body = record.event.body;
       log.push_back((std::holds_alternative<OnlineEvent>(body)    ? "online "
@@ -134,8 +134,9 @@ TEST_CASE("a hello is refused where agents are not watched, and for a host that 
   CHECK(it.step(AgentHello{1, 1, report("n1")}, 11).agents[0].rank == 1);
 
   Engine not_watching;
-  CHECK_THROWS_WITH_AS((void)not_watching.step(AgentHello{1, 1, report("n0")}, {1, 1}),
-                       "node agents are not watched here (monitor.mode is static)", Error);
+  CHECK_THROWS_WITH_AS(
+      (void)not_watching.step(AgentHello{1, 1, report("n0")}, {wall_time(1), steady_time(1)}),
+      "node agents are not watched here (monitor.mode is static)", Error);
 }
 
 TEST_CASE("the agent of a target that leaves for good is told so") {
@@ -262,16 +263,16 @@ TEST_CASE("of the expirations of this instance and the enclosing one the later h
   const auto expiration = [&] { return it.engine.module().inventory().expiration(); };
   nodes::ParentChange change;
   change.expiration = 5000;
-  change.expiration_set = 10;
+  change.expiration_set = wall_time(10);
   (void)it.step(ParentSays{change}, 11);
   CHECK(expiration() == 5000);
   (void)it.step(SetExpiration{{4000}}, 20);
   CHECK(expiration() == 4000);
   change.expiration = 6000;
-  change.expiration_set = 19;
+  change.expiration_set = wall_time(19);
   (void)it.step(ParentSays{change}, 21);
   CHECK(expiration() == 4000);
-  change.expiration_set = 22;
+  change.expiration_set = wall_time(22);
   (void)it.step(ParentSays{change}, 23);
   CHECK(expiration() == 6000);
 }

@@ -383,7 +383,7 @@ class History {
       REQUIRE((drain != nullptr) == targets_[i].drained);
       if (!targets_[i].gone) CHECK(module.inventory().host(i) == targets_[i].host);
       if (drain == nullptr) continue;
-      CHECK(drain->timestamp == targets_[i].since);
+      CHECK(drain->timestamp == wall_time(targets_[i].since));
       CHECK(drain->reason == targets_[i].reason);
     }
     check_replay();

@@ -43,17 +43,17 @@ struct Loaded {
     StartCommand start;
     start.inventory = std::make_shared<const ResourceSet>(of(hosts));
     start.online = start.inventory->ranks();
-    for (const auto& [event, recorded] : Module::start(start, 1)) module.apply(event);
+    for (const auto& [event, recorded] : Module::start(start, wall_time(1))) module.apply(event);
   }
   void execute(const Command& command) {
-    for (const Event& event : module.decide(command, 2)) module.apply(event);
+    for (const Event& event : module.decide(command, wall_time(2))) module.apply(event);
   }
   std::vector<Event> load(const char* hosts, const char* exclude = "", const char* online = "") {
     LoadCommand command;
     command.inventory = std::make_shared<const ResourceSet>(of(hosts));
     if (*exclude != '\0') command.exclude = IdSet::parse(exclude);
     if (*online != '\0') command.online = IdSet::parse(online);
-    const auto events = module.decide(command, 3);
+    const auto events = module.decide(command, wall_time(3));
     for (const Event& event : events) module.apply(event);
     return events;
   }
@@ -75,7 +75,7 @@ TEST_CASE("drains and who is online go with their targets; what is excluded is d
   CHECK(std::get<UndrainEvent>(events[2].body).nodelist.encode() == "d");
   CHECK(world.module.drains().ranks().encode() == "3");
   CHECK(world.module.drains().find(3)->reason == "disk");
-  CHECK(world.module.drains().find(3)->timestamp == 2);
+  CHECK(world.module.drains().find(3)->timestamp == wall_time(2));
   CHECK(world.module.online().encode() == "1,3-4");
   CHECK(world.module.torpid().empty());
   CHECK(world.module.available().encode() == "4");

@@ -38,7 +38,7 @@ class Family {
     mirror_.emplace(handed, own);
     StartCommand command;
     command.inventory = std::make_shared<const ResourceSet>(own);
-    for (const auto& [event, recorded] : Module::start(command, 1)) child_.apply(event);
+    for (const auto& [event, recorded] : Module::start(command, wall_time(1))) child_.apply(event);
     connect();
   }
 
@@ -135,7 +135,7 @@ class Family {
   }
 
   void execute(const Command& command) {
-    for (const Event& event : child_.decide(command, 1)) child_.apply(event);
+    for (const Event& event : child_.decide(command, wall_time(1))) child_.apply(event);
   }
 
   void check() {

@@ -144,7 +144,8 @@ class Script {
       world_.apply(LivelyEvent{IdSet::parse(words.at(0))});
     } else if (verb == "drains") {
       for (const auto& [key, ranks] : world_.module().drains().groups()) {
-        say(fmt::format("{} at {}: {}", ranks.encode(), key.timestamp, key.reason.value_or("(no reason)")));
+        say(fmt::format("{} at {}: {}", ranks.encode(), to_number(key.timestamp),
+                        key.reason.value_or("(no reason)")));
       }
     } else if (verb == "inventory") {
       const ResourceSet& inventory = world_.module().inventory();

@@ -65,7 +65,7 @@ void World::begin(const StartCommand& command) {
   for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();
-  for (const auto& [event, recorded] : Module::start(command, now)) {
+  for (const auto& [event, recorded] : Module::start(command, wall_time(now))) {
     if (recorded) {
       apply_known(event);
     } else {
@@ -79,10 +79,10 @@ void World::begin(const StartCommand& command) {
 }
 
 void World::execute(const Command& command) {
-  for (const Event& event : module_->decide(command, now)) apply_event(event);
+  for (const Event& event : module_->decide(command, wall_time(now))) apply_event(event);
 }
 
-void World::apply(const EventBody& body) { apply_event({now, body}); }
+void World::apply(const EventBody& body) { apply_event({wall_time(now), body}); }
 
 void World::apply_event(const Event& event) {
   const Outcome outcome = module_->apply(event);

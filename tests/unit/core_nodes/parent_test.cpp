@@ -29,33 +29,34 @@ std::string text_of(const std::optional<nodes::ParentChange>& change) {
 }
 
 Event restart(const char* ranks, const char* hosts, const char* online, double time = 1) {
-  return {time, RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
+  return {wall_time(time), RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
 }
 Event drain(const char* ranks, const char* hosts) {
-  return {2, DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt, Overwrite::nothing}};
+  return {wall_time(2),
+          DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt, Overwrite::nothing}};
 }
 Event undrain(const char* ranks, const char* hosts) {
-  return {2, UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};
+  return {wall_time(2), UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};
 }
-Event offline(const char* ranks) { return {2, OfflineEvent{IdSet::parse(ranks)}}; }
-Event online(const char* ranks) { return {2, OnlineEvent{IdSet::parse(ranks)}}; }
-Event torpid(const char* ranks) { return {2, TorpidEvent{IdSet::parse(ranks)}}; }
-Event lively(const char* ranks) { return {2, LivelyEvent{IdSet::parse(ranks)}}; }
+Event offline(const char* ranks) { return {wall_time(2), OfflineEvent{IdSet::parse(ranks)}}; }
+Event online(const char* ranks) { return {wall_time(2), OnlineEvent{IdSet::parse(ranks)}}; }
+Event torpid(const char* ranks) { return {wall_time(2), TorpidEvent{IdSet::parse(ranks)}}; }
+Event lively(const char* ranks) { return {wall_time(2), LivelyEvent{IdSet::parse(ranks)}}; }
 Event shrink(const char* ranks, const char* hosts, double time = 2) {
   UpdateEvent update;
   update.shrink = IdSet::parse(ranks);
   update.shrink_nodelist = Hostlist::parse(hosts);
-  return {time, std::move(update)};
+  return {wall_time(time), std::move(update)};
 }
 Event define(const char* ranks, const char* hosts) {
-  return {0,
+  return {{},
           DefineEvent{
               DefineMethod::configuration, std::make_shared<const ResourceSet>(nodes(ranks, hosts)), {}, {}}};
 }
 Event expiration(double time, double at) {
   UpdateEvent update;
   update.expiration = time;
-  return {at, std::move(update)};
+  return {wall_time(at), std::move(update)};
 }
 
 TEST_CASE("the inventory handed down is numbered from 0") {
@@ -135,7 +136,7 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
 TEST_CASE("an expiration from before the last one of the instance's own is no news") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   constexpr double own_until = 100;
-  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 0, own_until);
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 0, wall_time(own_until));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, own_until - 1));
   mirror.apply(expiration(6000, own_until));
@@ -153,7 +154,7 @@ TEST_CASE("an expiration that the parent sets again is news, as this instance ma
   mirror.synced(0);
   const auto first = mirror.take(0);
   REQUIRE(first);
-  CHECK(first->expiration_set == 10);
+  CHECK(first->expiration_set == wall_time(10));
   // The connection is lost, and the history comes once more.
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
@@ -169,7 +170,7 @@ TEST_CASE("an expiration that the parent sets again is news, as this instance ma
   const auto again = mirror.take(2);
   REQUIRE(again);
   CHECK(again->expiration == 5000);
-  CHECK(again->expiration_set == 30);
+  CHECK(again->expiration_set == wall_time(30));
 }
 
 TEST_CASE("a history is told as what came of it") {
@@ -267,10 +268,11 @@ TEST_CASE(
 TEST_CASE("a truncated history is made good by the parent's status") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
-  mirror.apply({1, DefineEvent{DefineMethod::configuration,
-                               std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
-                               {},
-                               {}}});
+  mirror.apply(
+      {wall_time(1), DefineEvent{DefineMethod::configuration,
+                                 std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
+                                 {},
+                                 {}}});
   mirror.apply(offline("1"));
   mirror.assume(IdSet{2, 7}, IdSet{4}, IdSet{});
   mirror.synced(0);
@@ -377,10 +379,10 @@ TEST_CASE("a target is online when its agent and its parent say so") {
   StartCommand command;
   command.inventory = inventory;
   Module module;
-  for (const auto& [event, recorded] : Module::start(command, 1)) module.apply(event);
+  for (const auto& [event, recorded] : Module::start(command, wall_time(1))) module.apply(event);
   nodes::Presence presence{IdSet{}};
   const auto execute = [&](const Command& some) {
-    for (const Event& event : module.decide(some, 2)) module.apply(event);
+    for (const Event& event : module.decide(some, wall_time(2))) module.apply(event);
   };
   const auto agents = [&](IdSet nodes::MonitorBatch::*set, IdSet ranks) {
     nodes::MonitorBatch batch;

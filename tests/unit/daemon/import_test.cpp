@@ -44,7 +44,7 @@ TEST_CASE("an event log of Flux becomes a store") {
     StoreWriter writer(store_path(dir.path()));
     std::map<std::string, std::pair<double, std::string>> drains;
     for (const RecordedDrain& drain : writer.load().drains) {
-      drains[drain.target.host] = {drain.timestamp, drain.reason.value_or("-")};
+      drains[drain.target.host] = {to_number(drain.timestamp), drain.reason.value_or("-")};
     }
     CHECK(drains ==
           std::map<std::string, std::pair<double, std::string>>{{"n2", {3, "newer"}}, {"n3", {4, "-"}}});

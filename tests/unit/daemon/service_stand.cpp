@@ -55,7 +55,7 @@ void Stand::start() {
                                         }
                                       }};
   service = std::make_unique<service::Service>(
-      *store, [this] { return now; }, std::move(settings));
+      *store, [this] { return wall_time(now); }, std::move(settings));
   const Hostlist nodelist = Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   StartCommand command;
@@ -129,7 +129,7 @@ void Stand::settle() {
 
 void Stand::trim(double before) {
   // From the second call on it is what the first one asked for.
-  for (int call = 0; call < 2; ++call) store->trim(before);
+  for (int call = 0; call < 2; ++call) store->trim(wall_time(before));
   for (bool is_gone = false; !is_gone;) {
     bool answered = false;
     store->read_page({}, 1, 1, 1, [&](const store::HistoryPage& page) {

@@ -32,7 +32,7 @@ using Files = std::map<std::string, std::string>;
 Record make_event(Sequence sequence, std::mt19937& random) {
   Record record;
   record.sequence = sequence;
-  record.timestamp = 100 + static_cast<double>(sequence);
+  record.timestamp = wall_time(100 + static_cast<double>(sequence));
   const auto rank = static_cast<IdSet::Id>(random() % hosts);
   const std::string host = fmt::format("host{}", rank);
   record.hosts = Hostlist::parse(host);
@@ -68,7 +68,7 @@ Record make_event(Sequence sequence, std::mt19937& random) {
           {{record.hosts, {}}, record.timestamp, fmt::format("reason {}", random())});
   }
   record.text = fmt::format(R"({{"timestamp":{:.1f},"name":"{}","context":{{"idset":"{}"}}}})",
-                            record.timestamp, record.name, rank);
+                            to_number(record.timestamp), record.name, rank);
   return record;
 }
 
@@ -76,8 +76,8 @@ std::string state_of(StoreWriter& writer) {
   const RecordedState state = writer.load();
   std::string text;
   for (const RecordedDrain& drain : state.drains) {
-    text += fmt::format("drain {} {} {} {};", drain.target.host, drain.target.ordinal, drain.timestamp,
-                        drain.reason.value_or("-"));
+    text += fmt::format("drain {} {} {} {};", drain.target.host, drain.target.ordinal,
+                        to_number(drain.timestamp), drain.reason.value_or("-"));
   }
   for (const RecordedProperty& property : state.properties) {
     text += fmt::format("property {} {} {};", property.name, property.target.host, property.present);
@@ -94,7 +94,7 @@ std::string journal_of(StoreWriter& writer, const EventFilter& filter) {
   try {
     StoreReader reader(writer.database(), writer.hosts());
     const HistoryStart start = reader.start(filter, 100000);
-    text = fmt::format("after {}:", start.truncated.value_or(0));
+    text = fmt::format("after {}:", to_number(start.truncated.value_or(WallTime())));
     if (start.unknown_host) return "error";
     const Sequence last = writer.last_sequence();
     for (Sequence from = start.first; from <= last;) {
@@ -117,8 +117,8 @@ std::vector<EventFilter> filters() {
   std::vector<EventFilter> filters(5);
   filters[1].targets = targets_of("host7");
   filters[2].targets = targets_of("host8,host9", "host10");
-  filters[3].since = 700;
-  filters[4].since = 1;
+  filters[3].since = wall_time(700);
+  filters[4].since = wall_time(1);
   filters[4].targets = targets_of("host99");
   return filters;
 }
@@ -206,7 +206,7 @@ Written write_store(bool is_killed) {
         records.push_back(make_event(sequence, random));
       }
       writer.commit(records);
-      if (sequence > 300) (void)writer.trim(100 + 150, 1000);
+      if (sequence > 300) (void)writer.trim(wall_time(100 + 150), 1000);
       // Of a killed one, a part is in the file and the rest in the write-ahead log.
       if (sequence > 450 && sequence < 470) writer.database().checkpoint();
     }

@@ -26,10 +26,10 @@ namespace {
 Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host, const std::string& reason) {
   Record record;
   record.sequence = sequence;
-  record.timestamp = 100 + static_cast<double>(sequence);
+  record.timestamp = wall_time(100 + static_cast<double>(sequence));
   record.name = "drain";
   record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
-                            record.timestamp, rank, host);
+                            to_number(record.timestamp), rank, host);
   record.hosts = Hostlist::parse(host);
   record.changes.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
   return record;
@@ -49,7 +49,7 @@ TEST_CASE("records that were committed are found again, and those that failed ar
   REQUIRE(state.drains.size() == 2);
   CHECK(state.drains[1].target.host == "b");
   CHECK(state.drains[1].reason == "y");
-  CHECK(state.drains[1].timestamp == 102);
+  CHECK(state.drains[1].timestamp == wall_time(102));
 }
 
 TEST_CASE("a store that is in use is refused, and says so") {
@@ -182,7 +182,7 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     Statement event(writer.database(),
                     "SELECT timestamp FROM event WHERE text LIKE '%\"expiration\":2000000000%'");
     REQUIRE(event.step());
-    CHECK(state.expiration->timestamp == event.real(0));
+    CHECK(state.expiration->timestamp == wall_time(event.real(0)));
     CHECK(state.inventory.resources == nullptr);
   }
 }
@@ -243,7 +243,7 @@ TEST_CASE("a store of version 3 learns from its log when the expiration was set"
       REQUIRE(log[4].text.find("expiration") != std::string::npos);
       REQUIRE(state.expiration);
       CHECK(state.expiration->value == 4000000000);
-      CHECK(log[4].text.find(fmt::format("\"timestamp\":{},", state.expiration->timestamp)) !=
+      CHECK(log[4].text.find(fmt::format("\"timestamp\":{},", to_number(state.expiration->timestamp))) !=
             std::string::npos);
     }
   }
@@ -278,7 +278,7 @@ TEST_CASE("a store whose last events are damaged opens, with the time of the las
   }
   {
     const Store store(dir.path());
-    CHECK(store.last_timestamp() == 105);
+    CHECK(store.last_timestamp() == wall_time(105));
     CHECK_FALSE(store.damage());
   }
   for (Sequence damaged = events; damaged > 0; --damaged) {
@@ -286,7 +286,7 @@ TEST_CASE("a store whose last events are damaged opens, with the time of the las
     damage_event(path, damaged);
     const Store store(dir.path());
     CHECK(store.last_sequence() == events);
-    CHECK(store.last_timestamp() == (damaged == 1 ? 0 : 99 + static_cast<double>(damaged)));
+    CHECK(store.last_timestamp() == wall_time(damaged == 1 ? 0 : 99 + static_cast<double>(damaged)));
     REQUIRE(store.damage());
     CHECK(std::string(store.damage()->what()).find("event 5 of the log is damaged") != std::string::npos);
   }
@@ -304,7 +304,7 @@ TEST_CASE("a journal whose events are whole is shown, whatever the event before 
   StoreReader reader(writer.database(), writer.hosts());
   const HistoryStart start = reader.start({}, 3);
   CHECK(start.first == 22);
-  CHECK(start.truncated == 122);
+  CHECK(start.truncated == wall_time(122));
   CHECK(reader.page({}, start.first, 24, 100).events.size() == 3);
   CHECK_THROWS_WITH_AS((void)reader.page({}, 21, 24, 100), doctest::Contains("event 21"), Error);
 }
@@ -563,7 +563,7 @@ TEST_CASE("a reader that begins while history is trimmed begins where nothing is
   std::vector<Record> records;
   for (Sequence i = 1; i <= events; ++i) records.push_back(drain_record(i, 0, "a", "x"));
   writer.commit(records);
-  const double horizon = records[kept - 1].timestamp;
+  const WallTime horizon = records[kept - 1].timestamp;
   StoreReader reader(writer.database(), writer.hosts());
   for (std::size_t dropped = 1; dropped > 0;) {
     for (const bool of_host : {false, true}) {
@@ -571,7 +571,7 @@ TEST_CASE("a reader that begins while history is trimmed begins where nothing is
       if (of_host) filter.targets = targets_of("a");
       const HistoryStart start = reader.start(filter, 100000, horizon);
       CHECK(start.first == kept);
-      CHECK(start.truncated == horizon - 1);
+      CHECK(start.truncated == horizon - Seconds(1));
       dropped = writer.trim(horizon, 100);
       const HistoryPage page = reader.page(filter, start.first, events, 1000);
       CHECK_FALSE(page.has_gap);
@@ -580,7 +580,7 @@ TEST_CASE("a reader that begins while history is trimmed begins where nothing is
     }
   }
   // The newest event is kept whatever its age.
-  CHECK(reader.start({}, 100000, 1e9).first == events);
+  CHECK(reader.start({}, 100000, wall_time(1e9)).first == events);
 }
 
 TEST_CASE("readers without end do not let the write-ahead log grow without end") {

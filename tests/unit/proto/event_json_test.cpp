@@ -105,7 +105,7 @@ TEST_CASE("an entry is read whatever its name, and names the key that is wrong")
 
 TEST_CASE("each event is one line with its timestamp, its name and the keys that RFC 44 gives it") {
   for (const Row& row : rows()) {
-    const std::string line = encode_event({1700000000.25, row.body});
+    const std::string line = encode_event({wall_time(1700000000.25), row.body});
     CAPTURE(line);
     CHECK(line.find('\n') == std::string::npos);
     CHECK(json::parse(line) ==
@@ -115,7 +115,7 @@ TEST_CASE("each event is one line with its timestamp, its name and the keys that
 
 TEST_CASE("what is written is read back; a definition does not carry its R and is passed over") {
   for (const Row& row : rows()) {
-    const std::string line = encode_event({1.5, row.body});
+    const std::string line = encode_event({wall_time(1.5), row.body});
     CAPTURE(line);
     const auto event = decode_event(json::parse(line));
     REQUIRE(event.has_value() == !std::holds_alternative<DefineEvent>(row.body));
@@ -130,7 +130,7 @@ TEST_CASE("times have a decimal point whatever their value, and integers are rea
   } rows[] = {{1, "1.0"},        {1795297018, "1795297018.0"}, {1795297018.25, "1795297018.25"},
               {1e16, "1.0e+16"}, {1e300, "1.0e+300"},          {5e-324, "5.0e-324"}};
   for (const auto& row : rows) {
-    CHECK(encode_event({row.time, expires(row.time)}) ==
+    CHECK(encode_event({wall_time(row.time), expires(row.time)}) ==
           fmt::format(R"({{"timestamp":{0},"name":"resource-update","context":{{"expiration":{0}}}}})",
                       row.text));
     CHECK(json::parse(row.text).get<double>() == row.time);
@@ -138,7 +138,7 @@ TEST_CASE("times have a decimal point whatever their value, and integers are rea
   const auto event =
       decode_event(json::parse(R"({"timestamp":7,"name":"resource-update","context":{"expiration":9}})"));
   REQUIRE(event);
-  CHECK(event->timestamp == 7);
+  CHECK(event->timestamp == wall_time(7));
   CHECK(std::get<UpdateEvent>(event->body).expiration == 9);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("the one form that earlier daemons had for all changes of the inventor
   // Several at once were never written; whoever has such a line loses nothing of it.
   constexpr const char* all =
       R"({"expiration":5.0,"property-add":{"fast":"0-1"},"shrink":"1-2","nodelist":"n[1-2]"})";
-  CHECK(json::parse(encode_event({7, read(all)}))["context"] == json::parse(all));
+  CHECK(json::parse(encode_event({wall_time(7), read(all)}))["context"] == json::parse(all));
 }
 
 TEST_CASE("names that RFC 44 does not know are passed over, a timestamp that is none is refused") {

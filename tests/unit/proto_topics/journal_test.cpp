@@ -22,16 +22,16 @@ TEST_CASE("a journal is asked for whole, since a time, and of targets") {
   const JournalRequest all = parse_journal(frames.at(2).at("payload"));
   CHECK_FALSE(all.since);
   CHECK_FALSE(all.targets);
-  const JournalRequest part = parse_journal(encode_journal({1795297018.5, "node[1-2]"}));
-  CHECK(part.since == 1795297018.5);
+  const JournalRequest part = parse_journal(encode_journal({wall_time(1795297018.5), "node[1-2]"}));
+  CHECK(part.since == wall_time(1795297018.5));
   CHECK(part.targets == "node[1-2]");
   CHECK(refusal(parse_journal, R"({"since": "1"})") == "71 since must be a number");
   CHECK(refusal(parse_journal, R"({"targets": 1})") == "71 targets must be a string");
 }
 
 TEST_CASE("a batch comes back with its events, and R beside a definition") {
-  const std::string drain =
-      encode_event({1795297018.5, DrainEvent{IdSet::parse("1"), Hostlist::parse("node1"), "fan", {}}});
+  const std::string drain = encode_event(
+      {wall_time(1795297018.5), DrainEvent{IdSet::parse("1"), Hostlist::parse("node1"), "fan", {}}});
   const std::string define = R"({"timestamp":1.0,"name":"resource-define","context":{"method":"kvs"}})";
   const std::string resources =
       R"({"version":1,"execution":{"R_lite":[{"rank":"1","children":{"core":"0"}}],)"
@@ -49,8 +49,8 @@ TEST_CASE("a batch comes back with its events, and R beside a definition") {
 TEST_CASE("a batch without events ends the past, and truncate says that some of it is gone") {
   CHECK(encode_journal_batch({}, {}) == R"({"events":[]})");
   CHECK(parse_journal_batch(json::parse(encode_journal_batch({}, {}))).sentinel);
-  CHECK(encode_truncation(7) == R"({"events":[{"timestamp":7.0,"name":"truncate"}]})");
-  const JournalBatch batch = parse_journal_batch(json::parse(encode_truncation(7)));
+  CHECK(encode_truncation(wall_time(7)) == R"({"events":[{"timestamp":7.0,"name":"truncate"}]})");
+  const JournalBatch batch = parse_journal_batch(json::parse(encode_truncation(wall_time(7))));
   CHECK(batch.truncated);
   CHECK_FALSE(batch.sentinel);
   CHECK(batch.events.empty());
