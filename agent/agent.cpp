@@ -158,7 +158,7 @@ void Agent::beat() {
   set_timer(interval_, &Agent::beat);
 }
 
-void Agent::try_again(const std::string& why, Backoff& backoff) {
+void Agent::try_again(const std::string& why, client::Backoff& backoff) {
   if (accepted_) {
     const auto time = std::chrono::steady_clock::now() - *accepted_;
     for (auto* each : {&lost_, &refused_}) each->held(std::chrono::floor<Milliseconds>(time));

@@ -19,7 +19,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "agent/backoff.hpp"
+#include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
@@ -27,15 +27,18 @@
 
 namespace resourced::agent {
 
+using client::Milliseconds;
+using client::Random;
+
 struct AgentOptions {
   /// The time between beats where the daemon does not give one.
   Milliseconds interval{10000};
   /// How long the daemon may take to answer a hello.
   Milliseconds answer_time{30000};
   /// Pauses after a connection that was lost or not made, an end of the daemon included.
-  BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
+  client::BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
   /// Pauses after a refusal.
-  BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
+  client::BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
 };
 
 using proto::longest_interval;
@@ -73,7 +76,7 @@ class Agent {
   void on_silence();
   void beat();
   /// The request has ended, or was given up.
-  void try_again(const std::string& why, Backoff& backoff);
+  void try_again(const std::string& why, client::Backoff& backoff);
   void set_timer(Milliseconds delay, void (Agent::*f)());
   void drop_timer();
   void drop_request();
@@ -87,8 +90,8 @@ class Agent {
   AgentOptions options_;
   Random random_;
   Report report_;
-  Backoff lost_;
-  Backoff refused_;
+  client::Backoff lost_;
+  client::Backoff refused_;
 
   /// The hello that has not ended.
   std::optional<client::Connection::RequestId> request_;

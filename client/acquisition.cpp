@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/acquire_update.hpp"
+#include "client/backoff.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::client {
@@ -19,8 +20,7 @@ namespace {
 constexpr std::string_view topic = "resource.acquire";
 /// How a daemon that ends in good order says so.
 constexpr std::string_view unloaded = "the resource module was unloaded";
-constexpr Milliseconds first_pause{20};
-constexpr Milliseconds longest_pause{500};
+constexpr BackoffLimits pauses{Milliseconds(20), Milliseconds(500)};
 
 }  // namespace
 
@@ -80,7 +80,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();
-    pause_ = first_pause;
+    pause_.reset();
     observer_.on_response(response.text());
     if (state_ == State::held) observer_.on_resources(picture_.resources, picture_.up);
   }
@@ -140,11 +140,10 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   }
 
   void request_after_pause() {
-    pause_timer_ = connection_.after(pause_, [self = shared_from_this()] {
+    pause_timer_ = connection_.after(pause_.next(), [self = shared_from_this()] {
       self->pause_timer_.reset();
       self->request(true);
     });
-    pause_ = std::min(pause_ * 2, longest_pause);
   }
 
   void end(const Error& error) {
@@ -162,7 +161,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   bool acquired_before_ = false;
   std::optional<Connection::RequestId> request_;
   std::optional<Connection::TimerId> pause_timer_;
-  Milliseconds pause_ = first_pause;
+  Backoff pause_{pauses};
   std::optional<std::chrono::steady_clock::time_point> busy_until_;
 };
 

@@ -21,7 +21,7 @@ Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::o
       options_(options),
       keys_(std::move(keys)),
       context_(Link::make_context()),
-      retry_delay_(options.retry_first) {}
+      retry_({options.retry_first, options.retry_most}) {}
 
 void Connection::Impl::refuse_inside_handler(const char* function) const {
   if (processing_) throw Error(EDEADLK, fmt::format("{} called from a handler", function));
@@ -287,7 +287,7 @@ void Connection::Impl::on_event(Link::Event event) {
     case Link::Event::connected:
       if (connect_timer_) timers_.cancel(*std::exchange(connect_timer_, std::nullopt));
       connected_ = true;
-      retry_delay_ = options_.retry_first;
+      retry_.reset();
       return;
     case Link::Event::failed:
       attempt_failed(link_->failure());
@@ -348,11 +348,10 @@ void Connection::Impl::link_lost() {
 }
 
 void Connection::Impl::retry_later() {
-  retry_timer_ = timers_.add(Clock::now() + retry_delay_, [this] {
+  retry_timer_ = timers_.add(Clock::now() + retry_.next(), [this] {
     retry_timer_.reset();
     if (!link_) try_link();
   });
-  retry_delay_ = std::min(retry_delay_ * 2, options_.retry_most);
 }
 
 Error Connection::Impl::lost_error() const {

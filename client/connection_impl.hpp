@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "client/link.hpp"
 #include "client/reachability.hpp"
@@ -122,7 +123,7 @@ class Connection::Impl {
 
   std::optional<TimerId> connect_timer_;
   std::optional<TimerId> retry_timer_;
-  Milliseconds retry_delay_;
+  Backoff retry_;
   std::size_t failed_attempts_ = 0;
   ConnectFailure last_failure_ = ConnectFailure::unreachable;
   bool connected_ = false;

@@ -1,6 +1,7 @@
 #include "daemon/parent/parent_follower.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -13,9 +14,8 @@
 namespace resourced::daemon::parent {
 namespace {
 
-/// Seconds between attempts after a failure: from the first, doubled up to the second.
-constexpr double first_pause = 0.1;
-constexpr double longest_pause = 10;
+/// Pauses between attempts after a failure.
+constexpr client::BackoffLimits pauses{client::Milliseconds(100), client::Milliseconds(10000)};
 /// How long nobody may answer before it is said, once.
 constexpr double patience = 10;
 constexpr std::size_t most_held = 100000;
@@ -31,7 +31,7 @@ std::optional<double> earlier(std::optional<double> a, std::optional<double> b) 
 
 ParentFollower::ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, double now,
                                Tell tell)
-    : connection_(connection), mirror_(mirror), tell_(std::move(tell)), now_(now), pause_(first_pause) {
+    : connection_(connection), mirror_(mirror), tell_(std::move(tell)), now_(now), pause_(pauses) {
   mirror_.begin();
   miss_at_ = now_ + patience;
   ask();
@@ -161,11 +161,10 @@ void ParentFollower::fail(std::string_view why) {
   drop_requests();
   held_.clear();
   mirror_.begin();
-  // An attempt that succeeds for a moment only, again and again, is none the better for it.
-  if (synced_at_ && now_ - *synced_at_ >= longest_pause) pause_ = first_pause;
+  using Seconds = std::chrono::duration<double>;
+  if (synced_at_) pause_.held(std::chrono::duration_cast<client::Milliseconds>(Seconds(now_ - *synced_at_)));
   synced_at_.reset();
-  ask_at_ = now_ + pause_;
-  pause_ = std::min(2 * pause_, longest_pause);
+  ask_at_ = now_ + Seconds(pause_.next()).count();
 
   const std::string_view text = why.substr(0, longest_text);
   if (text == last_failure_) return;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "core/nodes/parent.hpp"
 #include "daemon/peers/limits.hpp"
@@ -65,7 +66,7 @@ class ParentFollower {
   std::vector<Event> held_;
   std::optional<double> synced_at_;
 
-  double pause_;
+  client::Backoff pause_;
   std::optional<double> ask_at_;
   /// When it is time to say that nobody answers.
   std::optional<double> miss_at_;

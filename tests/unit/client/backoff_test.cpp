@@ -1,5 +1,5 @@
 // Pauses between attempts: longer each time, up to a limit, and different for everybody.
-#include "agent/backoff.hpp"
+#include "client/backoff.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -7,10 +7,10 @@
 #include <doctest/doctest.h>
 
 using namespace resourced;
-using agent::Backoff;
-using agent::BackoffLimits;
-using agent::Milliseconds;
-using agent::Random;
+using client::Backoff;
+using client::BackoffLimits;
+using client::Milliseconds;
+using client::Random;
 
 namespace {
 
@@ -31,6 +31,14 @@ TEST_SUITE("backoff") {
         CHECK(pause <= Milliseconds(time));
       }
     }
+  }
+
+  TEST_CASE("without a draw the pause is that time") {
+    Backoff backoff(limits);
+    for (const int time : {500, 1000, 2000, 4000, 8000, 10000, 10000})
+      CHECK(backoff.next() == Milliseconds(time));
+    backoff.reset();
+    CHECK(backoff.next() == Milliseconds(500));
   }
 
   TEST_CASE("those who fail together come back spread over the time") {

@@ -1,0 +1,44 @@
+// How long to wait until the next attempt: longer each time, up to a limit. Where many wait for the same
+// thing, such as a whole cluster of agents, each draws its pause, so that they do not come back at the same
+// moment.
+#pragma once
+
+#include <random>
+
+#include "client/connection.hpp"
+
+namespace resourced::client {
+
+using Random = std::mt19937_64;
+
+/// Requires 0 < first <= most.
+struct BackoffLimits {
+  Milliseconds first;
+  Milliseconds most;
+};
+
+class Backoff {
+ public:
+  explicit Backoff(BackoffLimits limits) : limits_(limits), longest_(limits.first) {}
+
+  /// The pause after one more failure: a time that starts at `first` and doubles with each failure up to
+  /// `most`.
+  [[nodiscard]] Milliseconds next();
+  /// The same, drawn between half of and all of that time.
+  [[nodiscard]] Milliseconds next(Random& random);
+
+  /// An attempt has succeeded: starts anew.
+  void reset() { longest_ = limits_.first; }
+  /// An attempt had succeeded, and what came of it went well for this long. Starts anew if that is as long as
+  /// the longest pause: an attempt that succeeds for a moment only, again and again, is none the better for
+  /// it.
+  void held(Milliseconds time) {
+    if (time >= limits_.most) reset();
+  }
+
+ private:
+  BackoffLimits limits_;
+  Milliseconds longest_;
+};
+
+}  // namespace resourced::client
