@@ -36,13 +36,8 @@ void AgentTopics::hello(const Call& call) {
     const nodes::AgentId agent = ++last_;
     keys_.emplace(agent, key);
     requests_.become(key, streams::NodeAgent{agent});
-    try {
-      executor_.step(
-          engine::AgentHello{agent, static_cast<nodes::ConnectionId>(key.client), std::move(report)});
-    } catch (const Error&) {
-      keys_.erase(agent);
-      throw;
-    }
+    executor_.step(
+        engine::AgentHello{agent, static_cast<nodes::ConnectionId>(key.client), std::move(report)});
   });
 }
 

@@ -64,7 +64,7 @@ class Requests {
   /// is, before it answers anything: an Error that it throws lets go of that, takes the request out again and
   /// is passed on. Throws Error EPROTO if the matchtag is in use or no response wanted.
   void keep(const Call& call, const std::function<void(proto::RequestKey)>& begin);
-  void become(proto::RequestKey key, streams::Stream stream) { registry_.set(key, std::move(stream)); }
+  void become(proto::RequestKey key, const streams::Stream& stream) { registry_.set(key, stream); }
   /// Counts a request as served whose responses do not come by respond().
   void count_served(const Call& call) { stats_.succeeded(call.request.topic); }
 

@@ -30,9 +30,9 @@ RequestKey Registry::add(proto::ClientId client, const Message& request) {
   return key;
 }
 
-void Registry::set(RequestKey key, Stream stream) {
+void Registry::set(RequestKey key, const Stream& stream) {
   const auto found = entries_.find(key);
-  if (found != entries_.end()) found->second.stream = std::move(stream);
+  if (found != entries_.end()) found->second.stream = stream;
 }
 
 const Registry::Entry* Registry::find(RequestKey key) const noexcept {

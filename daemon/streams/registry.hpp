@@ -73,7 +73,7 @@ class Registry {
   /// no response. A request that is rejected is answered like any other; the one pending is not touched.
   proto::RequestKey add(proto::ClientId client, const proto::Message& request);
   /// Says what a request is. One that was taken meanwhile is passed over.
-  void set(proto::RequestKey key, Stream stream);
+  void set(proto::RequestKey key, const Stream& stream);
 
   /// Null if it is not pending. Valid until the request is taken.
   [[nodiscard]] const Entry* find(proto::RequestKey key) const noexcept;
