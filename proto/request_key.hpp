@@ -1,4 +1,5 @@
-// Names of clients and of their requests (RFC 6), for a daemon: what a request waits for stands under its key.
+// Names of clients and of their requests (RFC 6), for a daemon: what a request waits for stands under its
+// key.
 #pragma once
 
 #include <cstdint>

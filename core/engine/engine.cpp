@@ -89,8 +89,18 @@ void Engine::execute(const Command& command, Now now, Effects& effects) {
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }
 
+void Engine::execute_all(const std::vector<Command>& commands, Now now, Effects& effects) {
+  for (const Command& command : commands) {
+    try {
+      execute(command, now, effects);
+    } catch (const Error& error) {
+      effects.refused.push_back(error);
+    }
+  }
+}
+
 void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
-  for (const Command& command : findings.commands) execute(command, now, effects);
+  execute_all(findings.commands, now, effects);
   std::ranges::move(findings.news, std::back_inserter(effects.agents));
   std::ranges::move(findings.unfit, std::back_inserter(effects.unfit));
 }
@@ -168,19 +178,13 @@ void Engine::take(const ParentSays& input, Now now, Effects& effects) {
   nodes::ParentChange change = input.change;
   // An expiration that a client of this instance set later holds.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
-  for (const Command& command : nodes_.told(change, module_)) {
-    try {
-      execute(command, now, effects);
-    } catch (const Error& error) {
-      effects.refused.push_back(error);
-    }
-  }
+  execute_all(nodes_.told(change, module_), now, effects);
 }
 
 void Engine::take(const Tick& /*input*/, Now now, Effects& effects) {
   effects.discovered = nodes_.discovered(to_number(now.steady));
   if (effects.discovered) return;
-  for (const Command& command : nodes_.tick(module_, to_number(now.steady))) execute(command, now, effects);
+  execute_all(nodes_.tick(module_, to_number(now.steady)), now, effects);
 }
 
 }  // namespace resourced::engine

@@ -141,7 +141,7 @@ struct Effects {
   /// Nodes that are drained among the records, as they are not what the inventory says: each is worth a line
   /// of the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
-  /// What of a ParentSays was refused, likewise.
+  /// What was refused of that which nodes or the enclosing instance made necessary, likewise.
   std::vector<Error> refused;
   /// The inventory that the agents have told. Last of all a Start is to follow.
   std::optional<ResourceSet> discovered;
@@ -199,6 +199,8 @@ class Engine {
   void apply(Event event, Effects& effects);
   /// Decides and applies a command.
   void execute(const Command& command, Now now, Effects& effects);
+  /// The same for each, whatever becomes of the others.
+  void execute_all(const std::vector<Command>& commands, Now now, Effects& effects);
   void carry_out(nodes::Findings findings, Now now, Effects& effects);
   [[nodiscard]] Acquisition::Tell teller(Effects& effects);
   /// Divides the inventory as it would be after these events; nothing changes.

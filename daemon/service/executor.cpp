@@ -37,6 +37,13 @@ engine::Effects Executor::step(const engine::Input& input) {
   if (!effects.records.empty()) listeners_.changed();
   for (const nodes::UnfitNode& node : effects.unfit)
     spdlog::warn("{} is drained: {}", node.host, node.reason);
+  for (const Error& error : effects.refused) {
+    if (const auto before = refusals_.admit()) {
+      spdlog::warn(
+          "cannot do what nodes or the enclosing instance ask for: {} ({} more since the last such line)",
+          error.what(), *before);
+    }
+  }
   for (const nodes::AgentNews& news : effects.agents) listeners_.agent(news);
   if (effects.discovered) listeners_.discovered(*effects.discovered);
   return effects;

@@ -7,6 +7,7 @@
 
 #include "core/engine/engine.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/peers/limits.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/store/records.hpp"
 #include "daemon/streams/outbox.hpp"
@@ -34,7 +35,7 @@ class Executor {
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
   /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
-  /// committed. Returns the effects that are for the caller: `acquired` and `refused`. Throws Error as
+  /// committed. Returns the effects that are for the caller: `acquired`. Throws Error as
   /// engine::Engine::step(), with nothing changed.
   engine::Effects step(const engine::Input& input);
 
@@ -47,6 +48,7 @@ class Executor {
   std::function<engine::Now()> now_;
   Listeners listeners_;
   engine::Engine engine_;
+  peers::RateLimit refusals_;
 };
 
 }  // namespace resourced::daemon::service

@@ -130,7 +130,11 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     void operator()(const streams::EarlyScheduler& /*holds nothing*/) const {}
     void operator()(const streams::Scheduler& scheduler) const { service.acquire_.release(scheduler); }
     void operator()(const streams::JournalConsumer& consumer) const { service.journal_.release(consumer); }
-    void operator()(const streams::NodeAgent& agent) const { service.agents_.release(agent, end); }
+    void operator()(const streams::NodeAgent& agent) const {
+      service.agents_.release(agent, end);
+      // The target may go offline earlier than anything else is due.
+      service.schedule();
+    }
     void operator()(const streams::Waitup& waitup) const { service.monitor_.release(key, waitup); }
     void operator()(const streams::FeasibilityCheck& check) const { service.feasibility_.release(check); }
     void operator()(const streams::InventoryLoad& /*the only one*/) const { service.reload_.release(); }
@@ -209,12 +213,7 @@ void Service::on_defined() {
 
 void Service::on_parent(const nodes::ParentChange& change) {
   const transport::LoopHold hold(&holds_, "enclosing instance");
-  for (const Error& error : executor_.step(engine::ParentSays{change}).refused) {
-    if (const auto before = disagreements_.admit()) {
-      spdlog::warn("cannot do what the enclosing instance does: {} ({} more since the last such line)",
-                   error.what(), *before);
-    }
-  }
+  step(engine::ParentSays{change});
   settle();
 }
 

@@ -149,7 +149,6 @@ class Service final : public transport::Listener {
   peers::RateLimit malformed_;
   peers::RateLimit refusals_;
   peers::RateLimit cuts_;
-  peers::RateLimit disagreements_;
 
   AcquireTopics acquire_;
   JournalTopics journal_;

@@ -56,7 +56,7 @@ Frames FakeBus::receive() {
   return {std::move(*parts)};
 }
 
-bool FakeBus::quiet(std::chrono::milliseconds patience) { return !router_->readable(Deadline(patience)); }
+bool FakeBus::quiet(std::chrono::milliseconds time) { return !router_->readable(Deadline(time)); }
 
 void FakeBus::respond(const Frames& request, std::string_view payload, bool stream) {
   send_parts(response_parts(request.parts, 0, payload_of_text(payload), stream ? flag_streaming : 0));

@@ -66,7 +66,7 @@ class FakeBus {
   /// The next request; the client works in another thread, or has ended. Throws Timeout.
   Frames receive();
   /// Whether no request comes within this time.
-  [[nodiscard]] bool quiet(std::chrono::milliseconds patience = std::chrono::milliseconds(0));
+  [[nodiscard]] bool quiet(std::chrono::milliseconds time = std::chrono::milliseconds(0));
 
   /// A success with this payload, or without one where it is "". `stream`: with the streaming flag.
   void respond(const Frames& request, std::string_view payload, bool stream = false);
