@@ -141,10 +141,9 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"resource", "parent-uri", parent, if_written, filled_text<&Config::resource, &Resource::parent_uri>(),
      "The enclosing instance that handed down the resources: those of path or, without it, of "
      "$RESOURCED_PARENT_R, which is an R or the path of an R file. Ranks are numbered from 0, in the order "
-     "of "
-     "the parent's ranks or, with rerank, of its hosts. Changes of these hosts in the parent are followed; "
-     "see "
-     "docs/instances.md. A parent is added and removed by a restart.",
+     "of the parent's ranks or, with rerank, of its hosts. Changes of these hosts in the parent are "
+     "followed; "
+     "see docs/instances.md. A parent is added and removed by a restart.",
      R"("local:///run/resourced/local")"},
     {"resource", "parent-key-file", parent, if_written, path<&Config::resource, &Resource::parent_key_file>(),
      R"(For a parent on tcp: a file with this daemon's keys for it ("resourcectl keygen --server-key"). By )"
@@ -165,8 +164,7 @@ constexpr auto settings_table = std::to_array<Setting>({
      "How long to wait for that many; then the inventory is the nodes that have reported.", ""},
     {"resource", "shrink-lost", restart, if_written, flag<&Config::resource, &Resource::shrink_lost>(),
      "Remove nodes from the inventory that were lost and do not return within [monitor] lost-after: for "
-     "good, "
-     "they are not taken back. A network that fails for that long costs all the nodes behind it.",
+     "good, they are not taken back. A network that fails for that long costs all the nodes behind it.",
      ""},
 
     {"resource.config", "hosts", inventory, if_written, part(Type::text), "A hostlist (RFC 29).", ""},

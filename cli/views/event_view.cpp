@@ -18,7 +18,7 @@ std::string format_event(const nlohmann::json& event) {
       auto read = proto::read_event_entry(event);
       if (read.context == nullptr || read.context->is_object()) return read;
     } catch (const Error&) {
-      // Whatever is wrong with it, the operator cannot mend it.
+      // The error below names the daemon: which key is wrong does not help an operator.
     }
     throw Error(EPROTO, "the daemon sent something that is not an event");
   }();

@@ -27,7 +27,7 @@ Acquisition::Tell Engine::teller(Effects& effects) {
 void Engine::apply(Event event, Effects& effects) {
   RESOURCED_INVARIANT(event.timestamp >= last_timestamp_);
   const Outcome outcome = module_.apply(event);
-  // The change that holders are told is the change of what is available.
+  // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
   // A target that left for good has left the tables, too.

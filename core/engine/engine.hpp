@@ -141,7 +141,7 @@ struct Effects {
   /// Nodes that are drained among the records, as they are not what the inventory says: each is worth a line
   /// of the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
-  /// What was refused of that which nodes or the enclosing instance made necessary, likewise.
+  /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
   std::vector<Error> refused;
   /// The inventory that the agents have told. Last of all a Start is to follow.
   std::optional<ResourceSet> discovered;

@@ -9,7 +9,7 @@
 namespace resourced::nodes {
 
 NodeReport read_node_report(const std::string& hostname, const ResourceSet& found) {
-  Hostlist().append(hostname);  // throws for what is not a host name
+  Hostlist().append(hostname);  // throws Error EINVAL for a name that no host can have
   const std::size_t nodes = found.ranks().count();
   if (nodes != 1) {
     throw Error(EINVAL, fmt::format("the R of the agent on {} describes {} nodes, not one", hostname, nodes));

@@ -23,6 +23,11 @@ void Nodes::watch(const Settings& settings) {
   monitor_.configure(settings.monitor);
 }
 
+const Settings& Nodes::watched() const {
+  if (!settings_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
+  return *settings_;
+}
+
 void Nodes::discover(const DiscoverySettings& settings, RecordedHosts recorded, double now) {
   discovery_.emplace(settings, std::move(recorded), now);
 }
@@ -78,7 +83,7 @@ Findings Nodes::begin_again(const Module& module, double now) {
 
 Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& report, const Module& module,
                       double now) {
-  if (!settings_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
+  (void)watched();
   Findings findings;
   if (discovery_) {
     discovery_->report(report);

@@ -64,8 +64,7 @@ struct UnfitNode {
 
 /// What follows from one thing that was heard, or from time.
 struct Findings {
-  /// In their order. Each is sure to be taken by the module as it was given, but an expiration of the
-  /// enclosing instance, which need not be after the starttime here.
+  /// In their order. Each is sure to be taken by the module as it was given.
   std::vector<Command> commands;
   std::vector<AgentNews> news;
   /// Nodes for which a drain is among the commands.
@@ -78,6 +77,8 @@ class Nodes {
   void watch(const Settings& settings);
   /// Nothing where no agents are watched.
   [[nodiscard]] const std::optional<Settings>& settings() const noexcept { return settings_; }
+  /// The same. Throws Error ENOSYS where no agents are watched.
+  [[nodiscard]] const Settings& watched() const;
 
   /// Collects agents until they make an inventory. Requires that agents are watched.
   void discover(const DiscoverySettings& settings, RecordedHosts recorded, double now);
@@ -98,8 +99,8 @@ class Nodes {
 
   /// A new agent, which must not have been here before. The later agent takes the place of the earlier one of
   /// a host with one target. On a host with several targets an agent gets a target without an agent, or else
-  /// takes the place of one that is silent or uses the same connection. Throws Error ENOSYS if no agents are
-  /// watched, EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
+  /// takes the place of one that is silent or uses the same connection. Throws Error ENOSYS as watched(),
+  /// EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
   [[nodiscard]] Findings hello(AgentId agent, ConnectionId connection, const NodeReport& report,
                                const Module& module, double now);
   /// A sign of life. An agent that is not here is passed over. Constant time.
@@ -121,7 +122,7 @@ class Nodes {
   /// drains it, so this is asked for those that are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const IdSet& ranks, const Module& module) const;
 
-  /// What is due. The news are of the agents that begin() places.
+  /// The commands of what has become due.
   [[nodiscard]] std::vector<Command> tick(const Module& module, double now);
   /// When there is something to do if nothing is heard until then: discovered() or tick().
   [[nodiscard]] std::optional<double> next_deadline() const;

@@ -34,12 +34,12 @@ class Presence {
   IdSet parent_down_;
 };
 
-/// The commands of a batch, in order: targets that flap are drained before they could come up, and what is
-/// lost leaves last. Each is sure to be taken by the module as it is now.
+/// The commands of a batch, in order: a drain of the targets that flap, before any of them comes up; their
+/// states; the shrink of those that are lost. Each is sure to be taken by the module as it is now.
 [[nodiscard]] std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& module);
 
-/// A drain that no operator asked for. Who is drained for a reason keeps it; excluded and unknown targets are
-/// left alone. Nothing if there is nothing to drain.
+/// A drain that no operator asked for. A target that is drained for a reason keeps it; excluded and unknown
+/// targets are left alone. Nothing if there is nothing to drain.
 [[nodiscard]] std::optional<DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
                                                         const Module& module);
 

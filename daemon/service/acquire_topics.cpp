@@ -24,7 +24,7 @@ void AcquireTopics::acquire(const Call& call) {
 void AcquireTopics::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
-  const auto acquired = executor_.step(engine::Acquire{holder, partition}).acquired;
+  const auto acquired = executor_.step(engine::Acquire{holder, partition});
   requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept));
 }
 

@@ -18,17 +18,11 @@ proto::Payload answer_of(const proto::AgentAnswer& answer) {
 
 }  // namespace
 
-void AgentTopics::check_watched() const {
-  if (!executor_.engine().nodes().settings()) {
-    throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
-  }
-}
-
 void AgentTopics::hello(const Call& call) {
   nodes::NodeReport report = proto::parse_agent_hello(call.object());
-  check_watched();
+  const nodes::Settings& settings = executor_.engine().nodes().watched();
   requests_.keep(call, [&](proto::RequestKey key) {
-    if (const auto& settings = *executor_.engine().nodes().settings(); !settings.wants(report)) {
+    if (!settings.wants(report)) {
       // Before anything follows from it: a node is not drained for cores that a second look will find.
       requests_.respond(key, answer_of({.norestrict = settings.norestrict}));
       return requests_.end(key, Error(ENODATA, "another report of this node is wanted"));
@@ -42,7 +36,7 @@ void AgentTopics::hello(const Call& call) {
 }
 
 void AgentTopics::beat(const Call& call) {
-  check_watched();
+  (void)executor_.engine().nodes().watched();
   const auto beat = [&](const streams::Stream& stream) {
     if (const auto* agent = std::get_if<streams::NodeAgent>(&stream)) {
       executor_.step(engine::AgentBeat{agent->agent});
@@ -70,7 +64,7 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
   if (news.end) {
     requests_.end(key, *news.end);
   } else {
-    const double interval = executor_.engine().nodes().settings()->beat_interval();
+    const double interval = executor_.engine().nodes().watched().beat_interval();
     requests_.respond(key, answer_of({news.rank, interval}));
   }
 }

@@ -32,8 +32,6 @@ class AgentTopics {
   void release(const streams::NodeAgent& gone, End end);
 
  private:
-  void check_watched() const;
-
   Executor& executor_;
   Requests& requests_;
   std::unordered_map<nodes::AgentId, proto::RequestKey> keys_;

@@ -22,7 +22,7 @@ store::Record stored(engine::Record&& record) {
 
 }  // namespace
 
-engine::Effects Executor::step(const engine::Input& input) {
+std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input) {
   engine::Effects effects = engine_.step(input, now_());
   for (engine::Record& record : effects.records) {
     IdSet ranks = std::move(record.ranks);
@@ -46,7 +46,7 @@ engine::Effects Executor::step(const engine::Input& input) {
   }
   for (const nodes::AgentNews& news : effects.agents) listeners_.agent(news);
   if (effects.discovered) listeners_.discovered(*effects.discovered);
-  return effects;
+  return std::move(effects.acquired);
 }
 
 }  // namespace resourced::daemon::service

@@ -35,9 +35,9 @@ class Executor {
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
   /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
-  /// committed. Returns the effects that are for the caller: `acquired`. Throws Error as
-  /// engine::Engine::step(), with nothing changed.
-  engine::Effects step(const engine::Input& input);
+  /// committed. Returns a value for an engine::Acquire. Throws Error as engine::Engine::step(), with nothing
+  /// changed.
+  std::optional<engine::Effects::Acquired> step(const engine::Input& input);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
   [[nodiscard]] const Module& module() const noexcept { return engine_.module(); }
