@@ -391,8 +391,10 @@ TEST_SUITE_END();
 // Judges times, so ctest runs it alone.
 TEST_SUITE_BEGIN("limits_timed");
 
-TEST_CASE("a flood does not raise the latency of another client by more than two") {
-  constexpr double most = 2;
+// A turn of the flood costs up to a whole round trip of a fast machine, which doubles the latency; to wait
+// for all that the flood has sent costs ten or more. The bar is between the two.
+TEST_CASE("another client does not wait for what a flood has sent") {
+  constexpr double most = 4;
   constexpr int rounds = 5;
   const std::string defaults(eight_nodes);
   for (const std::string& config : {defaults, defaults + "[limits]\nrequests-per-second = 1000\n"}) {
