@@ -19,7 +19,7 @@ namespace {
 std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
   if (!table.has("hosts")) return std::nullopt;
   for (const std::string_view other : {"requires", "parent"}) {
-    if (table.has(other)) table.fail("hosts", fmt::format("cannot stand beside {} (RFC 33)", other));
+    if (table.has(other)) table.fail("hosts", fmt::format("cannot be combined with {} (RFC 33)", other));
   }
   Queue queue{name, table.filled_string("hosts")};
   if (queue.hosts != every_host && table.hostlist("hosts").empty()) table.fail("hosts", "names no host");

@@ -133,8 +133,9 @@ std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setti
     const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
     const AccessKey& key = keys.emplace_back(read_key(table));
     if (!seen.insert("name " + key.name).second)
-      table.fail("name", fmt::format("{} names an earlier key too", resourced::quoted(key.name)));
-    if (!seen.insert("key " + key.public_key).second) table.fail("public-key", "is that of an earlier key");
+      table.fail("name", fmt::format("{} is the name of an earlier key", resourced::quoted(key.name)));
+    if (!seen.insert("key " + key.public_key).second)
+      table.fail("public-key", "is the public key of an earlier key");
   }
   return keys;
 }

@@ -20,7 +20,7 @@ Partition read_partition(const TableReader& table) {
   if (!table.has("name")) table.fail("name", "is missing");
   Partition partition{table.filled_string("name"), std::nullopt, std::nullopt};
   if (table.has("targets") == table.has("constraint"))
-    table.fail("", "must have one of targets and constraint, and not both");
+    table.fail("", "must have either targets or constraint");
   if (table.has("targets")) partition.targets = table.filled_string("targets");
   if (table.has("constraint")) {
     partition.constraint = table.filled_string("constraint");
@@ -83,7 +83,7 @@ std::vector<Partition> read_partitions(const TableReader& acquire, const Setting
     partitions.push_back(read_partition(table));
     const std::string& name = partitions.back().name;
     if (!names.insert(name).second)
-      table.fail("name", fmt::format("{} names an earlier partition too", resourced::quoted(name)));
+      table.fail("name", fmt::format("{} is the name of an earlier partition", resourced::quoted(name)));
   }
   return partitions;
 }

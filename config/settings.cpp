@@ -30,11 +30,11 @@ constexpr double max_flaps = 1000;
 constexpr Bounds more_than_zero{.least = 0, .excludes_least = true};
 
 constexpr auto sections_table = std::to_array<Section>({
-    {"resource", "The inventory: hosts and their resources, as Flux sites write it.", ""},
+    {"resource", "The inventory: hosts and their resources, in the format of Flux's configuration.", ""},
     {"resource.config",
      "Hosts with their cores, gpus and properties. Ranks are numbered from 0 in the order in which hosts are "
-     "first named; a later entry adds to what earlier ones gave its hosts. Properties change live, the rest "
-     "does not.",
+     "first named. A host may be in several entries: their resources and properties add up. Only properties "
+     "change live.",
      R"([[resource.config]]
 hosts = "node[0-7]"
 cores = "0-3"
@@ -50,21 +50,21 @@ properties = ["gpu", "debug"]
 )"},
     {"resource.verify",
      "How nodes are compared with the inventory: strict (any mismatch fails), allow-extra (only missing "
-     "resources fail), allow-missing (only extra ones fail) or ignore. The values shown hold without this "
-     "table. verify = true stands for strict throughout, verify = false for ignore.",
+     "resources fail), allow-missing (only extra ones fail) or ignore. The values shown are the defaults if "
+     "this table is missing. verify = true means strict for all, verify = false means ignore for all.",
      R"(#[resource.verify]
 #default = "allow-extra"
 #core = "allow-extra"
 #gpu = "ignore"
 #hostname = "strict"
 )"},
-    {"bus", "Where the daemon listens, and how it treats its peers.", ""},
-    {"store", "What survives a restart: drained targets and the event log.", ""},
+    {"bus", "Endpoints of the daemon, and limits and timeouts of its connections.", ""},
+    {"store", "The store: drained targets, other changes made at run time, and the event log.", ""},
     {"log", "The daemon's log.", ""},
     {"acquire", "", ""},
     {"acquire.partition",
-     "Parts of the inventory for schedulers of their own. Each has a name and one of targets and constraint; "
-     "parts must not overlap. Targets in no part go to the scheduler that asks for none.",
+     "Parts of the inventory, each for its own scheduler. A partition has a name, and either targets or a "
+     "constraint. Partitions must not overlap. A scheduler that names no partition gets all other targets.",
      R"(#[[acquire.partition]]
 #name = "batch"
 #targets = "node[0-5]"
@@ -74,10 +74,10 @@ properties = ["gpu", "debug"]
 #constraint = "gpu"
 )"},
     {"access",
-     "Who may do what. Roles add up: owner (everything), admin (drain, undrain, properties, expiration, "
-     "shrink, reload, and reading), user (reading), scheduler (acquire, and reading), agent (speaks for a "
-     "node). The daemon's own user and root are always owners. A client that loses a role on reload loses it "
-     "at once.",
+     "Roles of clients. A client may have several: owner (everything), admin (drain, undrain, properties, "
+     "expiration, shrink, reload, and reading), user (reading), scheduler (acquire, and reading), agent "
+     "(reports a node). The daemon's own user and root are always owners. A reload changes the roles of "
+     "connected clients at once.",
      ""},
     {"access.rule",
      "Roles of users and groups of this machine, by name or number. Members of groups are looked up when "
@@ -87,16 +87,16 @@ properties = ["gpu", "debug"]
 #groups = ["adm"]
 #roles = ["admin", "scheduler"]
 )"},
-    {"access.key", "Roles of the holders of CURVE keys, for tcp:// endpoints.",
+    {"access.key", "Roles of clients with CURVE keys, for tcp:// endpoints.",
      R"(#[[access.key]]
 #name = "login1"
 #public-key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 #roles = ["user"]
 )"},
-    {"limits", "How much one client may ask for.", ""},
-    {"monitor", "How the daemon finds out whether nodes are alive.", ""},
+    {"limits", "Limits for each client.", ""},
+    {"monitor", "How the daemon detects whether nodes are alive.", ""},
     {"queues.NAME",
-     "Queues of Flux (RFC 33). Everything but hosts is for the parts of Flux that handle jobs.",
+     "Queues of Flux (RFC 33). The daemon uses only hosts; the other keys are for Flux's job manager.",
      R"(#[queues.batch]
 #hosts = "node[0-5]"
 )"},
@@ -109,9 +109,8 @@ constexpr Value part(Type type) { return {.type = type, .bounds = std::nullopt};
 
 constexpr auto settings_table = std::to_array<Setting>({
     {"resource", "path", inventory, if_written, path<&Config::resource, &Resource::path>(),
-     "An R file (RFC 20) to take the inventory from. Not used if there is [[resource.config]]. With "
-     "parent-uri, it is the R that was handed down by that instance. Properties change live, the rest does "
-     "not.",
+     "An R file (RFC 20) with the inventory. Not used if there is [[resource.config]]. With parent-uri, it "
+     "is the R that the enclosing instance assigned to this one. Only properties change live.",
      R"("R.json")"},
     {"resource", "config", inventory, if_written,
      stored<&Config::resource, &Resource::entries, read_entries>(Type::entries), "", ""},
@@ -119,52 +118,53 @@ constexpr auto settings_table = std::to_array<Setting>({
      "A JSON file whose content becomes the R's scheduling key, for schedulers that need a resource graph.",
      R"("scheduling.json")"},
     {"resource", "exclude", live, if_written, text<&Config::resource, &Resource::exclude>(),
-     R"(Targets that no scheduler is ever given, as ranks ("0,6-7") or hosts.)", ""},
+     R"(Targets that no scheduler gets, as ranks ("0,6-7") or hosts.)", ""},
     {"resource", "norestrict", restart, if_written, flag<&Config::resource, &Resource::norestrict>(),
-     "Have agents report all processors of their node, also those that they themselves may not use.", ""},
+     "Agents report all processors of their node, including those that the agents themselves may not use.",
+     ""},
     {"resource", "noverify", restart, if_written, flag<&Config::resource, &Resource::noverify>(),
-     "Do not compare nodes with the inventory at all. Overrides [resource.verify].", ""},
+     "Do not compare nodes with the inventory. Overrides [resource.verify].", ""},
     {"resource", "verify", restart, if_written,
      stored<&Config::resource, &Resource::verify, read_verify>(Type::table), "", ""},
     {"resource", "no-update-watch", parent, if_written, flag<&Config::resource, &Resource::no_update_watch>(),
      "Do not follow changes of the resource set of an enclosing instance (parent-uri).", ""},
     {"resource", "rediscover", restart, if_written, flag<&Config::resource, &Resource::rediscover>(),
-     "Discover the resources anew at each start, instead of using the inventory that was recorded.", ""},
+     "Discover the inventory again at each start, instead of using the recorded one.", ""},
     {"resource", "journal-max", live, if_written,
      integer<&Config::resource, &Resource::journal_max>(1, max_journal),
-     "How many past events the journal keeps in memory. A consumer that reads nothing while more events "
-     "happen is ended with EOVERFLOW, and can ask for those it missed; a consumer that the daemon itself is "
-     "late with continues from disk.",
+     "How many past events the journal keeps in memory. EOVERFLOW ends a consumer that reads nothing while "
+     "more events than that happen; it can ask again for the events it missed. A consumer that the daemon "
+     "has delayed continues from the store.",
      ""},
     {"resource", "history", live, if_written, seconds<&Config::store, &Store::history>(),
-     "Another name of history in [store], the one that it has in Flux's configuration.", ""},
+     "The same as history in [store], under the name that Flux's configuration uses.", ""},
     {"resource", "parent-uri", parent, if_written, filled_text<&Config::resource, &Resource::parent_uri>(),
-     "The enclosing instance that handed down the resources: those of path or, without it, of "
-     "$RESOURCED_PARENT_R, which is an R or the path of an R file. Ranks are numbered from 0, in the order "
-     "of the parent's ranks or, with rerank, of its hosts. Changes of these hosts in the parent are "
-     "followed; "
-     "see docs/instances.md. A parent is added and removed by a restart.",
+     "The URI of the enclosing instance (the parent), which assigned this instance its resources. They are "
+     "in path or, without it, in $RESOURCED_PARENT_R, which is an R or the path of an R file. Ranks are "
+     "numbered from 0, in the order of the parent's ranks or of rerank. The daemon follows changes of these "
+     "hosts in the parent; see docs/instances.md. Adding or removing a parent requires a restart.",
      R"("local:///run/resourced/local")"},
     {"resource", "parent-key-file", parent, if_written, path<&Config::resource, &Resource::parent_key_file>(),
-     R"(For a parent on tcp: a file with this daemon's keys for it ("resourcectl keygen --server-key"). By )"
-     "default $RESOURCED_KEY, if that is set.",
+     R"(For a parent-uri with tcp://: a file with this daemon's keys for the parent, made by )"
+     R"("resourcectl keygen --server-key". By default $RESOURCED_KEY, if that is set.)",
      R"("parent.key")"},
     {"resource", "parent-settle", parent, if_written, seconds<&Config::resource, &Resource::parent_settle>(),
-     "After the connection to the parent was lost: how long the parent may take to find its nodes again "
-     "before they are down here.",
+     "After a lost connection to the parent: how long to wait for the parent to report its nodes online "
+     "again before they are down here.",
      ""},
     {"resource", "rerank", restart, if_written,
      stored<&Config::resource, &Resource::rerank, read_rerank>(Type::text),
-     "With parent-uri: the hosts in the order of their ranks.", R"("node[7,0-6]")"},
+     "With parent-uri: the hosts in the order of the ranks here.", R"("node[7,0-6]")"},
     {"resource", "size", restart, if_written,
      integer<&Config::resource, &Resource::size, std::uint32_t>(1, max_size),
-     "How many nodes to wait for where nothing names an inventory and node agents report it.", "8"},
+     "How many nodes to wait for when node agents report the inventory (no path, no [[resource.config]]).",
+     "8"},
     {"resource", "discovery-timeout", restart, if_written,
      seconds<&Config::resource, &Resource::discovery_timeout>(),
-     "How long to wait for that many; then the inventory is the nodes that have reported.", ""},
+     "How long to wait for size nodes. After that the inventory has the nodes that have reported.", ""},
     {"resource", "shrink-lost", restart, if_written, flag<&Config::resource, &Resource::shrink_lost>(),
-     "Remove nodes from the inventory that were lost and do not return within [monitor] lost-after: for "
-     "good, they are not taken back. A network that fails for that long costs all the nodes behind it.",
+     "Remove nodes from the inventory that are offline for longer than [monitor] lost-after. They cannot "
+     "come back. A network failure of that length removes all nodes behind it.",
      ""},
 
     {"resource.config", "hosts", inventory, if_written, part(Type::text), "A hostlist (RFC 29).", ""},
@@ -173,61 +173,65 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"resource.config", "gpus", inventory, if_written, part(Type::text), "The gpus of each host (RFC 22).",
      ""},
     {"resource.config", "properties", inventory, if_written, part(Type::list),
-     "Names (RFC 20) that constraints can ask for.", ""},
+     "Names (RFC 20) for use in constraints.", ""},
 
     {"resource.verify", "default", restart, if_written, part(Type::text),
-     "The mode of the others where they are not set; strict if it is not set in this table itself.", ""},
-    {"resource.verify", "core", restart, if_written, part(Type::text), "The mode of cores.", ""},
-    {"resource.verify", "gpu", restart, if_written, part(Type::text), "The mode of gpus.", ""},
-    {"resource.verify", "hostname", restart, if_written, part(Type::text), "The mode of host names.", ""},
+     "The mode for core, gpu and hostname where this table does not set them. Without it they are strict.",
+     ""},
+    {"resource.verify", "core", restart, if_written, part(Type::text), "The mode for cores.", ""},
+    {"resource.verify", "gpu", restart, if_written, part(Type::text), "The mode for gpus.", ""},
+    {"resource.verify", "hostname", restart, if_written, part(Type::text), "The mode for host names.", ""},
 
     {"bus", "listen", restart, always,
      stored<&Config::bus, &Bus::listen, read_listen, tell<std::vector<std::string>>>(Type::list),
      "Endpoints: any number of ipc://PATH, tcp://HOST:PORT (ZeroMQ) and local://PATH (Unix socket, for the "
-     R"(Flux command line). By default "bus" and "local" in $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/resourced.)",
+     R"(Flux command line). By default the sockets "bus" and "local" in $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/resourced.)",
      R"(["ipc:///run/resourced/bus", "local:///run/resourced/local"])"},
     {"bus", "send-hwm", restart, always, integer<&Config::bus, &Bus::send_hwm>(1, max_hwm),
-     "How many messages may wait to be sent to each peer; a slower peer gets merged updates instead.", ""},
+     "How many messages may wait to be sent to a peer. A peer that reads more slowly gets merged updates.",
+     ""},
     {"bus", "receive-hwm", restart, always, integer<&Config::bus, &Bus::receive_hwm>(1, max_hwm),
-     "How many messages of each peer may wait to be handled.", ""},
+     "How many messages from a peer may wait to be handled.", ""},
     {"bus", "heartbeat-interval", restart, always,
      milliseconds<&Config::bus, &Bus::heartbeat_interval>(max_heartbeat),
-     "How often a silent peer on TCP is probed, in whole seconds, rounded up. Peers on this machine need no "
-     "probes. (To a parent-uri: ZMTP heartbeats with this interval.)",
+     "How often a silent peer on TCP is probed, rounded up to whole seconds. Peers on this machine need no "
+     "probes. (On the connection to parent-uri it is the interval of ZMTP heartbeats.)",
      ""},
     {"bus", "heartbeat-timeout", restart, always,
      milliseconds<&Config::bus, &Bus::heartbeat_timeout>(max_heartbeat),
-     "How long a silent peer may fail to answer before it counts as gone, in whole seconds, rounded up. Not "
-     "less than heartbeat-interval.",
+     "How long a silent peer may leave probes unanswered before it is disconnected, rounded up to whole "
+     "seconds. Not less than heartbeat-interval.",
      ""},
     {"bus", "max-message-size", restart, always,
      integer<&Config::bus, &Bus::max_message_size>(min_message_size, max_message_size),
-     "The largest message that is accepted, in bytes. Over TCP, and on local sockets from others than the "
-     "owner, at most 2 MiB.",
+     "The largest message that is accepted, in bytes. At most 2 MiB over TCP, and on local sockets for all "
+     "users except the owner.",
      ""},
     {"bus", "curve-key-file", restart, if_written, path<&Config::bus, &Bus::curve_key_file>(),
      R"(A file with the CURVE key pair that encrypts tcp:// connections, made by "resourcectl keygen". Without )"
-     "one, only loopback addresses may be listened on, unless insecure is true.",
+     "it, the daemon listens on loopback addresses only, unless insecure is true.",
      R"("curve.key")"},
     {"bus", "insecure", restart, if_written, flag<&Config::bus, &Bus::insecure>(),
-     "Allow tcp:// endpoints without CURVE on all addresses: anybody on the network may come in unencrypted.",
+     "Allow tcp:// endpoints without CURVE on all addresses: anybody on the network can connect, "
+     "unencrypted.",
      ""},
     {"bus", "socket-mode", restart, if_written,
      stored<&Config::bus, &Bus::socket_mode, read_socket_mode, tell_socket_mode>(Type::text),
-     "The mode of local sockets, which says who may connect; [access] says what they may do there.", ""},
+     "The file mode of local sockets, which decides who may connect. [access] decides what they may do.", ""},
     {"bus", "socket-group", restart, if_written,
      stored<&Config::bus, &Bus::socket_group, read_socket_group>(Type::text),
-     "A group that may connect to ZeroMQ sockets (ipc), besides root and the daemon's own user. Others may "
-     "not, whatever socket-mode says: libzmq sets no bound to the memory that a message takes.",
+     "A group that may connect to ZeroMQ sockets (ipc), besides root and the daemon's own user. socket-mode "
+     "does not apply to them: libzmq does not bound the memory of a message.",
      R"("adm")"},
 
     {"store", "directory", restart, if_written, path<&Config::store, &Store::directory>(),
-     "By default $STATE_DIRECTORY or $XDG_STATE_HOME/resourced.", R"("/var/lib/resourced")"},
+     "The state directory. By default $STATE_DIRECTORY or $XDG_STATE_HOME/resourced.",
+     R"("/var/lib/resourced")"},
     {"store", "history", live, always, seconds<&Config::store, &Store::history>(),
      "How long past events are kept.", ""},
 
     {"log", "level", live, always, named<&Config::log, &Log::level, parse_log_level>(),
-     "trace, debug, info, warning, error, critical or off.", ""},
+     "The least severe level that is logged: trace, debug, info, warning, error, critical or off.", ""},
 
     {"acquire", "partition", restart, if_written,
      stored<&Config::acquire, &Acquire::partitions, read_partitions>(Type::entries), "", ""},
@@ -237,72 +241,75 @@ constexpr auto settings_table = std::to_array<Setting>({
 
     {"access", "local", live, if_written,
      stored<&Config::access, &Access::local, read_roles, tell_roles>(Type::list),
-     "Roles of the users of this machine that no rule names.", ""},
+     "Roles of the users of this machine that are in no rule.", ""},
     {"access", "anonymous", live, if_written,
      stored<&Config::access, &Access::anonymous, read_roles, tell_roles>(Type::list),
-     "Roles of clients that come over TCP without a key.", ""},
+     "Roles of clients that connect over TCP without a key.", ""},
     {"access", "rule", live, if_written, stored<&Config::access, &Access::rules, read_rules>(Type::entries),
      "", ""},
     {"access", "key", live, if_written, stored<&Config::access, &Access::keys, read_keys>(Type::entries), "",
      ""},
-    {"access.rule", "users", live, if_written, part(Type::list), "Names or numbers of users.", ""},
-    {"access.rule", "groups", live, if_written, part(Type::list), "Names or numbers of groups.", ""},
-    {"access.rule", "roles", live, if_written, part(Type::list), "Roles of these users.", ""},
+    {"access.rule", "users", live, if_written, part(Type::list),
+     "Names or numbers of users that get these roles.", ""},
+    {"access.rule", "groups", live, if_written, part(Type::list),
+     "Names or numbers of groups whose members get these roles.", ""},
+    {"access.rule", "roles", live, if_written, part(Type::list), "The roles that they get.", ""},
     {"access.key", "name", live, if_written, part(Type::text), "A name for log lines, unique among keys.",
      ""},
     {"access.key", "public-key", live, if_written, part(Type::text),
      R"(The public half of the key pair that "resourcectl keygen" made (Z85).)", ""},
-    {"access.key", "roles", live, if_written, part(Type::list), "Roles of its holder.", ""},
+    {"access.key", "roles", live, if_written, part(Type::list), "Roles of clients with this key.", ""},
 
     {"limits", "outstanding-requests", live, always,
      integer<&Config::limits, &Limits::outstanding_requests>(1, max_requests),
-     "Requests that one client waits for, streams included. More are refused.", ""},
+     "Unanswered requests of one client, streams included. Further ones are refused.", ""},
     {"limits", "requests-per-second", live, always,
      integer<&Config::limits, &Limits::requests_per_second>(1, max_requests_per_second),
-     "Requests that one client may make in a second. More are refused; a client that goes on for another "
-     "second's worth is disconnected.",
+     "Requests of one client in a second. Further ones are refused. A client that exceeds the limit by as "
+     "many again is disconnected.",
      ""},
     {"limits", "connections-per-uid", restart, always,
      integer<&Config::limits, &Limits::connections_per_uid>(1, max_connections),
-     "Connections of one uid, or of one address on TCP, over all endpoints; a quarter of the process's "
-     "descriptors at the most.",
+     "Connections of one uid, or of one address on TCP, over all endpoints. Never more than a quarter of the "
+     "process's file descriptors.",
      ""},
     {"limits", "journal-consumers", live, always,
      integer<&Config::limits, &Limits::journal_consumers>(1, max_requests),
-     "Journals that one uid or key follows.", ""},
+     "Journal streams of one uid or key.", ""},
     {"limits", "handshake-timeout", restart, always,
      milliseconds<&Config::limits, &Limits::handshake_timeout>(max_handshake),
-     "How long a connection may take to say who it is, and a local message to be whole once it has begun.",
+     "How long a connection may take for its handshake, and a local message from its first to its last byte.",
      ""},
 
     {"monitor", "mode", restart, always, named<&Config::monitor, &Monitor::mode, parse_monitor_mode>(),
-     "static: every node is online. agents: a node is online while its resource-agent says so, and offline "
-     "until it has.",
+     "static: every node is always online. agents: a node is online while its resource-agent is connected "
+     "and sends beats, and offline otherwise.",
      ""},
     {"monitor", "torpid-after", live, always,
      seconds<&Config::monitor, &Monitor::torpid_after>(more_than_zero),
-     "How long an agent may be silent before its node is torpid (given no new work).", ""},
+     "How long an agent may be silent before its node is torpid (gets no new work).", ""},
     {"monitor", "offline-after", live, always,
      seconds<&Config::monitor, &Monitor::offline_after>(more_than_zero),
-     "How long an agent may be silent before its node is offline. Where it is not longer than torpid-after, "
-     "nodes are not torpid first.",
+     "How long an agent may be silent before its node is offline. If this is not longer than torpid-after, "
+     "the node is not torpid before.",
      ""},
     {"monitor", "grace", live, always, seconds<&Config::monitor, &Monitor::grace>(),
-     "How long an agent whose connection is lost may take to come back before its node is offline.", ""},
+     "How long an agent that lost its connection may take to reconnect before its node is offline.", ""},
     {"monitor", "coalesce", live, always,
      seconds<&Config::monitor, &Monitor::coalesce>({.least = 0, .most = max_coalesce}),
-     "How long changes are gathered, so that many at once become one.", ""},
+     "How long to collect changes of nodes, so that schedulers get one change for many.", ""},
     {"monitor", "flap-count", live, always, integer<&Config::monitor, &Monitor::flap_count>(0, max_flaps),
-     "A node that goes offline more often than this within flap-window is drained; 0 leaves it alone.", ""},
+     "A node that goes offline more often than this within flap-window is drained. 0 turns this off.", ""},
     {"monitor", "flap-window", live, always, seconds<&Config::monitor, &Monitor::flap_window>(),
-     "The time in which flap-count counts.", ""},
+     "The time span for flap-count.", ""},
     {"monitor", "lost-after", live, always, seconds<&Config::monitor, &Monitor::lost_after>(),
-     "With resource.shrink-lost: how long a node is offline until it is removed. By default as long as "
+     "With resource.shrink-lost: how long a node may be offline before it is removed. The default is the "
+     "value of "
      "offline-after.",
      ""},
 
     {"queues.NAME", "hosts", live, if_written, part(Type::text),
-     R"(The hosts of the queue, or "all": they have the property "+NAME", here "+batch".)", ""},
+     R"(The hosts of the queue, or "all". They get the property "+NAME", here "+batch".)", ""},
 });
 
 }  // namespace

@@ -33,10 +33,9 @@ void check_history(const Config& config) {
   if (resource == nullptr || section_with(config, "store", "history") == nullptr) return;
   const KeyPath path{nullptr, "resource"};
   if (TableReader(*config.document, *resource, path).duration("history") == config.store.history) return;
-  throw config.fault(
-      "resource.history",
-      fmt::format("differs from store.history ({}), which means the same: leave one of them out",
-                  config.where("store.history")));
+  throw config.fault("resource.history",
+                     fmt::format("differs from store.history ({}), which means the same: remove one of them",
+                                 config.where("store.history")));
 }
 
 /// Something has to end the discovery of resources.
@@ -45,8 +44,7 @@ void check_discovery(const Config& config) {
   if (config.monitor.mode != MonitorMode::agents || resource.has_inventory() || !resource.parent_uri.empty())
     return;
   if (!resource.size && std::isinf(resource.discovery_timeout))
-    throw config.fault("resource.size",
-                       "is needed, or a discovery-timeout: nothing says how many agents to wait for");
+    throw config.fault("resource.size", "is missing: discovery needs a size or a discovery-timeout");
 }
 
 }  // namespace

@@ -119,22 +119,21 @@ std::vector<std::string> passed_over(const Document& document) {
   for (const Member& member : *document.root().table()) {
     const KeyPath path{nullptr, member.key};
     if (is_flux_table(member.key))
-      lines.push_back(line(document, member.node, path, "passed over, it is for other parts of Flux"));
+      lines.push_back(line(document, member.node, path, "ignored: it is for other parts of Flux"));
     if (!member.node.table()) continue;
     if (member.key == "access") {
       for (const Member& key : *member.node.table()) {
         if (among(access_of_flux, key.key))
           lines.push_back(
               line(document, key.node, {&path, key.key},
-                   "passed over, it is for Flux's broker: rules and keys of [access] decide here"));
+                   "ignored: it is for Flux's broker; this daemon uses rules and keys of [access]"));
       }
     }
     if (member.key == "queues") {
       const auto keys = other_queue_keys(*member.node.table());
       if (!keys.empty())
         lines.push_back(line(document, member.node, path,
-                             fmt::format("all but hosts is passed over, it is for other parts of Flux: {}",
-                                         fmt::join(keys, ", "))));
+                             fmt::format("ignored: {} (for other parts of Flux)", fmt::join(keys, ", "))));
     }
   }
   return lines;

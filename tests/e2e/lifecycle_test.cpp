@@ -221,7 +221,7 @@ TEST_CASE("a site's whole Flux configuration is a configuration, and what is pas
       CHECK(log.find(named, at + 1) == std::string::npos);
       const std::string line = log.substr(0, log.find('\n', at));
       CHECK(line.find(" info: ", line.rfind('\n') + 1) != std::string::npos);
-      CHECK(line.find("passed over", line.rfind('\n') + 1) != std::string::npos);
+      CHECK(line.find("ignored: ", line.rfind('\n') + 1) != std::string::npos);
     }
   };
   TempDir dir;

@@ -184,15 +184,12 @@ TEST_CASE("a configuration in a file for each table, as packages install it") {
   const Config config = load(dir.path());
   CHECK(config.passed_over ==
         std::vector<std::string>{
-            dir.file("access.toml:2: access.allow-guest-user: passed over, it is for Flux's broker: rules "
-                     "and keys of "
-                     "[access] decide here"),
-            dir.file("exec.toml:1: exec: passed over, it is for other parts of Flux"),
-            dir.file("system.toml:2: policy: passed over, it is for other parts of Flux"),
-            dir.file(
-                "queues.toml:1: queues: all but hosts is passed over, it is for other parts of Flux: policy, "
-                "requires"),
-            dir.file("system.toml:4: sched-simple: passed over, it is for other parts of Flux")});
+            dir.file("access.toml:2: access.allow-guest-user: ignored: it is for Flux's broker; this "
+                     "daemon uses rules and keys of [access]"),
+            dir.file("exec.toml:1: exec: ignored: it is for other parts of Flux"),
+            dir.file("system.toml:2: policy: ignored: it is for other parts of Flux"),
+            dir.file("queues.toml:1: queues: ignored: policy, requires (for other parts of Flux)"),
+            dir.file("system.toml:4: sched-simple: ignored: it is for other parts of Flux")});
   CHECK(load_inventory(config).resources.ranks().encode() == "0-3");
   CHECK(config.access.local.empty());
   CHECK(config.store.history == 30 * 86400.0);

@@ -76,8 +76,7 @@ TEST_CASE("discovery needs to know when it is over") {
   const std::string agents = "[monitor]\nmode = \"agents\"\n";
   const auto failure = failure_of([&] { (void)load_text(agents + "[resource]\nexclude = \"0\"\n"); });
   CHECK(failure.errnum == EINVAL);
-  CHECK(failure.text.ends_with(
-      "resource.size: is needed, or a discovery-timeout: nothing says how many agents to wait for"));
+  CHECK(failure.text.ends_with("resource.size: is missing: discovery needs a size or a discovery-timeout"));
   CHECK_NOTHROW(load_text(agents + "[resource]\nsize = 4\n"));
   CHECK_NOTHROW(load_text(agents + "[resource]\ndiscovery-timeout = \"1m\"\n"));
   CHECK_NOTHROW(load_text(agents + "[resource]\nparent-uri = \"local:///run/p\"\n"));

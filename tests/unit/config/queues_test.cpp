@@ -74,9 +74,9 @@ TEST_CASE("RFC 33: an unknown host and an empty list are refused") {
 
 TEST_CASE("RFC 33: hosts cannot stand beside requires, nor in a virtual queue") {
   CHECK(inventory_refusal("[queues.batch]\nhosts = \"a1\"\nrequires = [\"p\"]\n") ==
-        "2: queues.batch.hosts: cannot stand beside requires (RFC 33)");
+        "2: queues.batch.hosts: cannot be combined with requires (RFC 33)");
   CHECK(inventory_refusal("[queues.batch]\n[queues.fast]\nparent = \"batch\"\nhosts = \"a1\"\n") ==
-        "4: queues.fast.hosts: cannot stand beside parent (RFC 33)");
+        "4: queues.fast.hosts: cannot be combined with parent (RFC 33)");
 }
 
 TEST_CASE("a queue is a table, and its name can stand in a property") {

@@ -22,19 +22,18 @@ using config::Setting;
 constexpr std::size_t width = 118;
 
 constexpr std::string_view introduction[] = {
-    "Configuration of resourced. Used as it is when there is no /etc/resourced; to run a cluster of your "
-    "own, "
-    "copy it to /etc/resourced/resourced.toml and describe your hosts. Of several *.toml files in a "
-    "directory, read in name order, tables are merged and a later file's value takes the place of an earlier "
-    "one's.",
-    R"(Lines that begin with "#" and no blank are settings that are not in force. Where a setting has a default, )"
-    "it is shown with it. A duration is text (2ms, 0.1s, 5m, 1.2h, 5d, inf) or a number of seconds. Relative "
-    R"(paths start at this file's directory. What changes live takes effect when the configuration is reloaded, )"
-    R"(anything else when the daemon starts. "resourced --check" says what a configuration amounts to.)",
-    "A site's whole Flux configuration can stand here: its tables archive, bootstrap, exec, fake-resources, "
+    "Configuration of resourced. The daemon uses this file if there is no /etc/resourced. To run your own "
+    "cluster, copy it to /etc/resourced/resourced.toml and describe your hosts. The *.toml files of a "
+    "directory are read in name order and their tables are merged; later values replace earlier ones.",
+    R"(Lines that begin with "#" and no blank are settings that are turned off. They show the default of a )"
+    "setting, if it has one. A duration is text (2ms, 0.1s, 5m, 1.2h, 5d, inf) or a number of seconds. "
+    "Relative paths start at this file's directory. A setting that changes live takes effect when the "
+    R"(configuration is reloaded, any other when the daemon starts. "resourced --check" prints a summary.)",
+    "This file may hold a site's whole Flux configuration: its tables archive, bootstrap, exec, "
+    "fake-resources, "
     "heartbeat, ingest, job-list, job-manager, kvs, policy, sched-*, sdexec, systemd and tbon, the keys "
-    "allow-guest-user, allow-root-owner, private-mode and roles of [access], and all but hosts of [queues] "
-    "are passed over, with a log line each. Any other unknown table or key is an error.",
+    "allow-guest-user, allow-root-owner, private-mode and roles of [access], and all keys of [queues] "
+    "except hosts are ignored, with a log line each. Any other unknown table or key is an error.",
 };
 
 /// Lines of a comment, each with a newline.
