@@ -1,0 +1,152 @@
+#include "flux/keeper/frames.hpp"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "proto/big_endian.hpp"
+#include "proto/local_frame.hpp"
+
+namespace resourced::keeper {
+namespace {
+
+constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
+constexpr unsigned char long_part = 0xFF;
+constexpr std::size_t length_size = 4;
+
+/// Takes the next part off `body`, which is not empty.
+std::string_view take_part(std::string_view& body) {
+  std::size_t header = 1;
+  std::size_t size = static_cast<unsigned char>(body.front());
+  if (size == long_part) {
+    header += length_size;
+    if (body.size() < header) throw Error(EPROTO, "frame: the length of a part is cut off");
+    size = proto::read_u32(body, 1);
+  }
+  if (size > body.size() - header) {
+    throw Error(EPROTO,
+                fmt::format("frame: a part of {} bytes where {} are left", size, body.size() - header));
+  }
+  const std::string_view part = body.substr(header, size);
+  body.remove_prefix(header + size);
+  return part;
+}
+
+/// Drops what was read from a buffer, and its memory after a large frame.
+void forget(std::string& buffer, std::size_t& consumed) {
+  constexpr std::size_t max_idle_capacity = 65536;
+  buffer.erase(0, consumed);
+  consumed = 0;
+  if (buffer.empty() && buffer.capacity() > max_idle_capacity) std::string().swap(buffer);
+}
+
+void check_length(std::size_t length) {
+  if (length > max_frame)
+    throw Error(EPROTO, fmt::format("frame: length {} is more than {}", length, max_frame));
+}
+
+}  // namespace
+
+Head read_head(std::string_view frame) {
+  std::string_view body = frame.substr(proto::local_header_size);
+  const std::size_t header_of_proto = 1;
+  if (body.size() < header_of_proto + proto::proto_size) throw Error(EPROTO, "frame: no PROTO part");
+  const std::string_view end = body.substr(body.size() - proto::proto_size);
+  constexpr std::string_view begin_of_proto("\x8e\x01", 2);
+  if (!end.starts_with(begin_of_proto)) throw Error(EPROTO, "frame: no PROTO part at its end");
+  constexpr std::size_t type_at = 2;
+  constexpr std::size_t flags_at = 3;
+  constexpr std::size_t userid_at = 4;
+  constexpr std::size_t rolemask_at = 8;
+  constexpr std::size_t aux_at = 12;
+  constexpr std::size_t matchtag_at = 16;
+  Head head;
+  head.type = static_cast<proto::MessageType>(end[type_at]);
+  head.flags = static_cast<std::uint8_t>(end[flags_at]);
+  head.userid = proto::read_u32(end, userid_at);
+  head.rolemask = proto::read_u32(end, rolemask_at);
+  head.aux = proto::read_u32(end, aux_at);
+  head.matchtag = proto::read_u32(end, matchtag_at);
+  body.remove_suffix(proto::proto_size + header_of_proto);
+  if (head.has(proto::flag::route)) {
+    while (true) {
+      if (body.empty()) throw Error(EPROTO, "frame: the routes have no end");
+      const std::string_view route = take_part(body);
+      if (route.empty()) break;
+      head.routes.push_back(route);
+    }
+  }
+  if (head.has(proto::flag::topic)) {
+    if (body.empty()) throw Error(EPROTO, "frame: no topic part");
+    head.topic = take_part(body);
+    if (head.topic.ends_with('\0')) head.topic.remove_suffix(1);
+  }
+  if (head.has(proto::flag::payload)) {
+    if (body.empty()) throw Error(EPROTO, "frame: no payload part");
+    head.payload = take_part(body);
+  }
+  return head;
+}
+
+proto::Message without_payload(const Head& head) {
+  proto::Message message;
+  message.type = head.type;
+  message.flags = head.flags & static_cast<std::uint8_t>(~proto::flag::payload);
+  message.userid = head.userid;
+  message.rolemask = head.rolemask;
+  message.aux = head.aux;
+  message.matchtag = head.matchtag;
+  message.routes.assign(head.routes.begin(), head.routes.end());
+  message.topic = head.topic;
+  return message;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  forget(buffer_, consumed_);
+  buffer_.append(bytes);
+}
+
+std::optional<std::string_view> FrameReader::next() {
+  const std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  if (!frame_magic.starts_with(rest.substr(0, frame_magic.size()))) throw Error(EPROTO, "frame: wrong magic");
+  if (rest.size() < proto::local_header_size) return std::nullopt;
+  const std::size_t length = proto::read_u32(rest, frame_magic.size());
+  check_length(length);
+  if (rest.size() - proto::local_header_size < length) return std::nullopt;
+  consumed_ += proto::local_header_size + length;
+  return rest.substr(0, proto::local_header_size + length);
+}
+
+void append_link_message(std::string& out, const LinkMessage& message) {
+  for (const std::string_view text : {message.mark, message.frame}) {
+    proto::append_u32(out, static_cast<std::uint32_t>(text.size()));
+    out.append(text);
+  }
+}
+
+void LinkReader::feed(std::string_view bytes) {
+  forget(buffer_, consumed_);
+  buffer_.append(bytes);
+}
+
+std::optional<LinkMessage> LinkReader::next() {
+  std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  const auto take = [&rest]() -> std::optional<std::string_view> {
+    if (rest.size() < length_size) return std::nullopt;
+    const std::size_t length = proto::read_u32(rest, 0);
+    check_length(length);
+    if (rest.size() - length_size < length) return std::nullopt;
+    const std::string_view text = rest.substr(length_size, length);
+    rest.remove_prefix(length_size + length);
+    return text;
+  };
+  const auto mark = take();
+  if (!mark) return std::nullopt;
+  const auto frame = take();
+  if (!frame) return std::nullopt;
+  consumed_ = buffer_.size() - rest.size();
+  return LinkMessage{*mark, *frame};
+}
+
+}  // namespace resourced::keeper

@@ -1,0 +1,310 @@
+#include "flux/keeper/keeper.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "flux/keeper/relay.hpp"
+
+namespace resourced::keeper {
+namespace {
+
+namespace asio = boost::asio;
+using Socket = asio::local::stream_protocol::socket;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// A reader that takes less than this much from a writer holds the writer's other side up, not the memory.
+constexpr std::size_t max_unwritten = std::size_t{64} << 20U;
+constexpr std::size_t read_size = 65536;
+/// A service that has run for so long is started again at once, and another one later and later.
+constexpr milliseconds steady_after{10'000};
+constexpr milliseconds first_pause{100};
+constexpr milliseconds longest_pause{5'000};
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, read_size> part{};
+  if (::lseek(fd, 0, SEEK_SET) < 0) throw std::system_error(errno, std::system_category(), "queued frames");
+  for (ssize_t size = 0; (size = ::read(fd, part.data(), part.size())) != 0;) {
+    if (size < 0) throw std::system_error(errno, std::system_category(), "queued frames");
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+std::string time_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                     micros);
+}
+
+std::string end_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {}", WTERMSIG(status));
+  return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+/// A socket that is read and written at the same time. Reading waits while `may_read` is false.
+class Pipe : public std::enable_shared_from_this<Pipe> {
+ public:
+  struct Callbacks {
+    std::function<void(std::string_view)> on_bytes;
+    /// Nothing more comes.
+    std::function<void()> on_end;
+    /// There may be room again.
+    std::function<void()> on_written;
+    std::function<bool()> may_read;
+  };
+
+  Pipe(Socket socket, Callbacks callbacks) : socket_(std::move(socket)), callbacks_(std::move(callbacks)) {}
+
+  void read() {
+    if (is_reading_ || is_over_ || !callbacks_.may_read()) return;
+    is_reading_ = true;
+    socket_.async_read_some(asio::buffer(part_),
+                            [self = shared_from_this()](const error_code& error, std::size_t size) {
+                              self->is_reading_ = false;
+                              if (self->is_over_) return;
+                              if (error) {
+                                self->is_over_ = true;
+                                self->callbacks_.on_end();
+                                return;
+                              }
+                              self->callbacks_.on_bytes(std::string_view(self->part_.data(), size));
+                              self->read();
+                            });
+  }
+  /// Takes `bytes`.
+  void write(std::string& bytes) {
+    waiting_.append(bytes);
+    bytes.clear();
+    if (!is_writing_) write_next();
+  }
+  [[nodiscard]] bool is_full() const noexcept { return waiting_.size() + writing_.size() > max_unwritten; }
+  [[nodiscard]] bool is_idle() const noexcept { return !is_writing_; }
+  /// No callback is called after this.
+  void close() {
+    is_over_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void write_next() {
+    if (waiting_.empty() || is_over_) return;
+    writing_.swap(waiting_);
+    is_writing_ = true;
+    asio::async_write(socket_, asio::buffer(writing_),
+                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                        self->is_writing_ = false;
+                        self->writing_.clear();
+                        // The reading side hears of the end.
+                        if (error || self->is_over_) return;
+                        self->write_next();
+                        self->callbacks_.on_written();
+                      });
+  }
+
+  Socket socket_;
+  Callbacks callbacks_;
+  std::array<char, read_size> part_{};
+  std::string waiting_;
+  std::string writing_;
+  bool is_reading_ = false;
+  bool is_writing_ = false;
+  bool is_over_ = false;
+};
+
+class Keeper {
+ public:
+  explicit Keeper(const Options& options) : options_(options) {
+    // An interrupt of the terminal is for the broker, which asks the module to stop.
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
+    const int flags = ::fcntl(options.channel, F_GETFD);
+    if (flags < 0 || ::fcntl(options.channel, F_SETFD, flags | FD_CLOEXEC) < 0) {
+      throw std::system_error(errno, std::system_category(), "channel");
+    }
+    broker_ = std::make_shared<Pipe>(
+        Socket(loop_, asio::local::stream_protocol(), options.channel),
+        Pipe::Callbacks{[this](std::string_view bytes) { from_broker(bytes); }, [this] { finish(1); },
+                        [this] { broker_written(); }, [this] { return !service_ || !service_->is_full(); }});
+  }
+
+  int run() {
+    await_children();
+    start_service();
+    if (options_.queued >= 0) from_broker(read_all(options_.queued));
+    broker_->read();
+    loop_.run();
+    return exit_status_;
+  }
+
+ private:
+  void from_broker(std::string_view bytes) {
+    from_broker_.feed(bytes);
+    while (const auto frame = from_broker_.next()) relay_.from_broker(*frame);
+    flush();
+  }
+
+  void from_service(std::string_view bytes) {
+    from_service_.feed(bytes);
+    while (const auto message = from_service_.next()) relay_.from_service(*message);
+    flush();
+  }
+
+  void flush() {
+    if (service_) service_->write(relay_.for_service());
+    broker_->write(relay_.for_broker());
+    if (relay_.state() == State::left && broker_->is_idle()) finish(0);
+  }
+
+  void broker_written() {
+    if (relay_.state() == State::left && broker_->is_idle()) {
+      finish(0);
+    } else if (service_) {
+      service_->read();
+    }
+  }
+
+  void start_service() {
+    int ends[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      throw std::system_error(errno, std::system_category(), "socketpair");
+    }
+    from_service_ = LinkReader();
+    relay_.service_started();
+    started_at_ = Clock::now();
+    child_ = ::fork();
+    if (child_ < 0) throw std::system_error(errno, std::system_category(), "fork");
+    if (child_ == 0) exec_service(ends[1]);
+    ::close(ends[1]);
+    service_ = std::make_shared<Pipe>(
+        Socket(loop_, asio::local::stream_protocol(), ends[0]),
+        Pipe::Callbacks{[this](std::string_view bytes) { from_service(bytes); }, [this] { link_ended(); },
+                        [this] { broker_->read(); }, [this] { return !broker_->is_full(); }});
+    service_->read();
+    flush();
+  }
+
+  [[noreturn]] void exec_service(int link) const {
+    // The service ends with the keeper, also if that is killed.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    // Out of reach of the terminal's signals.
+    ::setpgid(0, 0);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    const auto pass = [](const char* name, int fd) {
+      ::fcntl(fd, F_SETFD, 0);
+      ::setenv(name, fmt::format("fd://{}", fd).c_str(), 1);
+    };
+    pass("RESOURCED_FLUX_LINK", link);
+    if (options_.welcome >= 0) {
+      ::lseek(options_.welcome, 0, SEEK_SET);
+      pass("RESOURCED_FLUX_WELCOME", options_.welcome);
+    }
+    ::setenv("RESOURCED_FLUX_GENERATION", std::to_string(relay_.generation()).c_str(), 1);
+    std::vector<char*> arguments;
+    for (const std::string& word : options_.service) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    ::execvp(arguments.front(), arguments.data());
+    fmt::print(stderr, "keeper: {}: {}\n", options_.service.front(), std::system_category().message(errno));
+    constexpr int not_found = 127;
+    std::_Exit(not_found);
+  }
+
+  void await_children() {
+    children_.async_wait([this](const error_code& error, int) {
+      if (error) return;
+      await_children();
+      int status = 0;
+      if (child_ <= 0 || ::waitpid(child_, &status, WNOHANG) != child_) return;
+      child_ = -1;
+      exit_of_child_ = status;
+      if (link_is_over_) service_ended();
+    });
+  }
+
+  // All that the service has sent is here. It may still write its store.
+  void link_ended() {
+    link_is_over_ = true;
+    if (child_ < 0) service_ended();
+  }
+
+  void service_ended() {
+    link_is_over_ = false;
+    service_->close();
+    service_.reset();
+    const State before = relay_.state();
+    if (before == State::running || before == State::starting) {
+      const std::string text =
+          fmt::format("{} has ended ({}){}", options_.service.front(), end_of(exit_of_child_),
+                      before == State::running ? " and is started again" : "");
+      relay_.log_error(options_.rank, time_now(), text);
+    }
+    relay_.service_ended();
+    flush();
+    broker_->read();
+    if (before != State::running) return;
+    const auto lived = Clock::now() - started_at_;
+    pause_ = lived >= steady_after ? milliseconds(0) : std::clamp(2 * pause_, first_pause, longest_pause);
+    timer_.expires_after(pause_);
+    timer_.async_wait([this](const error_code& error) {
+      if (!error && relay_.state() == State::running) start_service();
+    });
+  }
+
+  void finish(int exit_status) {
+    exit_status_ = exit_status;
+    loop_.stop();
+  }
+
+  const Options& options_;
+  asio::io_context loop_;
+  asio::signal_set children_{loop_, SIGCHLD};
+  asio::steady_timer timer_{loop_};
+  Relay relay_;
+  FrameReader from_broker_;
+  LinkReader from_service_;
+  std::shared_ptr<Pipe> broker_;
+  /// Empty while no service runs.
+  std::shared_ptr<Pipe> service_;
+  pid_t child_ = -1;
+  int exit_of_child_ = 0;
+  bool link_is_over_ = false;
+  Clock::time_point started_at_;
+  milliseconds pause_{0};
+  int exit_status_ = 0;
+};
+
+}  // namespace
+
+int run(const Options& options) { return Keeper(options).run(); }
+
+}  // namespace resourced::keeper

@@ -1,0 +1,24 @@
+// resourced-keeper: the process of a Flux instance's resource module. resource.py ends in it.
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include "flux/keeper/keeper.hpp"
+
+int main(int argc, char** argv) {
+  resourced::keeper::Options options;
+  CLI::App app("Keeps the channel of a Flux broker for a service process that may be started again.");
+  app.add_option("--channel", options.channel, "descriptor of the broker's channel")->required();
+  app.add_option("--queued", options.queued, "descriptor of a file of frames that were read from it already");
+  app.add_option("--welcome", options.welcome, "descriptor of a file with what the broker told the module");
+  app.add_option("--rank", options.rank, "rank of the broker");
+  app.add_option("service", options.service, "the service and its arguments, after --")->required();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return resourced::keeper::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "resourced-keeper: %s\n", error.what());
+    return 1;
+  }
+}

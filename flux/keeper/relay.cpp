@@ -1,0 +1,206 @@
+#include "flux/keeper/relay.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "proto/local_frame.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::keeper {
+namespace {
+
+using proto::Message;
+using proto::MessageType;
+namespace flag = proto::flag;
+
+constexpr std::string_view shutdown_topic = "resource.shutdown";
+constexpr std::string_view disconnect_end = ".disconnect";
+constexpr std::string_view cancel_end = "-cancel";
+constexpr unsigned generation_shift = 24;
+/// Below those of all generations.
+constexpr std::uint32_t leaving_matchtag = 1;
+
+}  // namespace
+
+void Relay::from_broker(std::string_view frame) {
+  const Head head = read_head(frame);
+  switch (head.type) {
+    case MessageType::request:
+      request_from_broker(head, frame);
+      return;
+    case MessageType::response:
+      if (head.matchtag >> generation_shift == 0) {
+        // The only request of the keeper that has a response.
+        if (state_ == State::leaving) {
+          for (const auto& [number, row] : rows_) refuse(row.request, ENOSYS, {});
+          rows_.clear();
+          by_key_.clear();
+          say_status(fmt::format(R"({{"status":3,"errnum":{}}})", errnum_), 0);
+          state_ = State::left;
+        }
+        return;
+      }
+      if (!is_served_ || head.matchtag >> generation_shift != generation_) return;
+      break;
+    case MessageType::event:
+    case MessageType::control:
+      if (!is_served_) return;
+      break;
+  }
+  append_link_message(for_service_, {{}, frame});
+}
+
+void Relay::request_from_broker(const Head& head, std::string_view frame) {
+  if (head.topic == shutdown_topic) {
+    if (state_ == State::leaving || state_ == State::left) return;
+    state_ = State::stopping;
+    if (!is_served_) leave(0);
+  } else if (head.topic.ends_with(disconnect_end)) {
+    note_disconnect(head);
+  } else if (head.has(flag::noresponse)) {
+    if (head.topic.ends_with(cancel_end)) note_cancel(head, frame);
+  } else {
+    open_row(head, frame);
+  }
+  if (is_served_) append_link_message(for_service_, {{}, frame});
+}
+
+void Relay::open_row(const Head& head, std::string_view frame) {
+  if (!is_served_ && !head.has(flag::streaming)) {
+    refuse(without_payload(head), EHOSTUNREACH, "the resource service is being started again");
+    return;
+  }
+  // One that is open already stays: which of the two a response belongs to cannot be told.
+  if (!by_key_.try_emplace({std::string(head.origin()), head.matchtag}, last_row_ + 1).second) return;
+  Row& row = rows_[++last_row_];
+  row.request = without_payload(head);
+  if (row.is_stream()) row.frame = frame;
+}
+
+// A guest may only speak for itself.
+void Relay::note_disconnect(const Head& head) {
+  const bool is_owner = (head.rolemask & proto::role::owner) != 0;
+  for (auto row = rows_.begin(); row != rows_.end();) {
+    const auto next = std::next(row);
+    if (row->second.is_from(head.origin()) && (is_owner || row->second.request.userid == head.userid))
+      erase(row);
+    row = next;
+  }
+}
+
+void Relay::note_cancel(const Head& head, std::string_view frame) {
+  proto::Message cancel = without_payload(head);
+  cancel.payload = std::make_shared<const std::string>(head.payload);
+  cancel.flags |= flag::payload;
+  try {
+    const auto row = find(head.origin(), proto::parse_cancel(cancel));
+    if (row != rows_.end()) row->second.cancel = frame;
+  } catch (const Error&) {
+    // The service is told as well, and cancels nothing either.
+  }
+}
+
+Relay::Rows::iterator Relay::find(std::string_view origin, std::uint32_t matchtag) {
+  const auto number = by_key_.find({std::string(origin), matchtag});
+  return number == by_key_.end() ? rows_.end() : rows_.find(number->second);
+}
+
+void Relay::erase(Rows::iterator row) {
+  const proto::Message& request = row->second.request;
+  by_key_.erase({request.routes.empty() ? std::string() : request.routes.back(), request.matchtag});
+  rows_.erase(row);
+}
+
+void Relay::from_service(const LinkMessage& message) {
+  if (message.frame.empty()) {
+    constexpr std::string_view failed = "failed ";
+    if (message.mark == "running" && state_ == State::starting) {
+      state_ = State::running;
+      say_status(R"({"status":1})", 0);
+    } else if (message.mark.starts_with(failed) && state_ == State::starting) {
+      const std::string_view number = message.mark.substr(failed.size());
+      errnum_ = EINVAL;
+      std::from_chars(number.data(), number.data() + number.size(), errnum_);
+    }
+    return;
+  }
+  const Head head = read_head(message.frame);
+  if (head.type == MessageType::response) {
+    const auto row = find(head.origin(), head.matchtag);
+    // Its client has gone, and nobody waits for it.
+    if (row == rows_.end()) return;
+    if (head.aux != 0 || !head.has(flag::streaming)) {
+      erase(row);
+    } else {
+      row->second.mark = message.mark;
+    }
+  } else if (head.type == MessageType::request && head.has(flag::streaming)) {
+    streams_from_.emplace(head.topic.substr(0, head.topic.find('.')));
+  }
+  if (state_ != State::leaving && state_ != State::left) for_broker_.append(message.frame);
+}
+
+void Relay::service_started() {
+  is_served_ = true;
+  // Not 0, which the keeper's own matchtags have.
+  if (++generation_ == 0) ++generation_;
+  for (const auto& [number, row] : rows_) {
+    append_link_message(for_service_, {row.mark, row.frame});
+    if (!row.cancel.empty()) append_link_message(for_service_, {{}, row.cancel});
+  }
+}
+
+void Relay::service_ended() {
+  is_served_ = false;
+  for_service_.clear();
+  if (state_ == State::starting) {
+    leave(errnum_ != 0 ? errnum_ : EIO);
+  } else if (state_ == State::stopping) {
+    leave(0);
+  } else if (state_ == State::running) {
+    for (auto row = rows_.begin(); row != rows_.end();) {
+      const auto next = std::next(row);
+      if (!row->second.is_stream()) {
+        refuse(row->second.request, EHOSTUNREACH, "the resource service has ended before it answered");
+        erase(row);
+      }
+      row = next;
+    }
+    // The broker's other modules would go on with the streams of the dead service.
+    for (const std::string& service : streams_from_) {
+      proto::append_local_frame(for_broker_, proto::make_request(service + std::string(disconnect_end), 0,
+                                                                 nullptr, flag::noresponse));
+    }
+    streams_from_.clear();
+  }
+}
+
+void Relay::refuse(const Message& request, int errnum, std::string_view text) {
+  proto::append_local_frame(for_broker_, proto::make_error(request, errnum, text));
+}
+
+void Relay::say_status(std::string_view payload, std::uint32_t matchtag) {
+  proto::append_local_frame(
+      for_broker_, proto::make_request("module.status", matchtag, proto::make_payload(std::string(payload)),
+                                       matchtag == 0 ? flag::noresponse : std::uint8_t{0}));
+}
+
+void Relay::leave(std::uint32_t errnum) {
+  state_ = State::leaving;
+  errnum_ = errnum;
+  say_status(R"({"status":2})", leaving_matchtag);
+}
+
+void Relay::log_error(std::string_view rank, std::string_view time, std::string_view text) {
+  constexpr int priority = 3 * 8;
+  const std::string line = fmt::format("<{}>1 {} {} resource 0 - - {}", priority, time, rank, text);
+  proto::append_local_frame(
+      for_broker_,
+      proto::make_request("log.append", 0, std::make_shared<const std::string>(line), flag::noresponse));
+}
+
+}  // namespace resourced::keeper

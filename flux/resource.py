@@ -1,0 +1,84 @@
+"""The entry of a Flux broker into resourced.
+
+The broker's loader of Python modules has opened the channel and read the welcome when it calls mod_main. From there
+the process goes on as resourced-keeper, which speaks on the channel without Flux's libraries.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from _flux._core import ffi, lib
+
+HERE = Path(__file__).resolve().parent
+
+
+def program(name):
+    """A program of the same build, or of the same prefix."""
+    for folder in (HERE.parent / "bin", HERE.parents[2] / "bin"):
+        if (folder / name).is_file():
+            return str(folder / name)
+    raise FileNotFoundError(f"{name}: not found in the bin directory that belongs to {HERE}")
+
+
+def attributes(handle):
+    """The attributes that the broker has sent along: those that never change."""
+    found = {}
+    name = lib.flux_attr_cache_first(handle)
+    while name != ffi.NULL:
+        value = lib.flux_attr_get(handle, name)
+        if value != ffi.NULL:
+            found[ffi.string(name).decode()] = ffi.string(value).decode()
+        name = lib.flux_attr_cache_next(handle)
+    return found
+
+
+def read_already(handle):
+    """The messages that the handle holds, as frames. Requests came while the loader waited for a response."""
+    everything = ffi.new("struct flux_match *", {"typemask": 0xFF, "matchtag": 0, "topic_glob": ffi.NULL})
+    frames = b""
+    while True:
+        message = lib.flux_recv(handle, everything[0], lib.FLUX_O_NONBLOCK)
+        if message == ffi.NULL:
+            return frames
+        size = lib.flux_msg_encode_size(message)
+        frame = ffi.new("char[]", size)
+        if lib.flux_msg_encode(message, frame, size) < 0:
+            raise OSError(ffi.errno, "a message that came before the module was there cannot be kept")
+        frames += bytes(ffi.buffer(frame, size))
+        lib.flux_msg_destroy(message)
+
+
+def kept(name, content):
+    """A descriptor of a file in memory, for the program that comes next."""
+    descriptor = os.memfd_create(name, 0)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return descriptor
+
+
+def mod_main(h, *args):
+    channel = int(os.environ["FLUX_MODULE_URI"].removeprefix("fd://"))
+    known = attributes(h.handle)
+    uuid = ffi.cast("char *", lib.flux_aux_get(h.handle, b"flux::uuid"))
+    welcome = {
+        "uuid": ffi.string(uuid).decode(),
+        "args": list(args),
+        "attrs": known,
+        "conf": h.conf_get(),
+    }
+    os.set_inheritable(channel, True)
+    keeper = program("resourced-keeper")
+    service = os.environ.get("RESOURCED_FLUX_SERVICE", program("resourced"))
+    os.execv(
+        keeper,
+        [
+            keeper,
+            f"--channel={channel}",
+            f"--queued={kept('queued', read_already(h.handle))}",
+            f"--welcome={kept('welcome', json.dumps(welcome).encode())}",
+            f"--rank={known.get('rank', '0')}",
+            "--",
+            service,
+        ],
+    )

@@ -1,0 +1,384 @@
+// The keeper of a Flux instance's module: what the broker and the next service see when a service dies.
+#include "flux/keeper/relay.hpp"
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "proto/local_frame.hpp"
+#include "proto/rpc.hpp"
+
+using namespace resourced;
+using namespace resourced::keeper;
+using proto::Message;
+namespace flag = proto::flag;
+
+namespace {
+
+constexpr std::uint32_t owner = 1000;
+constexpr std::uint32_t guest = 2000;
+
+struct Told {
+  std::string mark;
+  Message message;
+};
+
+std::vector<Message> messages(std::string& bytes) {
+  std::vector<Message> all;
+  proto::LocalFrameDecoder decoder;
+  decoder.feed(bytes);
+  while (const auto parts = decoder.next()) all.push_back(proto::from_parts(*parts));
+  CHECK(decoder.pending() == 0);
+  bytes.clear();
+  return all;
+}
+
+std::vector<Told> told(std::string& bytes) {
+  std::vector<Told> all;
+  LinkReader reader;
+  reader.feed(bytes);
+  while (const auto message = reader.next()) {
+    std::string frame(message->frame);
+    all.push_back({std::string(message->mark), messages(frame).at(0)});
+  }
+  bytes.clear();
+  return all;
+}
+
+/// As the broker hands it on: its own route on top, the client's below.
+Message request(const std::string& topic, std::uint32_t matchtag, const std::string& client = "client",
+                std::uint8_t flags = 0, std::string payload = "{}") {
+  Message message = proto::make_request(topic, matchtag, proto::make_payload(std::move(payload)), flags);
+  message.userid = owner;
+  message.rolemask = proto::role::owner;
+  message.routes = {"broker", client};
+  return message;
+}
+
+/// A module whose service runs.
+struct Module {
+  Module() {
+    relay.service_started();
+    say("running");
+    const auto status = messages(relay.for_broker());
+    REQUIRE(status.size() == 1);
+    CHECK(status[0].topic == "module.status");
+    CHECK(status[0].text() == R"({"status":1})");
+    CHECK(status[0].has(flag::noresponse));
+  }
+
+  void say(const std::string& mark) { relay.from_service({mark, {}}); }
+  void from_broker(const Message& message) { relay.from_broker(proto::encode_local_frame(message)); }
+  void from_service(const Message& message, const std::string& mark = {}) {
+    const std::string frame = proto::encode_local_frame(message);
+    relay.from_service({mark, frame});
+  }
+  std::vector<Message> broker_sees() { return messages(relay.for_broker()); }
+  std::vector<Told> service_sees() { return told(relay.for_service()); }
+  void restart() {
+    relay.service_ended();
+    relay.service_started();
+    say("running");
+  }
+
+  Relay relay;
+};
+
+TEST_CASE("frames pass unchanged, both ways") {
+  Module module;
+  const Message ping = request("resource.ping", 7);
+  module.from_broker(ping);
+  const auto seen = module.service_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].mark.empty());
+  CHECK(proto::encode_local_frame(seen[0].message) == proto::encode_local_frame(ping));
+  const Message pong = proto::make_response(ping, proto::make_payload(std::string(100000, 'x')));
+  module.from_service(pong);
+  const auto answered = module.broker_sees();
+  REQUIRE(answered.size() == 1);
+  CHECK(proto::encode_local_frame(answered[0]) == proto::encode_local_frame(pong));
+  CHECK(module.relay.open() == 0);
+}
+
+TEST_CASE("a route of any depth passes") {
+  Module module;
+  Message ping = request("resource.ping", 7);
+  ping.routes.insert(ping.routes.begin(), 40, "hop");
+  module.from_broker(ping);
+  CHECK(module.relay.open() == 1);
+  module.relay.for_service().clear();
+  module.relay.service_ended();
+  const std::string frame = proto::encode_local_frame(
+      proto::make_error(ping, EHOSTUNREACH, "the resource service has ended before it answered"));
+  CHECK(module.relay.for_broker() == frame);
+}
+
+TEST_CASE("a plain request that a dead service had in hand is answered EHOSTUNREACH to its client") {
+  Module module;
+  module.from_broker(request("resource.drain", 1, "one"));
+  module.from_broker(request("resource.status", 1, "two"));
+  module.from_service(proto::make_response(request("resource.status", 1, "two")));
+  (void)module.broker_sees();
+  module.relay.service_ended();
+  const auto seen = module.broker_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].topic == "resource.drain");
+  CHECK(seen[0].type == proto::MessageType::response);
+  CHECK(seen[0].errnum() == EHOSTUNREACH);
+  CHECK(seen[0].routes == std::vector<std::string>{"broker", "one"});
+  CHECK(seen[0].userid == owner);
+  CHECK(seen[0].rolemask == proto::role::owner);
+  CHECK(module.relay.open() == 0);
+}
+
+TEST_CASE("until the next service is there, plain requests are refused and streams wait") {
+  Module module;
+  module.relay.service_ended();
+  module.from_broker(request("resource.status", 1));
+  module.from_broker(request("resource.acquire", 2, "sched", flag::streaming));
+  const auto seen = module.broker_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].topic == "resource.status");
+  CHECK(seen[0].errnum() == EHOSTUNREACH);
+  CHECK(module.relay.for_service().empty());
+  module.relay.service_started();
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 1);
+  CHECK(handed[0].message.topic == "resource.acquire");
+  CHECK(handed[0].mark.empty());
+}
+
+TEST_CASE("a stream is handed over as it was asked for, with the mark of its last whole response") {
+  Module module;
+  const Message acquire = request("resource.acquire", 3, "sched", flag::streaming, R"({"a":1})");
+  const Message journal = request("resource.journal", 3, "cli", flag::streaming);
+  module.from_broker(acquire);
+  module.from_broker(journal);
+  module.from_service(proto::make_response(acquire), "17");
+  module.from_service(proto::make_response(acquire), "21");
+  (void)module.broker_sees();
+  (void)module.service_sees();
+  module.restart();
+  CHECK(module.broker_sees().empty());
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 2);
+  CHECK(handed[0].mark == "21");
+  CHECK(proto::encode_local_frame(handed[0].message) == proto::encode_local_frame(acquire));
+  CHECK(handed[1].mark.empty());
+  CHECK(handed[1].message.routes.back() == "cli");
+
+  SUBCASE("unless it has ended") {
+    module.from_service(proto::make_error(acquire, ECANCELED));
+    module.restart();
+    const auto left = module.service_sees();
+    REQUIRE(left.size() == 1);
+    CHECK(left[0].message.topic == "resource.journal");
+  }
+  SUBCASE("unless its client has gone") {
+    module.from_broker(request("resource.disconnect", 0, "sched", flag::noresponse));
+    (void)module.service_sees();
+    module.from_service(proto::make_response(acquire), "22");
+    CHECK(module.broker_sees().empty());
+    module.restart();
+    CHECK(module.service_sees().size() == 1);
+  }
+  SUBCASE("and still cancelled, if it was to be cancelled") {
+    module.from_broker(request("resource.journal-cancel", 0, "cli", flag::noresponse, R"({"matchtag":3})"));
+    module.from_broker(request("resource.journal-cancel", 0, "cli", flag::noresponse, R"({"matchtag":4})"));
+    module.from_broker(request("resource.journal-cancel", 0, "cli", flag::noresponse, "nonsense"));
+    (void)module.service_sees();
+    module.restart();
+    const auto again = module.service_sees();
+    REQUIRE(again.size() == 3);
+    CHECK(again[1].message.topic == "resource.journal");
+    CHECK(again[2].message.topic == "resource.journal-cancel");
+    CHECK(again[2].message.text() == R"({"matchtag":3})");
+  }
+}
+
+TEST_CASE("a guest's disconnect ends its own requests only") {
+  Module module;
+  module.from_broker(request("resource.acquire", 3, "sched", flag::streaming));
+  Message disconnect = request("resource.disconnect", 0, "sched", flag::noresponse);
+  disconnect.userid = guest;
+  disconnect.rolemask = proto::role::user;
+  module.from_broker(disconnect);
+  CHECK(module.relay.open() == 1);
+  disconnect.userid = owner;
+  module.from_broker(disconnect);
+  CHECK(module.relay.open() == 0);
+}
+
+TEST_CASE("answers to what a dead service had asked for do not reach the next one") {
+  Module module;
+  const auto own = [&](std::uint32_t number) {
+    return proto::make_request("kvs.commit", std::uint32_t{module.relay.generation()} << 24U | number,
+                               proto::make_payload("{}"));
+  };
+  const Message first = own(1);
+  module.from_service(first);
+  CHECK(module.broker_sees().size() == 1);
+  module.restart();
+  module.from_broker(proto::make_response(first));
+  CHECK(module.service_sees().empty());
+  const Message second = own(1);
+  module.from_service(second);
+  module.from_broker(proto::make_response(second));
+  const auto seen = module.service_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].message.matchtag == second.matchtag);
+}
+
+TEST_CASE("the streams of a dead service end at the broker") {
+  Module module;
+  module.from_service(
+      proto::make_request("groups.get", 1U << 24U, proto::make_payload("{}"), flag::streaming));
+  module.from_service(proto::make_request("kvs.lookup", 1U << 24U | 1U, proto::make_payload("{}")));
+  (void)module.broker_sees();
+  module.relay.service_ended();
+  const auto seen = module.broker_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].topic == "groups.disconnect");
+  CHECK(seen[0].has(flag::noresponse));
+  module.relay.service_started();
+  module.relay.service_ended();
+  CHECK(module.broker_sees().empty());
+}
+
+TEST_CASE("a generation is never 0, which the keeper's own request has") {
+  Module module;
+  for (int i = 0; i < 300; ++i) {
+    module.restart();
+    CHECK(module.relay.generation() != 0);
+  }
+  CHECK(module.broker_sees().empty());
+}
+
+TEST_CASE("a module that is asked to stop leaves in order") {
+  Module module;
+  const Message acquire = request("resource.acquire", 3, "sched", flag::streaming);
+  module.from_broker(acquire);
+  module.from_broker(request("resource.shutdown", 0, "broker", flag::noresponse));
+  CHECK(module.relay.state() == State::stopping);
+  const auto asked = module.service_sees();
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[1].message.topic == "resource.shutdown");
+  SUBCASE("after the service has answered all and ended") {
+    module.from_service(proto::make_error(acquire, ECANCELED));
+    CHECK(module.broker_sees().size() == 1);
+    module.relay.service_ended();
+    const auto said = module.broker_sees();
+    REQUIRE(said.size() == 1);
+    CHECK(said[0].text() == R"({"status":2})");
+    CHECK_FALSE(said[0].has(flag::noresponse));
+    CHECK(module.relay.state() == State::leaving);
+    module.from_broker(proto::make_response(said[0]));
+    const auto last = module.broker_sees();
+    REQUIRE(last.size() == 1);
+    CHECK(last[0].text() == R"({"status":3,"errnum":0})");
+    CHECK(module.relay.state() == State::left);
+  }
+  SUBCASE("and what the service left open is answered ENOSYS") {
+    module.relay.service_ended();
+    const auto said = module.broker_sees();
+    REQUIRE(said.size() == 1);
+    module.from_broker(proto::make_response(said[0]));
+    const auto last = module.broker_sees();
+    REQUIRE(last.size() == 2);
+    CHECK(last[0].topic == "resource.acquire");
+    CHECK(last[0].errnum() == ENOSYS);
+    CHECK(last[1].text() == R"({"status":3,"errnum":0})");
+  }
+}
+
+TEST_CASE("a module that is asked to stop while no service runs leaves at once") {
+  Module module;
+  module.relay.service_ended();
+  module.from_broker(request("resource.shutdown", 0, "broker", flag::noresponse));
+  CHECK(module.relay.state() == State::leaving);
+  CHECK(module.broker_sees().at(0).text() == R"({"status":2})");
+}
+
+TEST_CASE("a service that cannot start fails the load of the module") {
+  Relay relay;
+  relay.service_started();
+  std::string errnum = "5";
+  SUBCASE("with the errno that it names") {
+    relay.from_service({"failed 22", {}});
+    errnum = "22";
+  }
+  SUBCASE("with EIO if it just dies") {}
+  relay.service_ended();
+  auto said = messages(relay.for_broker());
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].text() == R"({"status":2})");
+  relay.from_broker(proto::encode_local_frame(proto::make_response(said[0])));
+  said = messages(relay.for_broker());
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].text() == R"({"status":3,"errnum":)" + errnum + "}");
+  CHECK(relay.state() == State::left);
+}
+
+TEST_CASE("a service that is started again does not tell the broker once more") {
+  Module module;
+  module.restart();
+  CHECK(module.broker_sees().empty());
+}
+
+TEST_CASE("a line for the broker's log is as RFC 5424 has it") {
+  Module module;
+  module.relay.log_error("3", "2026-11-22T08:00:00.000001Z", "resourced has ended");
+  const auto seen = module.broker_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].topic == "log.append");
+  CHECK(seen[0].has(flag::noresponse));
+  CHECK(*seen[0].payload == "<24>1 2026-11-22T08:00:00.000001Z 3 resource 0 - - resourced has ended");
+}
+
+TEST_CASE("bytes come in any portions") {
+  const std::string first = proto::encode_local_frame(request("resource.ping", 1));
+  const std::string second =
+      proto::encode_local_frame(request("resource.status", 2, "x", 0, std::string(70000, 'x')));
+  std::string link;
+  append_link_message(link, {"mark", first});
+  append_link_message(link, {"running", {}});
+  append_link_message(link, {{}, second});
+  for (const std::size_t portion : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, link.size()}) {
+    FrameReader frames;
+    LinkReader messages;
+    std::vector<std::string> got;
+    for (std::size_t at = 0; at < first.size() + second.size(); at += portion) {
+      frames.feed((first + second).substr(at, portion));
+      while (const auto frame = frames.next()) got.emplace_back(*frame);
+    }
+    CHECK(got == std::vector<std::string>{first, second});
+    got.clear();
+    for (std::size_t at = 0; at < link.size(); at += portion) {
+      messages.feed(std::string_view(link).substr(at, portion));
+      while (const auto message = messages.next())
+        got.push_back(std::string(message->mark) + std::string(message->frame));
+    }
+    CHECK(got == std::vector<std::string>{"mark" + first, "running", second});
+  }
+}
+
+TEST_CASE("what is no frame is an error, and no read beyond it") {
+  FrameReader reader;
+  reader.feed("GET / HTTP/1.1");
+  CHECK_THROWS_AS((void)reader.next(), Error);
+  const std::string whole = proto::encode_local_frame(request("resource.ping", 1));
+  for (std::size_t size = proto::local_header_size; size < whole.size(); ++size) {
+    // As a frame of the wrong length would have it; the last bytes are not PROTO then.
+    const std::string cut(whole.substr(0, size));
+    CHECK_THROWS_AS((void)read_head(cut), Error);
+  }
+  LinkReader link;
+  link.feed(std::string("\x7f\xff\xff\xff", 4));
+  CHECK_THROWS_AS((void)link.next(), Error);
+}
+
+}  // namespace
