@@ -1,30 +1,25 @@
 // The agent's loop, see program.hpp. What it does and says there is in agent.cpp.
 #include "agent/program.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdint>
-#include <cstring>
 #include <exception>
-#include <functional>
+#include <memory>
 #include <ostream>
 #include <random>
 #include <string>
 
-#include <fmt/format.h>
-#include <poll.h>
-#include <systemd/sd-daemon.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "agent/agent.hpp"
-#include "agent/log.hpp"
 #include "agent/options.hpp"
-#include "agent/signals.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
 #include "hw/node.hpp"
 #include "hw/probe.hpp"
+#include "process/log.hpp"
+#include "process/service_manager.hpp"
+#include "process/signal_loop.hpp"
 
 namespace resourced::agent {
 
@@ -39,42 +34,19 @@ Random seeded() {
   return Random(seed);
 }
 
-/// Feeds systemd's watchdog from the loop, twice as often as it asks for.
-void feed_watchdog(client::Connection& connection, Milliseconds every) {
-  sd_notify(0, "WATCHDOG=1");
-  connection.after(every, [&connection, every] { feed_watchdog(connection, every); });
-}
-
-/// Works until it is over, or a signal comes: false in that case.
-bool work_until(client::Connection& connection, const TerminationSignals& signals,
-                const std::function<bool()>& over) {
-  while (!over()) {
-    std::array<pollfd, 2> waiting = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
-    if (poll(waiting.data(), waiting.size(), -1) < 0) {
-      if (errno == EINTR) continue;
-      const int errnum = errno;
-      throw Error(errnum, fmt::format("poll: {}", std::strerror(errnum)));
-    }
-    if (waiting[1].revents != 0) {
-      signals.take();
-      return false;
-    }
-    connection.process();
-  }
-  return true;
-}
-
 void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
            std::ostream& err) {
-  const TerminationSignals signals;
-  const auto log = make_log(err, options.log_level);
+  process::SignalLoop loop;
+  const auto log =
+      process::make_log("resource-agent", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true));
+  log->set_level(options.log_level);
   client::ConnectionOptions connection_options;
   // The daemon counts the beats; it needs no timers of ZeroMQ for ten thousand agents besides.
   connection_options.heartbeat_ttl = false;
   connection_options.key_file = options.key_file;
   client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {
-    sd_notifyf(0, "STATUS=%s", text.c_str());
+    process::notify_status(text);
     if (severity == Agent::Severity::info) log->info("{}", text);
     if (severity == Agent::Severity::warning) log->warn("{}", text);
     if (severity == Agent::Severity::repeated) log->debug("{}", text);
@@ -89,17 +61,15 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   log->info("the daemon is at {}", connection.uri());
   agent.start();
   // The daemon may be away for long, which must not hold up this node's start.
-  sd_notify(0, "READY=1");
-  std::uint64_t watchdog = 0;
-  if (sd_watchdog_enabled(0, &watchdog) > 0) {
-    feed_watchdog(connection, Milliseconds(std::max<std::uint64_t>(watchdog / 2000, 1)));
-  }
+  process::notify_ready();
+  const process::Watchdog watchdog(loop.context());
+  const auto work = [&connection] { connection.process(); };
   const auto over = [&agent] { return agent.done(); };
-  work_until(connection, signals, over);
-  sd_notify(0, "STOPPING=1");
+  loop.work_until(connection.fd(), work, over);
+  process::notify_stopping();
   agent.stop(patience);
   // A second signal ends the wait.
-  work_until(connection, signals, over);
+  loop.work_until(connection.fd(), work, over);
   connection.close();
 }
 

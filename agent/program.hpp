@@ -6,7 +6,7 @@
 namespace resourced::agent {
 
 /// Returns the exit status: 0 done, 1 failed (one line on `err` says what and why), 2 wrong usage. The log
-/// goes to `err`. Must be called before other threads are started that do not block the signals.
+/// goes to `err`.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace resourced::agent

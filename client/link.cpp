@@ -103,9 +103,12 @@ class Link::ZmqImpl final : public Impl {
       }
       monitor_.set(zmq::sockopt::linger, 0);
       const auto monitor_address = context.monitor_address();
-      if (zmq_socket_monitor(socket_.handle(), monitor_address.c_str(), monitored) != 0) throw zmq::error_t();
-      monitor_.connect(monitor_address);
-      socket_.connect(uri);
+      uninterrupted([&] {
+        if (zmq_socket_monitor(socket_.handle(), monitor_address.c_str(), monitored) != 0)
+          throw zmq::error_t();
+      });
+      uninterrupted([&] { monitor_.connect(monitor_address); });
+      uninterrupted([&] { socket_.connect(uri); });
     } catch (const zmq::error_t& error) {
       throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
     }

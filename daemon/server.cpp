@@ -33,10 +33,10 @@
 #include "daemon/peers/access.hpp"
 #include "daemon/process.hpp"
 #include "daemon/service/service.hpp"
-#include "daemon/service_manager.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "process/service_manager.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -218,7 +218,7 @@ class Server {
     for (const std::string& address : listeners_.addresses())
       std::fputs(fmt::format("listening on {}\n", address).c_str(), stdout);
     std::fflush(stdout);
-    notify_ready(status());
+    process::notify_ready(status());
   }
 
   std::string status() {
@@ -242,13 +242,13 @@ class Server {
     hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
       if (error || stopping_) return;
       const transport::LoopHold hold(&service_.holds(), "reload by signal");
-      notify_reloading();
+      process::notify_reloading();
       try {
         reload();
       } catch (const Error& refused) {
         spdlog::error("reload refused, the configuration stays as it was: {}", refused.what());
       }
-      notify_ready(status());
+      process::notify_ready(status());
       wait_for_reload();
     });
   }
@@ -315,7 +315,7 @@ class Server {
     loaded_ = true;
     remember_size(inventory_.resources);
     spdlog::info("loaded {}: it is in force until the configured inventory changes", path);
-    notify_ready(status());
+    process::notify_ready(status());
   }
 
   // The ranks that this instance has or had: an R with others is not loaded by mistake.
@@ -380,7 +380,7 @@ class Server {
   /// From here on nothing changes the state: neither clients nor signals, the parent or time.
   void take_nothing_in() {
     if (std::exchange(stopping_, true)) return;
-    notify_stopping();
+    process::notify_stopping();
     parent_.reset();
     trim_timer_.cancel();
     agent_timer_.cancel();
@@ -413,7 +413,7 @@ class Server {
   asio::steady_timer trim_timer_;
   asio::steady_timer memory_timer_;
   asio::steady_timer agent_timer_;
-  Watchdog watchdog_;
+  process::Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.
   store::Sequence start_ = 0;
   bool announced_ = false;

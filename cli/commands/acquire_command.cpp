@@ -12,9 +12,9 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
-#include "cli/commands/wait_loop.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "process/signal_loop.hpp"
 
 namespace resourced::cli::commands {
 
@@ -59,9 +59,11 @@ class Printer : public client::AcquisitionObserver {
 
 void acquire(Context& context, const AcquireOptions& options) {
   auto& connection = context.connection();
+  process::SignalLoop loop;
   Printer printer(context, options);
   client::Acquisition acquisition(connection, printer, options.acquisition);
-  work_until(connection, [&] { return printer.done(); });
+  loop.work_until(
+      connection.fd(), [&] { connection.process(); }, [&] { return printer.done(); });
   acquisition.close();
   connection.close();
   printer.check();

@@ -14,10 +14,10 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
-#include "cli/commands/wait_loop.hpp"
 #include "cli/views/event_view.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
+#include "process/signal_loop.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
 
@@ -152,6 +152,7 @@ std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
 void read_journal(Context& context, const EventlogOptions& options) {
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
+  process::SignalLoop loop;
   Reader reader(context, options);
   const bool must_end = !options.follow && options.wait_for.empty();
   bool timed_out = false;
@@ -176,7 +177,8 @@ void read_journal(Context& context, const EventlogOptions& options) {
         if (watch) watch->on_response();
       },
       send_options);
-  work_until(connection, [&] { return reader.done(); });
+  loop.work_until(
+      connection.fd(), [&] { connection.process(); }, [&] { return reader.done(); });
   connection.close();
   // To follow for a time is to be done when it is over; to wait for something is not.
   if (timed_out && !options.wait_for.empty()) {

@@ -78,15 +78,9 @@ class NotifySocket {
   int fd_;
 };
 
-/// A running agent. The signals that end it are for it alone: they are blocked in every thread.
+/// A running agent. The signals that end it come to the process once it says that it runs.
 struct Running : test::NoHwlocVariables {
-  Running() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  }
+  Running() = default;
   ~Running() {
     // Without a daemon, and with a signal, the agent ends.
     bus.close();

@@ -8,9 +8,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-namespace resourced::daemon {
+namespace resourced::process {
 
-void notify_ready(const std::string& status);
+/// With a line about how the program is, if there is one.
+void notify_ready(const std::string& status = {});
+void notify_status(const std::string& status);
 void notify_reloading();
 void notify_stopping();
 
@@ -27,4 +29,4 @@ class Watchdog {
   boost::asio::steady_timer timer_;
 };
 
-}  // namespace resourced::daemon
+}  // namespace resourced::process

@@ -1,16 +1,13 @@
-// Lines of the log, see log.hpp.
-#include "agent/log.hpp"
+#include "process/log.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <ostream>
 #include <utility>
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/ostream_sink.h>
 
-namespace resourced::agent {
+namespace resourced::process {
 
 namespace {
 
@@ -31,7 +28,7 @@ class Priority final : public spdlog::custom_flag_formatter {
 
 }  // namespace
 
-std::shared_ptr<spdlog::logger> make_log(std::ostream& out, spdlog::level::level_enum level) {
+std::shared_ptr<spdlog::logger> make_log(const std::string& program, spdlog::sink_ptr sink) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   // systemd sets JOURNAL_STREAM for services whose output it collects.
   if (std::getenv("JOURNAL_STREAM") != nullptr) {
@@ -39,11 +36,9 @@ std::shared_ptr<spdlog::logger> make_log(std::ostream& out, spdlog::level::level
   } else {
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   }
-  auto logger = std::make_shared<spdlog::logger>("resource-agent",
-                                                 std::make_shared<spdlog::sinks::ostream_sink_st>(out, true));
+  auto logger = std::make_shared<spdlog::logger>(program, std::move(sink));
   logger->set_formatter(std::move(formatter));
-  logger->set_level(level);
   return logger;
 }
 
-}  // namespace resourced::agent
+}  // namespace resourced::process

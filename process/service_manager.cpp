@@ -1,13 +1,21 @@
-#include "daemon/service_manager.hpp"
+#include "process/service_manager.hpp"
 
 #include <cstdint>
 
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-namespace resourced::daemon {
+namespace resourced::process {
 
-void notify_ready(const std::string& status) { sd_notifyf(0, "READY=1\nSTATUS=%s", status.c_str()); }
+void notify_ready(const std::string& status) {
+  if (status.empty()) {
+    sd_notify(0, "READY=1");
+  } else {
+    sd_notifyf(0, "READY=1\nSTATUS=%s", status.c_str());
+  }
+}
+
+void notify_status(const std::string& status) { sd_notifyf(0, "STATUS=%s", status.c_str()); }
 
 void notify_reloading() {
   timespec now{};
@@ -33,4 +41,4 @@ void Watchdog::feed() {
   });
 }
 
-}  // namespace resourced::daemon
+}  // namespace resourced::process

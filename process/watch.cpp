@@ -1,0 +1,53 @@
+#include "process/watch.hpp"
+
+#include <utility>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+
+namespace resourced::process {
+
+namespace asio = boost::asio;
+
+// Kept by what the loop still has to call, which may be more than the watch lives to see.
+struct Watch::State : std::enable_shared_from_this<Watch::State> {
+  State(asio::io_context& io, std::function<void()> f) : loop(io), work(std::move(f)), ready(io) {}
+
+  void wait() {
+    ready.async_wait(asio::posix::stream_descriptor::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       if (error || self->is_over) return;
+                       self->work();
+                       if (!self->is_over) self->wait();
+                     });
+  }
+
+  void look_again() {
+    if (std::exchange(is_looking_again, true)) return;
+    asio::post(loop, [self = shared_from_this()] {
+      self->is_looking_again = false;
+      if (!self->is_over) self->work();
+    });
+  }
+
+  asio::io_context& loop;
+  std::function<void()> work;
+  asio::posix::stream_descriptor ready;
+  bool is_looking_again = false;
+  bool is_over = false;
+};
+
+Watch::Watch(asio::io_context& loop, int descriptor, std::function<void()> work)
+    : state_(std::make_shared<State>(loop, std::move(work))) {
+  state_->ready.assign(descriptor);
+  state_->wait();
+}
+
+Watch::~Watch() {
+  state_->is_over = true;
+  state_->ready.release();
+}
+
+void Watch::look_again() { state_->look_again(); }
+
+}  // namespace resourced::process

@@ -1,0 +1,174 @@
+// Watch and SignalLoop, with a ZeroMQ socket and an eventfd as the descriptors.
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.hpp>
+
+#include "process/signal_loop.hpp"
+#include "process/watch.hpp"
+
+using resourced::process::SignalLoop;
+using resourced::process::Watch;
+
+namespace {
+
+class EventDescriptor {
+ public:
+  EventDescriptor() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { REQUIRE(fd_ >= 0); }
+  ~EventDescriptor() { close(fd_); }
+  EventDescriptor(const EventDescriptor&) = delete;
+  EventDescriptor& operator=(const EventDescriptor&) = delete;
+
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  void set() const { REQUIRE(eventfd_write(fd_, 1) == 0); }
+  void clear() const {
+    eventfd_t count = 0;
+    REQUIRE(eventfd_read(fd_, &count) == 0);
+  }
+  [[nodiscard]] bool is_open() const { return fcntl(fd_, F_GETFD) >= 0; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+TEST_SUITE("watch") {
+  TEST_CASE("it works each time that the descriptor is readable") {
+    boost::asio::io_context loop;
+    const EventDescriptor event;
+    int times = 0;
+    const Watch watch(loop, event.fd(), [&] {
+      event.clear();
+      ++times;
+    });
+    loop.poll();
+    CHECK(times == 0);
+    for (const int wanted : {1, 2}) {
+      event.set();
+      loop.poll();
+      CHECK(times == wanted);
+    }
+  }
+
+  TEST_CASE("look_again() works once from the loop, however often it is asked for") {
+    boost::asio::io_context loop;
+    const EventDescriptor event;
+    int times = 0;
+    Watch watch(loop, event.fd(), [&] { ++times; });
+    watch.look_again();
+    watch.look_again();
+    CHECK(times == 0);
+    loop.poll();
+    CHECK(times == 1);
+    watch.look_again();
+    loop.poll();
+    CHECK(times == 2);
+  }
+
+  TEST_CASE("a message whose edge a send has taken is found by looking again") {
+    boost::asio::io_context loop;
+    zmq::context_t context;
+    zmq::socket_t here(context, zmq::socket_type::pair);
+    zmq::socket_t there(context, zmq::socket_type::pair);
+    here.bind("inproc://watch");
+    there.connect("inproc://watch");
+    std::string received;
+    Watch watch(loop, here.get(zmq::sockopt::fd), [&] {
+      zmq::message_t part;
+      while (here.recv(part, zmq::recv_flags::dontwait)) received += part.to_string();
+    });
+    loop.poll();
+    there.send(zmq::str_buffer("news"));
+    // Takes in the commands of the other socket, and with them the edge.
+    here.send(zmq::str_buffer("other"));
+    (void)here.get(zmq::sockopt::events);
+    watch.look_again();
+    loop.poll();
+    CHECK(received == "news");
+  }
+
+  TEST_CASE("after its end nothing works, and the descriptor is open") {
+    boost::asio::io_context loop;
+    const EventDescriptor event;
+    int times = 0;
+    {
+      Watch watch(loop, event.fd(), [&] { ++times; });
+      watch.look_again();
+      event.set();
+    }
+    loop.poll();
+    CHECK(times == 0);
+    CHECK(event.is_open());
+  }
+
+  TEST_CASE("the work may end the watch") {
+    boost::asio::io_context loop;
+    const EventDescriptor event;
+    int times = 0;
+    std::optional<Watch> watch;
+    watch.emplace(loop, event.fd(), [&] {
+      ++times;
+      watch.reset();
+    });
+    event.set();
+    loop.poll();
+    CHECK(times == 1);
+    CHECK(event.is_open());
+  }
+}
+
+TEST_SUITE("signal loop") {
+  TEST_CASE("it works until it is done") {
+    SignalLoop loop;
+    const EventDescriptor event;
+    event.set();
+    int times = 0;
+    CHECK(loop.work_until(
+        event.fd(), [&] { ++times; }, [&] { return times == 3; }));
+    // Nothing is waited for, and nothing called, when it is done already.
+    CHECK(loop.work_until(
+        event.fd(), [&] { ++times; }, [] { return true; }));
+    CHECK(times == 3);
+  }
+
+  TEST_CASE("SIGINT and SIGTERM end one call each, and signals that come together count as one") {
+    SignalLoop loop;
+    const EventDescriptor event;
+    const auto never = [] { return false; };
+    for (const int signal : {SIGTERM, SIGINT}) {
+      std::raise(signal);
+      CHECK_FALSE(loop.work_until(
+          event.fd(), [] {}, never));
+    }
+    std::raise(SIGTERM);
+    std::raise(SIGTERM);
+    CHECK_FALSE(loop.work_until(
+        event.fd(), [] {}, never));
+    event.set();
+    bool done = false;
+    CHECK(loop.work_until(
+        event.fd(), [&] { done = true; }, [&] { return done; }));
+  }
+
+  TEST_CASE("what the work throws leaves through the loop, which goes on with the next call") {
+    SignalLoop loop;
+    const EventDescriptor event;
+    event.set();
+    const auto fail = [] { throw std::runtime_error("no"); };
+    CHECK_THROWS_WITH(loop.work_until(event.fd(), fail, [] { return false; }), "no");
+    bool done = false;
+    CHECK(loop.work_until(
+        event.fd(), [&] { done = true; }, [&] { return done; }));
+  }
+}
