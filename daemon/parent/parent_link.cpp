@@ -50,7 +50,7 @@ ParentLink::ParentLink(asio::io_context& loop, nodes::ParentMirror mirror, std::
     : mirror_(std::move(mirror)),
       uptime_(std::move(uptime)),
       tell_(std::move(tell)),
-      input_(loop),
+      loop_(loop),
       timer_(loop) {}
 
 ParentLink::~ParentLink() { leave(); }
@@ -60,8 +60,10 @@ void ParentLink::follow(std::unique_ptr<client::Connection> connection) {
   connection_ = std::move(connection);
   session_ = std::make_shared<const bool>(true);
   follower_.emplace(*connection_, mirror_, uptime_(), tell_);
-  input_.assign(connection_->fd());
-  wait_for_input();
+  input_.emplace(loop_, connection_->fd(), [this] {
+    follower_->process(uptime_());
+    arm();
+  });
   arm();
 }
 
@@ -77,20 +79,9 @@ void ParentLink::ignore() {
 void ParentLink::leave() {
   session_.reset();
   timer_.cancel();
-  // The descriptor belongs to the connection, and ends with it.
-  if (input_.is_open()) input_.release();
+  input_.reset();
   follower_.reset();
   connection_.reset();
-}
-
-void ParentLink::wait_for_input() {
-  input_.async_wait(asio::posix::stream_descriptor::wait_read,
-                    [this, session = std::weak_ptr(session_)](const boost::system::error_code& error) {
-                      if (error || session.expired()) return;
-                      follower_->process(uptime_());
-                      wait_for_input();
-                      arm();
-                    });
 }
 
 void ParentLink::arm() {

@@ -7,13 +7,13 @@
 #include <optional>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "client/connection.hpp"
 #include "config/config.hpp"
 #include "core/nodes/parent.hpp"
 #include "daemon/parent/parent_follower.hpp"
+#include "process/watch.hpp"
 
 namespace resourced::daemon::parent {
 
@@ -42,7 +42,6 @@ class ParentLink {
 
  private:
   void leave();
-  void wait_for_input();
   void arm();
 
   nodes::ParentMirror mirror_;
@@ -52,7 +51,8 @@ class ParentLink {
   std::optional<ParentFollower> follower_;
   /// Held while one connection lasts: what the loop has ready for a former one must not happen any more.
   std::shared_ptr<const bool> session_;
-  boost::asio::posix::stream_descriptor input_;
+  boost::asio::io_context& loop_;
+  std::optional<process::Watch> input_;
   boost::asio::steady_timer timer_;
 };
 

@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <utility>
 
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <zmq.hpp>
 
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
 #include "daemon/transport/zmq_receive.hpp"
+#include "process/watch.hpp"
 
 namespace resourced::daemon::transport {
 namespace {
@@ -56,54 +55,26 @@ ZapAnswer answer_zap(const std::vector<std::string_view>& request, const ZapAllo
   return answer("200", "OK", std::move(key), {});
 }
 
-class ZapHandler::Impl : public std::enable_shared_from_this<Impl> {
+class ZapHandler::Impl {
  public:
   Impl(asio::io_context& loop, zmq::context_t& context, ZapAllow allow,
        std::function<void(const std::string&)> refused)
-      : loop_(loop),
-        allow_(std::move(allow)),
+      : allow_(std::move(allow)),
         on_refused_(std::move(refused)),
         socket_(context, zmq::socket_type::router),
-        ready_(loop) {
+        watch_(loop, socket_.get(zmq::sockopt::fd), [this] { work(); }) {
     socket_.set(zmq::sockopt::linger, 0);
     try {
       socket_.bind(endpoint);
     } catch (const zmq::error_t& error) {
       throw Error(error.num(), fmt::format("cannot listen on {}: {}", endpoint, error.what()));
     }
-    ready_.assign(socket_.get(zmq::sockopt::fd));
-  }
-
-  void start() {
-    wait();
-    look_again();
-  }
-
-  void stop() {
-    stopped_ = true;
-    // The descriptor belongs to ZeroMQ.
-    ready_.release();
-    socket_.close();
+    watch_.look_again();
   }
 
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
 
  private:
-  void wait() {
-    ready_.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [this, self = shared_from_this()](const boost::system::error_code& error) {
-                        if (error || stopped_) return;
-                        work();
-                        wait();
-                      });
-  }
-
-  void look_again() {
-    asio::post(loop_, [this, self = shared_from_this()] {
-      if (!stopped_) work();
-    });
-  }
-
   // The descriptor is edge-triggered: the last thing done to the socket is a read that finds nothing.
   void work() {
     for (int i = 0; i < requests_per_turn; ++i) {
@@ -116,7 +87,7 @@ class ZapHandler::Impl : public std::enable_shared_from_this<Impl> {
       ++refused_;
       on_refused_(answer.refusal);
     }
-    look_again();
+    watch_.look_again();
   }
 
   // A connection that has ended meanwhile gets no answer.
@@ -128,23 +99,18 @@ class ZapHandler::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  asio::io_context& loop_;
   ZapAllow allow_;
   std::function<void(const std::string&)> on_refused_;
   zmq::socket_t socket_;
-  asio::posix::stream_descriptor ready_;
+  process::Watch watch_;
   Multipart received_;
   std::uint64_t refused_ = 0;
-  bool stopped_ = false;
 };
 
 ZapHandler::ZapHandler(asio::io_context& loop, zmq::context_t& context, ZapAllow allow,
                        std::function<void(const std::string&)> refused)
-    : impl_(std::make_shared<Impl>(loop, context, std::move(allow), std::move(refused))) {
-  impl_->start();
-}
-
-ZapHandler::~ZapHandler() { impl_->stop(); }
+    : impl_(std::make_unique<Impl>(loop, context, std::move(allow), std::move(refused))) {}
+ZapHandler::~ZapHandler() = default;
 
 std::uint64_t ZapHandler::refused() const noexcept { return impl_->refused(); }
 

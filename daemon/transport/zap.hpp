@@ -53,7 +53,7 @@ class ZapHandler {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace resourced::daemon::transport

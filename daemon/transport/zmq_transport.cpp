@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
@@ -22,6 +21,7 @@
 #include "daemon/transport/zmq_connections.hpp"
 #include "daemon/transport/zmq_peers.hpp"
 #include "daemon/transport/zmq_receive.hpp"
+#include "process/watch.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon::transport {
@@ -54,8 +54,8 @@ class ZmqTransport final : public Transport {
         peers_(ids),
         router_(context, zmq::socket_type::router),
         monitor_(context, zmq::socket_type::pair),
-        router_ready_(loop),
-        monitor_ready_(loop),
+        router_watch_(loop, router_.get(zmq::sockopt::fd), [this] { work(); }),
+        monitor_watch_(loop, monitor_.get(zmq::sockopt::fd), [this] { work(); }),
         connections_(options.connections ? options.connections
                                          : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})),
         try_timer_(loop),
@@ -79,20 +79,11 @@ class ZmqTransport final : public Transport {
       throw Error(error.num(), fmt::format("cannot listen on {}: {}", uri, error.what()));
     }
     endpoint_ = router_.get(zmq::sockopt::last_endpoint);
-    router_ready_.assign(router_.get(zmq::sockopt::fd));
-    monitor_ready_.assign(monitor_.get(zmq::sockopt::fd));
-    wait(router_ready_);
-    wait(monitor_ready_);
-    look_again();
+    router_watch_.look_again();
     if (!is_ipc_) watch_lengths();
   }
 
-  ~ZmqTransport() override {
-    // The descriptors belong to ZeroMQ.
-    router_ready_.release();
-    monitor_ready_.release();
-    *alive_ = false;
-  }
+  ~ZmqTransport() override { *alive_ = false; }
 
   ZmqTransport(const ZmqTransport&) = delete;
   ZmqTransport& operator=(const ZmqTransport&) = delete;
@@ -108,12 +99,12 @@ class ZmqTransport final : public Transport {
     const proto::ProtoPart proto = proto::encode_proto(message);
     const proto::Parts parts = proto::to_parts(message, proto);
     if (const auto refused = send_part(*identity, true)) {
-      if (*refused != EAGAIN || (reading_ && has_input())) look_again();
+      if (*refused != EAGAIN || (reading_ && has_input())) router_watch_.look_again();
       if (*refused != EAGAIN) return SendResult::gone;
       try_later();
       return SendResult::full;
     }
-    look_again();
+    router_watch_.look_again();
     // Once the first part is taken, ZeroMQ takes the others.
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool more = i + 1 < parts.size();
@@ -196,15 +187,6 @@ class ZmqTransport final : public Transport {
     monitor_.connect(name);
   }
 
-  void wait(asio::posix::stream_descriptor& descriptor) {
-    descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
-                          [this, &descriptor](const boost::system::error_code& error) {
-                            if (error) return;
-                            work();
-                            wait(descriptor);
-                          });
-  }
-
   // libzmq bounds each part of a message, and not how many there are before the last one. The owner and its
   // group on ipc are trusted with that.
   void watch_lengths() {
@@ -215,17 +197,6 @@ class ZmqTransport final : public Transport {
     watch_timer_.expires_after(between);
     watch_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
       if (!error && *alive) watch_lengths();
-    });
-  }
-
-  // A send may have taken in commands that came with news of reads: no edge will tell of them again.
-  void look_again() {
-    if (looking_again_) return;
-    looking_again_ = true;
-    asio::post(loop_, [this, alive = alive_] {
-      if (!*alive) return;
-      looking_again_ = false;
-      work();
     });
   }
 
@@ -253,7 +224,7 @@ class ZmqTransport final : public Transport {
         return;
       }
     } while (!turn.is_over());
-    look_again();
+    router_watch_.look_again();
   }
 
   // Takes in the news of all peers.
@@ -383,8 +354,8 @@ class ZmqTransport final : public Transport {
   ZmqPeers peers_;
   zmq::socket_t router_;
   zmq::socket_t monitor_;
-  asio::posix::stream_descriptor router_ready_;
-  asio::posix::stream_descriptor monitor_ready_;
+  process::Watch router_watch_;
+  process::Watch monitor_watch_;
   ZmqConnections connections_;
   asio::steady_timer try_timer_;
   asio::steady_timer watch_timer_;
@@ -396,7 +367,6 @@ class ZmqTransport final : public Transport {
   std::string endpoint_;
   Multipart received_;
   bool reading_ = true;
-  bool looking_again_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,6 +1,6 @@
 // The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that says when a connection is gone.
-// Asio waits on the sockets' descriptors, which are edge-triggered: after every read and every write the
-// socket's events are looked at again until nothing is left.
+// The loop waits for the sockets' descriptors, which are edge-triggered (process/watch.hpp): after every
+// write it looks at the socket again, and reads until nothing is left.
 #pragma once
 
 #include <chrono>
