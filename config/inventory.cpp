@@ -2,11 +2,14 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "config/file.hpp"
+#include "core/json/reader.hpp"
+#include "core/json/utf8.hpp"
 #include "core/nodes/parent.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"
@@ -16,6 +19,8 @@ namespace resourced::config {
 
 namespace {
 
+/// In an R the key itself is one level more.
+constexpr std::size_t max_scheduling_depth = ResourceSet::max_depth - 1;
 /// A scheduling key with the graph of a large cluster is hundreds of bytes a core.
 constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
 
@@ -116,12 +121,17 @@ void add_scheduling(const Config& config, ResourceSet& resources) {
   const auto fail = [&](std::string_view what, int errnum) {
     throw config.fault("resource.scheduling", fmt::format("{}: {}", path, what), errnum);
   };
+  if (const auto at = find_invalid_utf8(text))
+    fail(fmt::format("is not UTF-8 (at byte {})", *at + 1), EINVAL);
+  auto read = read_json(text, max_scheduling_depth, JsonManners::lenient);
+  if (const auto* fault = std::get_if<JsonFault>(&read)) {
+    if (fault->kind == JsonFault::Kind::number) fail("holds a number that is out of range", EINVAL);
+    if (fault->kind == JsonFault::Kind::depth)
+      fail(fmt::format("is nested deeper than {} levels", max_scheduling_depth), EINVAL);
+    fail(fmt::format("is not JSON (at byte {})", fault->at + 1), EINVAL);
+  }
   try {
-    resources.set_scheduling(nlohmann::json::parse(text));
-  } catch (const nlohmann::json::parse_error& error) {
-    fail(fmt::format("is not JSON (at byte {})", error.byte), EINVAL);
-  } catch (const nlohmann::json::out_of_range&) {
-    fail("holds a number that is too large", EINVAL);
+    resources.set_scheduling(std::get<nlohmann::json>(std::move(read)));
   } catch (const Error& error) {
     fail(error.what(), error.errnum());
   }

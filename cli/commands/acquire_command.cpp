@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,9 @@
 #include "cli/commands/options.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "core/json/reader.hpp"
 #include "process/signal_loop.hpp"
+#include "proto/rpc.hpp"
 
 namespace resourced::cli::commands {
 
@@ -25,6 +28,12 @@ struct AcquireOptions {
   std::uint64_t count = 0;
   std::string until;
 };
+
+/// `object` is a response that the connection has read.
+bool has_key(std::string_view object, const std::string& key) {
+  const auto read = read_json(object, proto::max_json_depth, JsonManners::lenient);
+  return std::get<nlohmann::json>(read).contains(key);
+}
 
 class Printer : public client::AcquisitionObserver {
  public:
@@ -40,7 +49,7 @@ class Printer : public client::AcquisitionObserver {
     context_.print_line(line);
     ++responses_;
     done_ = (options_.count != 0 && responses_ == options_.count) ||
-            (!options_.until.empty() && nlohmann::json::parse(json).contains(options_.until));
+            (!options_.until.empty() && has_key(json, options_.until));
   }
   void on_error(const Error& why) override { error_ = why; }
 

@@ -23,10 +23,12 @@ class Reader {
 
   std::variant<json, JsonFault> read() {
     json root;
-    if (!value(root)) return std::move(fault_);
-    skip_blanks();
-    if (at_ != text_.size()) return JsonFault{};
-    return root;
+    if (value(root)) {
+      skip_blanks();
+      if (at_ == text_.size()) return root;
+    }
+    fault_.at = at_;
+    return std::move(fault_);
   }
 
  private:
@@ -144,7 +146,8 @@ class Reader {
     } else if (const auto nearest = nearest_double(digits)) {
       out = *nearest;
     } else {
-      fault_ = {JsonFault::Kind::number, {}, digits};
+      fault_.kind = JsonFault::Kind::number;
+      fault_.number = digits;
       return false;
     }
     at_ += digits.size();

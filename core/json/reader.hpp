@@ -31,6 +31,8 @@ struct JsonFault {
   using Step = std::variant<std::string, std::size_t>;
 
   Kind kind = Kind::syntax;
+  /// The offset of the byte at which reading ended.
+  std::size_t at = 0;
   /// The keys and indices that lead from the value to a repeated key or a number, innermost first.
   std::vector<Step> place = {};
   /// The number, a part of the text that was read.

@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -16,17 +18,20 @@
 #include "daemon/store/imported_state.hpp"
 #include "daemon/store/store_schema.hpp"
 #include "proto/event_json.hpp"
+#include "proto/rpc.hpp"
 
 namespace resourced::daemon::store {
 namespace {
 
-std::optional<Event> read_event(const std::string& text) {
-  try {
-    return proto::decode_event(nlohmann::json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(EINVAL, error.what());
+nlohmann::json read_row(const std::string& text) {
+  if (!find_invalid_utf8(text)) {
+    auto read = read_json(text, proto::max_json_depth, JsonManners::lenient);
+    if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
   }
+  throw Error(EINVAL, "not JSON");
 }
+
+std::optional<Event> read_event(const std::string& text) { return proto::decode_event(read_row(text)); }
 
 bool some_host_repeats(Database& database) {
   Statement last(database, "SELECT text FROM event WHERE name = 'restart' ORDER BY sequence DESC LIMIT 1");
@@ -120,9 +125,7 @@ void restore_inventory(Database& database) {
 
 // The event that a row of version 2 has. Throws Error for a row that is damaged.
 nlohmann::json whole_event(const std::string& name, const std::string& text) {
-  if (find_invalid_utf8(text)) throw Error(EBADMSG, "not UTF-8");
-  auto event = nlohmann::json::parse(text, nullptr, false);
-  if (event.is_discarded()) throw Error(EBADMSG, "not JSON");
+  auto event = read_row(text);
   (void)proto::decode_event(event);
   if (event["name"] != name) throw Error(EBADMSG, "another name");
   return event;

@@ -219,10 +219,29 @@ TEST_CASE("the scheduling file's errors name the key and the file") {
     CHECK(load_failure().errnum == EINVAL);
     CHECK(load_failure().text == place + "is not JSON (at byte 2)");
   }
+  SUBCASE("more behind the value") {
+    dir.write("s", "{} {}");
+    CHECK(load_failure().text == place + "is not JSON (at byte 4)");
+  }
+  SUBCASE("not UTF-8") {
+    dir.write("s", "{\"\xff\": 1}");
+    CHECK(load_failure().errnum == EINVAL);
+    CHECK(load_failure().text == place + "is not UTF-8 (at byte 3)");
+  }
+  SUBCASE("nested too deep for an R") {
+    const auto nested = [](std::size_t levels) {
+      return R"({"x": )" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
+    };
+    dir.write("s", nested(ResourceSet::max_depth - 1));
+    CHECK_NOTHROW(static_cast<void>(load_inventory(load(file))));
+    dir.write("s", nested(ResourceSet::max_depth));
+    CHECK(load_failure().errnum == EINVAL);
+    CHECK(load_failure().text == place + "is nested deeper than 127 levels");
+  }
   SUBCASE("a number beyond a double") {
     dir.write("s", R"({"x": 1e999})");
     CHECK(load_failure().errnum == EINVAL);
-    CHECK(load_failure().text == place + "holds a number that is too large");
+    CHECK(load_failure().text == place + "holds a number that is out of range");
   }
   SUBCASE("not an object") {
     dir.write("s", "[]");

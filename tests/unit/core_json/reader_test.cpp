@@ -79,6 +79,18 @@ class RandomValues {
   std::mt19937_64 random_;
 };
 
+TEST_CASE("a fault says at which byte reading ended") {
+  const struct {
+    std::string_view text;
+    std::size_t at;
+  } rows[] = {{"", 0},          {"{]", 1},    {"{} x", 3},           {"[1,]", 3},  {R"({"a" 1})", 5},
+              {R"(["\x"])", 3}, {"[tru]", 1}, {R"({"a":1e999})", 5}, {R"("a)", 2}, {"[1 2]", 3}};
+  for (const auto& row : rows) {
+    CAPTURE(row.text);
+    CHECK(fault_of(row.text).at == row.at);
+  }
+}
+
 TEST_CASE("values are those of the JSON library") {
   constexpr unsigned seed = 5;
   CAPTURE(seed);
