@@ -1,6 +1,4 @@
-// The command line, see options.hpp.
-#include "agent/options.hpp"
-
+// The command line, see program.hpp.
 #include <chrono>
 #include <ostream>
 #include <utility>
@@ -8,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "agent/program.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/hostlist.hpp"

@@ -11,15 +11,12 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include "agent/agent.hpp"
-#include "agent/options.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
-#include "hw/node.hpp"
 #include "hw/probe.hpp"
-#include "process/log.hpp"
-#include "process/service_manager.hpp"
-#include "process/signal_loop.hpp"
+#include "process/loop.hpp"
+#include "process/service.hpp"
 
 namespace resourced::agent {
 

@@ -6,11 +6,12 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/brackets.hpp"
 #include "cli/commands/commands.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
@@ -18,6 +19,42 @@
 namespace resourced::cli {
 
 namespace {
+
+// CLI11 takes `[a,b]` for a list of two where an option may have several values, but here brackets belong to
+// idsets, hostlists and shapes. So arguments in brackets get a mark before they are parsed, and lose it
+// after.
+
+/// No argument that makes sense starts with it.
+constexpr char mark = '\x01';
+
+/// A text of CLI11's without marks.
+std::string without_marks(std::string text) {
+  std::erase(text, mark);
+  return text;
+}
+
+/// The arguments of a program in the order that CLI11 wants, last first and without the program itself.
+std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string_view argument = argv[i];
+    const bool in_brackets = argument.starts_with('[') && argument.ends_with(']');
+    arguments.push_back(in_brackets ? mark + std::string(argument) : std::string(argument));
+  }
+  return arguments;
+}
+
+/// Makes every option of the program and its subcommands take the mark off again.
+void accept_protected_brackets(CLI::App& app) {
+  const CLI::Validator take_off(
+      [](std::string& text) {
+        text = without_marks(std::move(text));
+        return std::string();
+      },
+      "");
+  for (auto* option : app.get_options()) option->transform(take_off);
+  for (auto* command : app.get_subcommands({})) accept_protected_brackets(*command);
+}
 
 constexpr const char* description =
     "Shows and changes the resources that resourced holds, and works with their text forms.";

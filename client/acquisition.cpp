@@ -5,17 +5,58 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "client/acquire_update.hpp"
 #include "client/backoff.hpp"
+#include "core/error.hpp"
+#include "core/module/delta.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::client {
 
+/// The view of a scheduler: its inventory and the available targets in it.
+using Picture = proto::Acquired;
+
 namespace {
+
+void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
+  if (known.includes(ranks)) return;
+  throw Error(EPROTO, fmt::format("resource.acquire: {}: targets {} are not among the resources", key,
+                                  (ranks - known).encode()));
+}
+
+/// Makes the changes of a later response, whose `down` has the targets that left for good too. Throws Error
+/// EPROTO, with nothing changed, if the update names targets that are not there.
+void apply_update(Picture& picture, const Delta& update) {
+  const auto& known = picture.resources.ranks();
+  check_known("up", update.up, known);
+  check_known("down", update.down, known);
+  check_known("shrink", update.shrink, known);
+  for (const auto& [name, ranks] : update.property_add) check_known("property-add", ranks, known);
+  for (const auto& [name, ranks] : update.property_remove) check_known("property-remove", ranks, known);
+
+  const bool new_inventory = !update.shrink.empty() || !update.property_add.empty() ||
+                             !update.property_remove.empty() || update.expiration.has_value();
+  if (new_inventory) {
+    ResourceSet resources = picture.resources;
+    try {
+      for (const auto& [name, ranks] : update.property_remove) resources.remove_property(name, ranks);
+      for (const auto& [name, ranks] : update.property_add) resources.add_property(name, ranks);
+      if (update.expiration) resources.set_expiration(*update.expiration);
+      if (!update.shrink.empty()) resources.remove_ranks(update.shrink);
+    } catch (const Error& error) {
+      throw Error(EPROTO, fmt::format("resource.acquire: {}", error.what()));
+    }
+    picture.resources = std::move(resources);
+  }
+  picture.up |= update.up;
+  picture.up -= update.down;
+  picture.up -= update.shrink;
+}
 
 constexpr std::string_view topic = "resource.acquire";
 /// How a daemon that ends in good order says so.

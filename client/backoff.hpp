@@ -4,6 +4,7 @@
 #pragma once
 
 #include <random>
+#include <utility>
 
 #include "client/connection.hpp"
 
@@ -23,9 +24,17 @@ class Backoff {
 
   /// The pause after one more failure: a time that starts at `first` and doubles with each failure up to
   /// `most`.
-  [[nodiscard]] Milliseconds next();
+  [[nodiscard]] Milliseconds next() {
+    // Compared by halves, as twice the time may be more than the type holds.
+    const auto doubled = longest_ > limits_.most / 2 ? limits_.most : longest_ * 2;
+    return std::exchange(longest_, doubled);
+  }
   /// The same, drawn between half of and all of that time.
-  [[nodiscard]] Milliseconds next(Random& random);
+  [[nodiscard]] Milliseconds next(Random& random) {
+    const auto longest = next().count();
+    std::uniform_int_distribution<Milliseconds::rep> draw(longest - longest / 2, longest);
+    return Milliseconds(draw(random));
+  }
 
   /// An attempt has succeeded: starts anew.
   void reset() { longest_ = limits_.first; }

@@ -1,6 +1,7 @@
 // The connection as callers see it, see connection.hpp. What happens inside is in connection_impl.cpp.
 #include "client/connection.hpp"
 
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,27 @@
 #include "proto/uri.hpp"
 
 namespace resourced::client {
+
+Response::Response(proto::Message message) : message_(std::move(message)), last_(proto::is_final(message_)) {
+  if (message_.errnum() != 0) error_ = proto::response_error(message_);
+}
+
+Response::Response(std::string topic, Error failure) : error_(std::move(failure)), local_(true) {
+  message_.type = proto::MessageType::response;
+  message_.topic = std::move(topic);
+}
+
+const Error& Response::error() const {
+  assert(error_.has_value());
+  return *error_;
+}
+
+std::string_view Response::text() const noexcept { return message_.text(); }
+
+nlohmann::json Response::payload() const {
+  if (error_) throw Error(*error_);
+  return proto::parse_optional_object(message_);
+}
 
 namespace {
 

@@ -16,7 +16,6 @@
 #include "client/connection.hpp"
 #include "client/link.hpp"
 #include "client/reachability.hpp"
-#include "client/timers.hpp"
 #include "client/wakeup.hpp"
 #include "core/error.hpp"
 #include "proto/key_file.hpp"

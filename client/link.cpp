@@ -11,8 +11,6 @@
 #include <fmt/format.h>
 #include <zmq.hpp>
 
-#include "client/link_impl.hpp"
-#include "client/local_link.hpp"
 #include "core/error.hpp"
 #include "proto/message.hpp"
 

@@ -1,5 +1,5 @@
 // One attempt to reach the daemon and the connection that comes of it: for local: addresses a Unix socket
-// (local_link.hpp), for others a DEALER socket that is never used for a second one, so that no message of one
+// (local_link.cpp), for others a DEALER socket that is never used for a second one, so that no message of one
 // connection can be taken for one of the next, and the monitor that says what becomes of it. ZMQ_IMMEDIATE is
 // not set: with it, a connection that ends drops the messages that it received and that were not read yet,
 // such as the daemon's last responses. The caller waits for Event::connected before it sends instead.
@@ -54,12 +54,30 @@ class Link {
   /// How long what was sent may take to leave after the link is destroyed. Zero unless set.
   void set_linger(Milliseconds time);
 
-  /// A transport behind the same functions.
   class Impl;
 
  private:
   class ZmqImpl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// A transport behind the functions of a Link.
+class Link::Impl {
+ public:
+  virtual ~Impl();
+  [[nodiscard]] virtual bool send(const proto::Message& message) = 0;
+  [[nodiscard]] virtual std::optional<proto::Message> receive() = 0;
+  [[nodiscard]] virtual std::optional<Event> next_event() = 0;
+  [[nodiscard]] virtual ConnectFailure failure() const noexcept = 0;
+  [[nodiscard]] virtual bool ready(bool to_send) = 0;
+  virtual void set_linger(Milliseconds time) = 0;
+};
+
+/// A link over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp):
+/// the transport for users whom the ZeroMQ socket does not admit. The kernel tells the daemon who this client
+/// is, and the daemon bounds frames. Starts to connect to a `local://PATH`. Throws Error if there are no
+/// descriptors left; an address that cannot be reached is an event of the link.
+[[nodiscard]] std::unique_ptr<Link::Impl> make_local_link(const std::string& uri,
+                                                          const ConnectionOptions& options, Wakeup& wakeup);
 
 }  // namespace resourced::client

@@ -1,6 +1,4 @@
-// A link over a Unix stream socket, see local_link.hpp.
-#include "client/local_link.hpp"
-
+// A link over a Unix stream socket, see link.hpp.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -15,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/link.hpp"
 #include "core/error.hpp"
 #include "proto/local_frame.hpp"
 #include "proto/uri.hpp"

@@ -1,9 +1,14 @@
 // One descriptor that is readable when any of several is, or when a time has come: what a connection gives to
-// the event loop that it is embedded in.
+// the event loop that it is embedded in. And the functions to be called at a time.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 namespace resourced::client {
 
@@ -33,6 +38,51 @@ class Wakeup {
   int epoll_ = -1;
   int timer_ = -1;
   std::optional<Clock::time_point> alarm_;
+};
+
+/// Functions to be called at a time, soonest first; in the order of their making where the times are equal.
+class Timers {
+ public:
+  using Id = std::uint64_t;
+
+  Id add(Clock::time_point time, std::function<void()> f) {
+    const Id id = ++last_;
+    queue_.emplace(Key{time, id}, std::move(f));
+    times_.emplace(id, time);
+    return id;
+  }
+
+  void cancel(Id id) {
+    const auto found = times_.find(id);
+    if (found == times_.end()) return;
+    // Destroyed at the end: what the function holds may call back when it goes.
+    const auto node = queue_.extract(Key{found->second, id});
+    times_.erase(found);
+  }
+
+  void clear() noexcept {
+    times_.clear();
+    const auto queue = std::exchange(queue_, {});
+  }
+
+  [[nodiscard]] std::optional<Clock::time_point> next() const {
+    if (queue_.empty()) return std::nullopt;
+    return queue_.begin()->first.first;
+  }
+
+  /// Takes out the function of the first timer if its time has come.
+  [[nodiscard]] std::function<void()> take_due(Clock::time_point now) {
+    if (queue_.empty() || queue_.begin()->first.first > now) return {};
+    auto node = queue_.extract(queue_.begin());
+    times_.erase(node.key().second);
+    return std::move(node.mapped());
+  }
+
+ private:
+  using Key = std::pair<Clock::time_point, Id>;
+  std::map<Key, std::function<void()>> queue_;
+  std::unordered_map<Id, Clock::time_point> times_;
+  Id last_ = 0;
 };
 
 }  // namespace resourced::client

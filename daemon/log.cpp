@@ -5,7 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "process/log.hpp"
+#include "process/service.hpp"
 
 namespace resourced::daemon {
 

@@ -36,7 +36,7 @@
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/transport/loop_hold.hpp"
-#include "process/service_manager.hpp"
+#include "process/service.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {

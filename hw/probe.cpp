@@ -4,21 +4,47 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
 #include <hwloc.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
 #include "core/text/quote.hpp"
-#include "hw/gpus.hpp"
 
 namespace resourced::hw {
+
+std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
+  struct Seen {
+    std::set<std::uint64_t> places;
+    std::size_t without_place = 0;
+  };
+  std::set<std::uint64_t> places;
+  std::map<std::string, Seen> backends;
+  for (const auto& sighting : sightings) {
+    auto& seen = backends[sighting.backend];
+    if (sighting.pci) {
+      seen.places.insert(*sighting.pci);
+      places.insert(*sighting.pci);
+    } else {
+      ++seen.without_place;
+    }
+  }
+  std::size_t count = places.size();
+  for (const auto& [name, seen] : backends) count = std::max(count, seen.places.size() + seen.without_place);
+  return static_cast<std::uint32_t>(count);
+}
 
 namespace {
 
@@ -141,6 +167,28 @@ std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
 Hardware probe(const ProbeOptions& options) {
   const auto topology = load(choose_source(options), options.norestrict);
   return {count_cores(topology.get()), count_gpus(see_gpus(topology.get()))};
+}
+
+namespace {
+
+IdSet numbered(std::uint32_t count) { return count == 0 ? IdSet{} : IdSet::range(0, count - 1); }
+
+}  // namespace
+
+std::string local_hostname() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) {
+    const int errnum = errno;
+    throw Error(errnum, fmt::format("gethostname: {}", std::strerror(errnum)));
+  }
+  return name.data();
+}
+
+ResourceSet node_resources(const std::string& hostname, const Hardware& hardware) {
+  if (hardware.cores == 0) throw Error(EINVAL, "there is no core that this process may use");
+  Hostlist hosts;
+  hosts.append(hostname);
+  return ResourceSet({{IdSet{0}, numbered(hardware.cores), numbered(hardware.gpus)}}, hosts);
 }
 
 }  // namespace resourced::hw

@@ -1,12 +1,28 @@
-// The hardware of a node, as hwloc reports it: the cores that this process may use, and the GPUs. Which rank
-// and host that is stands in node.hpp.
+// The hardware of a node, as hwloc reports it: the cores that this process may use, and the GPUs; and as an R
+// of one rank.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
 
 namespace resourced::hw {
+
+/// A GPU as one library sees it.
+struct GpuSighting {
+  /// The backend of hwloc that reports it: `cuda`, `nvml`, ...
+  std::string backend;
+  /// The same number for the same PCI device; nothing where the library does not say.
+  std::optional<std::uint64_t> pci;
+};
+
+/// Every place on the PCI bus is one GPU, however many see it. A sighting without a place may be of a GPU
+/// that another library placed, but not of one that its own library sees besides: so the node has as many
+/// GPUs as there are places, or as the library that sees the most counts, whichever is more.
+[[nodiscard]] std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings);
 
 /// Another topology than that of the machine. Nothing: $HWLOC_XMLFILE, $HWLOC_SYNTHETIC, or the machine.
 struct ProbeOptions {
@@ -33,5 +49,12 @@ struct Hardware {
 /// look at the machine instead. To be called before other threads are started. Throws Error that names the
 /// file or text.
 [[nodiscard]] Hardware probe(const ProbeOptions& options);
+
+/// The name that the system gives this host. Throws Error.
+[[nodiscard]] std::string local_hostname();
+
+/// One target, rank 0, on this host: the daemon knows which rank the host is. Throws Error EINVAL for a name
+/// that no host can have (RFC 29), and for hardware without a core.
+[[nodiscard]] ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
 }  // namespace resourced::hw

@@ -16,7 +16,7 @@
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/json/reader.hpp"
-#include "process/signal_loop.hpp"
+#include "process/loop.hpp"
 #include "proto/rpc.hpp"
 
 namespace resourced::cli::commands {

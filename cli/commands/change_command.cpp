@@ -1,6 +1,8 @@
-// resourcectl property, expiration, shrink: changes to the inventory.
+// resourcectl drain, undrain, property, expiration, shrink: changes of targets and of the inventory.
 #include <memory>
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -8,10 +10,84 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/expiration.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
 #include "core/module/command.hpp"
 #include "proto/topics/operate.hpp"
 
 namespace resourced::cli::commands {
+
+namespace {
+
+struct DrainOptions {
+  std::string targets;
+  std::vector<std::string> reason;
+  int force = 0;
+  bool update = false;
+  views::OutputOptions output;
+  std::string include;
+};
+
+/// A DrainCommand or an UndrainCommand.
+template <class Change>
+Change make_change(const DrainOptions& options) {
+  Change change;
+  change.targets = options.targets;
+  if (!options.reason.empty()) change.reason = join_words(options.reason);
+  if (options.update) change.mode = DrainMode::update;
+  if (options.force == 1) change.mode = DrainMode::overwrite;
+  if (options.force >= 2) change.mode = DrainMode::force_overwrite;
+  return change;
+}
+
+void add_change_options(CLI::App& command, DrainOptions& options) {
+  command.add_option("TARGETS", options.targets, "Ranks as an idset, or hosts");
+  command.add_option("REASON", options.reason, "Why, for the operators");
+}
+
+}  // namespace
+
+void register_drain(CLI::App& app, Context& context) {
+  auto options = std::make_shared<DrainOptions>();
+  auto* drain =
+      app.add_subcommand("drain", "Take targets out of use; without TARGETS list those that are drained");
+  add_change_options(*drain, *options);
+  auto* force =
+      drain->add_flag("-f,--force", options->force,
+                      "Replace the reason of targets that are drained already; twice: the time too");
+  drain
+      ->add_flag("-u,--update", options->update, "Leave targets alone that are drained already with a reason")
+      ->excludes(force);
+  add_output_options(*drain, options->output);
+  add_targets_option(*drain, options->include);
+  drain->callback([options, drain, &context] {
+    if (drain->count("TARGETS") != 0) {
+      context.call("resource.drain", proto::encode_drain(make_change<DrainCommand>(*options)));
+      return;
+    }
+    if (options->force != 0 || options->update)
+      throw UsageError("drain: TARGETS is required with --force and --update");
+    options->output.terminal = context.terminal();
+    (void)views::render(views::drain_columns(), options->output);
+    views::ViewFilter filter;
+    filter.targets = options->include;
+    context.out() << views::render(views::drain_view(context.call("resource.status"), filter),
+                                   options->output);
+  });
+
+  auto undrain_options = std::make_shared<DrainOptions>();
+  auto* undrain = app.add_subcommand("undrain", "Bring drained targets back into use");
+  add_change_options(*undrain, *undrain_options);
+  undrain->get_option("TARGETS")->required();
+  auto* undrain_force =
+      undrain->add_flag("-f,--force", undrain_options->force, "Pass over targets that are not drained");
+  undrain->add_flag("-u,--update", undrain_options->update, "Pass over targets that are not drained")
+      ->excludes(undrain_force);
+  undrain->callback([undrain_options, &context] {
+    context.call("resource.undrain", proto::encode_undrain(make_change<UndrainCommand>(*undrain_options)));
+  });
+}
 
 namespace {
 

@@ -14,10 +14,10 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
-#include "cli/views/event_view.hpp"
+#include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
-#include "process/signal_loop.hpp"
+#include "process/loop.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
 

@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/commands/context.hpp"
+
 namespace resourced::cli::commands {
 
 void add_output_options(CLI::App& command, views::OutputOptions& options) {
@@ -34,6 +36,14 @@ void require_count(CLI::Option& option) {
 
 std::string join_words(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
+}
+
+ResourceGraph read_shape(const std::string& text, const ShapeOptions& options) {
+  try {
+    return parse_shape(text, options);
+  } catch (const ShapeError& error) {
+    throw DetailedError(error.errnum(), error.what(), point_at_column(text, error.column()));
+  }
 }
 
 }  // namespace resourced::cli::commands

@@ -1,4 +1,5 @@
-// Options that several subcommands share, so that they have the same names and texts everywhere.
+// Options and arguments that several subcommands share, so that they have the same names, texts and errors
+// everywhere.
 #pragma once
 
 #include <string>
@@ -6,6 +7,8 @@
 
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
+#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/shape.hpp"
 
 namespace CLI {
 class App;
@@ -24,5 +27,8 @@ void require_count(CLI::Option& option);
 
 /// Words of a command line as one text.
 [[nodiscard]] std::string join_words(const std::vector<std::string>& words);
+
+/// parse_shape(), with an error that shows the shape and a caret below the place.
+[[nodiscard]] ResourceGraph read_shape(const std::string& text, const ShapeOptions& options = {});
 
 }  // namespace resourced::cli::commands

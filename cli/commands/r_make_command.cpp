@@ -10,7 +10,6 @@
 #include "config/config.hpp"
 #include "config/inventory.hpp"
 #include "core/rset/compose.hpp"
-#include "hw/node.hpp"
 #include "hw/probe.hpp"
 
 namespace resourced::cli::commands {

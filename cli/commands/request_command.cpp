@@ -11,7 +11,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
-#include "cli/commands/request.hpp"
+#include "cli/commands/options.hpp"
 #include "core/constraint/constraint.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"

@@ -1,9 +1,10 @@
-// resourcectl status: the operator's view of the targets.
+// resourcectl status, list, info, R show: the operator's and the scheduler's view of the resources.
 #include <memory>
 #include <ostream>
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
@@ -38,6 +39,69 @@ void register_status(CLI::App& app, Context& context) {
     // Everything but the standard table is for programs, which expect rows and nothing else.
     const bool plain = !options->output.json && !options->output.no_header && options->output.format.empty();
     if (plain) context.out() << views::describe_moves(status, options->filter);
+  });
+}
+
+namespace {
+
+constexpr const char* topic = "resource.sched-status";
+
+struct FilterOptions {
+  views::OutputOptions output;
+  std::string states;
+  std::string targets;
+
+  [[nodiscard]] views::ViewFilter filter() const {
+    views::ViewFilter filter;
+    if (!states.empty()) filter.states = views::parse_sched_states(states);
+    filter.targets = targets;
+    return filter;
+  }
+};
+
+std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
+  auto options = std::make_shared<FilterOptions>();
+  add_targets_option(command, options->targets);
+  command.add_option("-s,--states", options->states,
+                     "Only these states, separated by commas: free, allocated, down, all");
+  return options;
+}
+
+}  // namespace
+
+void register_inventory(CLI::App& app, Context& context) {
+  auto* list = app.add_subcommand("list", "List the resources that are free, allocated and down");
+  auto list_options = add_filter_options(*list);
+  add_output_options(*list, list_options->output);
+  list->callback([list_options, &context] {
+    const auto filter = list_options->filter();
+    list_options->output.terminal = context.terminal();
+    (void)views::render(views::sched_columns(), list_options->output);
+    context.out() << views::render(views::sched_view(context.call(topic), filter), list_options->output);
+  });
+
+  auto* info = app.add_subcommand("info", "Count nodes, cores and gpus");
+  auto info_options = add_filter_options(*info);
+  info->add_flag("--json", info_options->output.json, "One JSON object");
+  info->callback([info_options, &context] {
+    const auto filter = info_options->filter();
+    const auto counts = views::sched_resources(context.call(topic), filter).counts();
+    if (info_options->output.json) {
+      const nlohmann::ordered_json object = {
+          {"nodes", counts.nodes}, {"cores", counts.cores}, {"gpus", counts.gpus}};
+      context.print_line(object.dump());
+    } else {
+      context.print_line(views::info_line(counts));
+    }
+  });
+}
+
+void register_r_show(CLI::App& r, Context& context) {
+  auto* show = r.add_subcommand("show", "Print the resources that the daemon holds as an R");
+  auto options = add_filter_options(*show);
+  show->callback([options, &context] {
+    const auto filter = options->filter();
+    context.print_line(views::sched_resources(context.call(topic), filter).encode());
   });
 }
 

@@ -56,4 +56,8 @@ struct ViewFilter {
 /// lets go (resource.status). Of the filter only the targets count.
 [[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
 
+/// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context with its values as
+/// JSON. Throws Error EPROTO for what is not an event (RFC 18).
+[[nodiscard]] std::string format_event(const nlohmann::json& event);
+
 }  // namespace resourced::cli::views

@@ -13,7 +13,7 @@
 #include "config/config.hpp"
 #include "core/nodes/parent.hpp"
 #include "daemon/parent/parent_follower.hpp"
-#include "process/watch.hpp"
+#include "process/loop.hpp"
 
 namespace resourced::daemon::parent {
 

@@ -7,7 +7,7 @@
 #include <boost/asio/error.hpp>
 
 #include "core/error.hpp"
-#include "daemon/transport/turns.hpp"
+#include "daemon/transport/loop_hold.hpp"
 
 namespace resourced::daemon::transport {
 namespace {

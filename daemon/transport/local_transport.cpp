@@ -15,8 +15,8 @@
 #include "core/error.hpp"
 #include "daemon/transport/connection_count.hpp"
 #include "daemon/transport/local_connection.hpp"
+#include "daemon/transport/loop_hold.hpp"
 #include "daemon/transport/socket_file.hpp"
-#include "daemon/transport/turns.hpp"
 
 namespace resourced::daemon::transport {
 namespace {

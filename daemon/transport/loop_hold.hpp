@@ -1,10 +1,14 @@
-// Measures how long single pieces of work keep the loop, while all clients wait: the longest since the start,
-// and its name. The bounds in docs/architecture.md are tested with these figures.
+// The time of the loop: measures how long single pieces of work keep the loop, while all clients wait: the
+// longest since the start, and its name, and says whose turn is next. The bounds in docs/architecture.md are
+// tested with these figures.
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 namespace resourced::daemon::transport {
 
@@ -49,6 +53,57 @@ class LoopHold {
   std::string_view name_;
   bool outermost_ = false;
   LoopHolds::Clock::time_point begun_;
+};
+
+/// How long one peer or socket is served before the others of the loop have their turn: by time and not by
+/// messages, as these cost what they ask for. Each turn takes one message at least.
+class Turn {
+ public:
+  [[nodiscard]] bool is_over() const noexcept { return Clock::now() >= end_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A small part of what a request takes on its way to an idle daemon and back, as others may have to wait
+  /// for more than one turn: who floods the daemon must not double their time.
+  static constexpr std::chrono::microseconds length{3};
+
+  Clock::time_point end_ = Clock::now() + length;
+};
+
+/// Whose turn it is: the peers take turns, and so do the connections of each peer. A user with thousands of
+/// connections thereby gets no more of the loop's time than one with a single connection.
+template <class Connection>
+class FairTurns {
+ public:
+  /// The connection of a peer wants a turn. It asks again after its turn if it wants another.
+  void ask(const std::string& peer, Connection connection) {
+    std::deque<Connection>& own = waiting_[peer];
+    if (own.empty()) peers_.push_back(peer);
+    own.push_back(std::move(connection));
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return peers_.empty(); }
+
+  /// The connection whose turn it is. Requires that one waits.
+  Connection next() {
+    std::string peer = std::move(peers_.front());
+    peers_.pop_front();
+    const auto found = waiting_.find(peer);
+    Connection connection = std::move(found->second.front());
+    found->second.pop_front();
+    if (found->second.empty()) {
+      waiting_.erase(found);
+    } else {
+      peers_.push_back(std::move(peer));
+    }
+    return connection;
+  }
+
+ private:
+  /// By peer, none of them without a connection that waits.
+  std::unordered_map<std::string, std::deque<Connection>> waiting_;
+  /// The peers in the order of their turns.
+  std::deque<std::string> peers_;
 };
 
 }  // namespace resourced::daemon::transport

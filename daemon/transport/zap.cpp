@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
 #include "daemon/transport/zmq_receive.hpp"
-#include "process/watch.hpp"
+#include "process/loop.hpp"
 
 namespace resourced::daemon::transport {
 namespace {

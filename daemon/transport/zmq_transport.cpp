@@ -14,14 +14,13 @@
 
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
-#include "daemon/transport/peer_address.hpp"
+#include "daemon/transport/loop_hold.hpp"
 #include "daemon/transport/socket_file.hpp"
-#include "daemon/transport/turns.hpp"
 #include "daemon/transport/zap.hpp"
 #include "daemon/transport/zmq_connections.hpp"
 #include "daemon/transport/zmq_peers.hpp"
 #include "daemon/transport/zmq_receive.hpp"
-#include "process/watch.hpp"
+#include "process/loop.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon::transport {

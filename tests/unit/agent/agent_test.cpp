@@ -14,7 +14,7 @@
 
 #include "client/connection.hpp"
 #include "core/rset/resource_set.hpp"
-#include "hw/node.hpp"
+#include "hw/probe.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/expiration.hpp"
-#include "cli/views/event_view.hpp"
 #include "core/error.hpp"
 #include "core/json/printable.hpp"
 

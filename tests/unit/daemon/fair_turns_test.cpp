@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "daemon/transport/turns.hpp"
+#include "daemon/transport/loop_hold.hpp"
 
 namespace resourced::daemon::transport {
 namespace {

@@ -1,9 +1,9 @@
-#include "daemon/transport/peer_address.hpp"
-
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
+
+#include "daemon/transport/zmq_peers.hpp"
 
 namespace resourced::daemon::transport {
 namespace {

@@ -1,10 +1,10 @@
 // How many GPUs there are when several libraries name them.
-#include "hw/gpus.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "hw/probe.hpp"
 
 using namespace resourced;
 using hw::count_gpus;

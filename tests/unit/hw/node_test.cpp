@@ -1,6 +1,4 @@
 // The R that a node reports (RFC 20).
-#include "hw/node.hpp"
-
 #include <cerrno>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "hw/probe.hpp"
 
 using namespace resourced;
 using hw::Hardware;

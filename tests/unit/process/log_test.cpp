@@ -1,6 +1,4 @@
 // Lines of the log, for people and for journald (sd-daemon(3)).
-#include "process/log.hpp"
-
 #include <memory>
 #include <sstream>
 #include <string>
@@ -9,6 +7,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include "environment.hpp"
+#include "process/service.hpp"
 
 using resourced::process::make_log;
 

@@ -1,4 +1,6 @@
 // Watch and SignalLoop, with a ZeroMQ socket and an eventfd as the descriptors.
+#include "process/loop.hpp"
+
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -13,9 +15,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <zmq.hpp>
-
-#include "process/signal_loop.hpp"
-#include "process/watch.hpp"
 
 using resourced::process::SignalLoop;
 using resourced::process::Watch;

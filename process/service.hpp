@@ -1,14 +1,21 @@
-// What systemd wants to hear from a service of Type=notify, and its watchdog. Without systemd nothing
-// happens.
+// A program as a service: lines of its log, and what systemd wants to hear from a service of Type=notify,
+// with its watchdog. Without systemd nothing is told.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <spdlog/common.h>
+#include <spdlog/logger.h>
 
 namespace resourced::process {
+
+/// A logger of one line a message, with a time for people, or with the priority that journald reads where
+/// systemd collects the lines.
+[[nodiscard]] std::shared_ptr<spdlog::logger> make_log(const std::string& program, spdlog::sink_ptr sink);
 
 /// With a line about how the program is, if there is one.
 void notify_ready(const std::string& status = {});

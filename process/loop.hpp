@@ -1,0 +1,60 @@
+// The Asio loop of a program: descriptors that a library owns, and SIGINT and SIGTERM, to end in good order.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+namespace resourced::process {
+
+/// Waits for a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
+/// client::Connection. The descriptor is never closed here.
+class Watch {
+ public:
+  /// Calls `work` in the loop whenever the descriptor becomes readable. An exception of `work` leaves through
+  /// the loop and ends the watch. Throws boost::system::system_error for a descriptor that epoll refuses.
+  Watch(boost::asio::io_context& loop, int descriptor, std::function<void()> work);
+  /// `work` is not called any more; it may itself be what destroys the watch. Must come before the descriptor
+  /// is closed.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  Watch(Watch&&) = delete;
+  Watch& operator=(Watch&&) = delete;
+
+  /// Calls `work` once from the loop, without waiting for the descriptor. Each call on a ZeroMQ socket may
+  /// take in the news that an edge told of, so this follows a send, and a `work` that leaves something
+  /// unread.
+  void look_again();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The loop of a program that waits for one connection until it is done.
+class SignalLoop {
+ public:
+  /// From here on both signals end work_until(), and no longer the process, until the loop is destroyed.
+  SignalLoop();
+  SignalLoop(const SignalLoop&) = delete;
+  SignalLoop& operator=(const SignalLoop&) = delete;
+
+  [[nodiscard]] boost::asio::io_context& context() noexcept { return loop_; }
+
+  /// Calls `work` whenever the descriptor (that of a client::Connection) is readable, until done() holds:
+  /// true. False if a signal came before; the next call is ended by the next signal. What `work` throws
+  /// leaves through here.
+  bool work_until(int descriptor, const std::function<void()>& work, const std::function<bool()>& done);
+
+ private:
+  void wait_for_signal();
+
+  boost::asio::io_context loop_{1};
+  boost::asio::signal_set signals_;
+  bool has_signal_ = false;
+};
+
+}  // namespace resourced::process
