@@ -71,7 +71,7 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
                   fmt::format("{}[limits]\nconnections-per-uid = 15000\noutstanding-requests = 2048\n"
                               "[monitor]\nmode = \"agents\"\ngrace = \"{}s\"\n",
                               equal_nodes(agents), grace),
-                  [](const e2e::TempDir& /*dir*/) {});
+                  [](const test::TempDir& /*dir*/) {});
   const pid_t pid = cluster.daemon().process().pid();
   BusClient scheduler(cluster.uri());
   scheduler.open("resource.acquire");

@@ -11,8 +11,8 @@
 namespace resourced::bench {
 namespace {
 
-const e2e::TempDir& prepared(const e2e::TempDir& dir,
-                             const std::function<void(const e2e::TempDir&)>& prepare) {
+const test::TempDir& prepared(const test::TempDir& dir,
+                              const std::function<void(const test::TempDir&)>& prepare) {
   prepare(dir);
   return dir;
 }
@@ -25,14 +25,14 @@ std::string equal_nodes(std::uint64_t size) {
 }
 
 Cluster::Cluster(const Bench& bench, std::uint64_t size)
-    : Cluster(bench, equal_nodes(size), [](const e2e::TempDir& /*dir*/) {}) {}
+    : Cluster(bench, equal_nodes(size), [](const test::TempDir& /*dir*/) {}) {}
 
 Cluster::Cluster(const Bench& bench, MixedNodes /*nodes*/, std::uint64_t size)
     : Cluster(bench, "[resource]\npath = \"R.json\"\n",
-              [size](const e2e::TempDir& dir) { dir.write("R.json", mixed_r(size)); }) {}
+              [size](const test::TempDir& dir) { dir.write("R.json", mixed_r(size)); }) {}
 
 Cluster::Cluster(const Bench& bench, const std::string& config,
-                 const std::function<void(const e2e::TempDir&)>& prepare)
+                 const std::function<void(const test::TempDir&)>& prepare)
     : dir_(bench.directory), daemon_(prepared(dir_, prepare), {.config = config}) {}
 
 void Cluster::drain_each(std::uint64_t count, std::uint64_t stride) {

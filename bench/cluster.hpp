@@ -31,7 +31,7 @@ class Cluster {
   Cluster(const Bench& bench, MixedNodes nodes, std::uint64_t size);
   /// `prepare` writes files beside the configuration, or a store, before the daemon starts.
   Cluster(const Bench& bench, const std::string& config,
-          const std::function<void(const e2e::TempDir&)>& prepare);
+          const std::function<void(const test::TempDir&)>& prepare);
 
   [[nodiscard]] const std::string& uri() const { return daemon_.uri(); }
   [[nodiscard]] e2e::Daemon& daemon() { return daemon_; }
@@ -46,7 +46,7 @@ class Cluster {
  private:
   [[nodiscard]] double status_line(const std::string& name);
 
-  e2e::TempDir dir_;
+  test::TempDir dir_;
   e2e::Daemon daemon_;
 };
 

@@ -105,7 +105,7 @@ class Load {
 FanOut fan_out(const Bench& bench, std::uint64_t consumers, std::uint64_t events) {
   // Events come when they are due, however long those before them take.
   const std::string config = equal_nodes(nodes) + "[limits]\noutstanding-requests = 1000000\n";
-  Cluster cluster(bench, config, [](const e2e::TempDir& /*dir*/) {});
+  Cluster cluster(bench, config, [](const test::TempDir& /*dir*/) {});
   Load load(cluster.uri());
   std::unique_ptr<e2e::Process> process;
   if (consumers > 0) {

@@ -15,7 +15,7 @@
 
 #include "bus_client.hpp"
 #include "harness/process.hpp"
-#include "harness/temp_dir.hpp"
+#include "temp_dir.hpp"
 #include "timing.hpp"
 
 namespace resourced::bench {
@@ -34,7 +34,7 @@ class Limits::RoundTrip {
   }
 
  private:
-  e2e::TempDir dir_;
+  test::TempDir dir_;
   std::string uri_;
   e2e::Process echo_;
   std::unique_ptr<BusClient> dealer_;
@@ -58,7 +58,7 @@ class Limits::Commit {
   }
 
  private:
-  e2e::TempDir dir_;
+  test::TempDir dir_;
   int fd_;
 };
 

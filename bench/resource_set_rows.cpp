@@ -8,9 +8,9 @@
 #include "config/inventory.hpp"
 #include "core/rset/resource_set.hpp"
 #include "harness/process.hpp"
-#include "harness/temp_dir.hpp"
 #include "limits.hpp"
 #include "rows.hpp"
+#include "temp_dir.hpp"
 #include "timing.hpp"
 #include "workload.hpp"
 
@@ -70,7 +70,7 @@ Row configuration() {
   Row row{.name = "configuration of one entry a host: read", .growth_bar = growth::linear};
   for (const std::uint64_t size : {1'024, 16'384, 131'072}) {
     row.points.push_back({.size = size, .prepare = [size] {
-                            const auto dir = std::make_shared<e2e::TempDir>();
+                            const auto dir = std::make_shared<test::TempDir>();
                             const std::string file = dir->write("config.toml", entries(size));
                             return repeated(
                                 [dir, file] { return config::load_inventory(config::load(file)); });

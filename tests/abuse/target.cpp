@@ -55,7 +55,7 @@ std::string Target::configuration(const std::string& limits) const {
   std::filesystem::permissions(key_file, std::filesystem::perms(0600));
   std::string text =
       fmt::format("[resource]\njournal-max = 1000\n{}[bus]\ncurve-key-file = \"{}\"\n[limits]\n{}",
-                  eight_nodes, key_file.string(), limits);
+                  eight_nodes, key_file, limits);
   for (const auto& [role, keys] : clients_) {
     text += fmt::format("[[access.key]]\nname = \"{0}\"\npublic-key = \"{1}\"\nroles = [\"{0}\"]\n", role,
                         keys.public_key);

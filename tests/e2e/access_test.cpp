@@ -246,8 +246,8 @@ TEST_CASE("a frame that does not end is ended, others are served meanwhile") {
 TEST_CASE("a tcp endpoint beyond loopback is refused without CURVE") {
   const TempDir dir;
   const auto config = dir.write("resourced.toml", eight_nodes);
-  const Outcome outcome = Process(resourced_command({"--config", config.string(), "--listen", "tcp://*:*",
-                                                     "--state", (dir / "state").string()}))
+  const Outcome outcome = Process(resourced_command({"--config", config, "--listen", "tcp://*:*", "--state",
+                                                     (dir / "state").string()}))
                               .finish();
   CHECK(outcome.status == 1);
   CHECK(outcome.err.find("tcp://*:*") != std::string::npos);

@@ -68,7 +68,7 @@ TEST_CASE("feasibility.check judges what could ever be: down counts, excluded do
 TEST_CASE("resourcectl feasibility says the same with a daemon and without one") {
   Cluster cluster(mixed);
   cluster.drain("1");
-  const std::string file = cluster.dir.write("R.json", cluster.ctl.output({"R", "show"})).string();
+  const std::string file = cluster.dir.write("R.json", cluster.ctl.output({"R", "show"}));
   for (const bool with_daemon : {true, false}) {
     CAPTURE(with_daemon);
     const auto ask = [&](std::vector<std::string> arguments) {

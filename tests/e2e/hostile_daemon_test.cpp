@@ -12,13 +12,15 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/process.hpp"
-#include "harness/temp_dir.hpp"
+#include "temp_dir.hpp"
 #include "wire/local_client.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using nlohmann::json;
+using test::read_file;
+using test::TempDir;
 using namespace wire;
 using namespace std::string_literals;
 

@@ -110,7 +110,7 @@ TEST_CASE("a reader of its log that goes away does not end the daemon") {
   const int reader = ::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   REQUIRE(reader >= 0);
   Process daemon(
-      resourced_command({"--config", config.string(), "--state", (dir / "state").string(), "--listen", bus}),
+      resourced_command({"--config", config, "--state", (dir / "state").string(), "--listen", bus}),
       {.error_file = log});
   CHECK(daemon.expect_line() == "listening on " + bus);
   ::close(reader);

@@ -31,9 +31,7 @@ json resources(const std::vector<std::string>& hosts, double expiration = 0) {
 struct Loading : Cluster {
   using Cluster::Cluster;
 
-  std::string file(const json& r, const std::string& name = "R.json") {
-    return dir.write(name, r.dump()).string();
-  }
+  std::string file(const json& r, const std::string& name = "R.json") { return dir.write(name, r.dump()); }
   Outcome load(const json& r, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments{"reload", file(r)};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -125,7 +123,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
 
 TEST_CASE("--check takes what a start takes after an R was loaded, and refuses what it refuses") {
   Loading cluster;
-  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump()).string();
+  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump());
   const auto config = [&](const std::string& host) {
     return fmt::format("[resource]\npath = \"{}\"\nexclude = \"{}\"\n", first, host);
   };
@@ -162,7 +160,7 @@ TEST_CASE("--check takes what a start takes after an R was loaded, and refuses w
 TEST_CASE(
     "--check sees the R that is in force at the next start, beside a daemon that runs and without one") {
   Loading cluster;
-  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump()).string();
+  const std::string first = cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump());
   const auto configure = [&](const std::string& host) {
     cluster.daemon.configure(fmt::format("[resource]\npath = \"{}\"\nexclude = \"{}\"\n", first, host));
   };
@@ -276,14 +274,14 @@ TEST_CASE("a file that is not an R is refused with its name, and nothing changes
   };
   const std::string missing = (cluster.dir / "missing").string();
   CHECK(refusal(missing) == std::pair(wire_errno::noent, missing + ": No such file or directory"));
-  const std::string directory = cluster.dir.path().string();
+  const std::string directory = cluster.dir.path();
   CHECK(refusal(directory) == std::pair(std::uint32_t{21}, directory + ": Is a directory"));
   const std::string fifo = (cluster.dir / "fifo").string();
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(refusal(fifo) == std::pair(wire_errno::inval, fifo + ": is not a regular file"));
   CHECK(refusal("/dev/zero") ==
         std::pair(wire_errno::inval, std::string("/dev/zero: is not a regular file")));
-  const std::string text = cluster.dir.write("text", "{}").string();
+  const std::string text = cluster.dir.write("text", "{}");
   CHECK(refusal(text).second.starts_with(text + ": "));
   CHECK(refusal(cluster.file(json{{"version", 1}, {"execution", {{"R_lite", json::array()}}}})).first ==
         wire_errno::inval);

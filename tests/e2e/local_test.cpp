@@ -219,7 +219,7 @@ TEST_CASE("who has no role on the Unix socket is told so") {
 TEST_CASE("without an address resourcectl finds the socket that its user may connect to") {
   const LocalCluster cluster;
   const ProcessOptions options{
-      .environment = {{"RESOURCED_URI", ""}, {"RUNTIME_DIRECTORY", cluster.dir.path().string()}}};
+      .environment = {{"RESOURCED_URI", ""}, {"RUNTIME_DIRECTORY", cluster.dir.path()}}};
   const std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "status"};
   const Outcome owner = Process(command, options).finish();
   CHECK(owner.status == 0);
@@ -242,12 +242,11 @@ TEST_CASE("a file that is not a socket is left where the daemon was to listen") 
     const TempDir dir;
     const auto precious = dir.write("precious", "data");
     const auto config = dir.write("resourced.toml", eight_nodes);
-    const Outcome outcome =
-        Process(resourced_command({"--config", config.string(), "--listen", scheme + precious.string(),
-                                   "--state", (dir / "state").string()}))
-            .finish();
+    const Outcome outcome = Process(resourced_command({"--config", config, "--listen", scheme + precious,
+                                                       "--state", (dir / "state").string()}))
+                                .finish();
     CHECK(outcome.status == 1);
-    CHECK(outcome.err.find("cannot listen on " + (scheme + precious.string()) +
+    CHECK(outcome.err.find("cannot listen on " + (scheme + precious) +
                            ": there is something that is not a socket") != std::string::npos);
     std::string kept;
     std::ifstream(precious) >> kept;

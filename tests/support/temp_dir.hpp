@@ -1,19 +1,25 @@
-// A directory of a test's own, with a unique name, that goes away with everything in it.
+// A directory of a test's own, below $TMPDIR, with a unique name. It goes away with everything in it.
 #pragma once
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace resourced::test {
 
 class TempDir {
  public:
-  TempDir() : path_((std::filesystem::temp_directory_path() / "resourced-test-XXXXXX").string()) {
-    if (!::mkdtemp(path_.data())) throw std::runtime_error("cannot make the directory " + path_);
+  /// Below `parent` if given: where the disk matters.
+  explicit TempDir(const std::filesystem::path& parent = {})
+      : path_((parent.empty() ? std::filesystem::temp_directory_path() : std::filesystem::absolute(parent)) /
+              "resourced-test-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::system_error(errno, std::generic_category(), path_);
   }
   ~TempDir() {
     std::error_code ignored;
@@ -24,21 +30,32 @@ class TempDir {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// The path of a name in this directory, whether it is there or not.
-  [[nodiscard]] std::string file(std::string_view name) const { return path_ + '/' + std::string(name); }
+  [[nodiscard]] std::filesystem::path operator/(std::string_view name) const {
+    return std::filesystem::path(path_) / name;
+  }
+  [[nodiscard]] std::string file(std::string_view name) const { return *this / name; }
 
-  /// Makes or replaces a file, and the directories above it. Returns its path.
+  /// Makes a file, or replaces it as a whole, and makes the directories above it. Returns its path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::string target = file(name);
+    const std::string draft = target + ".draft";
     std::filesystem::create_directories(std::filesystem::path(target).parent_path());
-    std::ofstream out(target, std::ios::binary | std::ios::trunc);
-    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::ofstream out(draft, std::ios::binary);
+    out << content;
     out.close();
-    if (!out) throw std::runtime_error("cannot write " + target);
+    if (!out) throw std::runtime_error("cannot write " + draft);
+    std::filesystem::rename(draft, target);
     return target;
   }
 
  private:
   std::string path_;
 };
+
+[[nodiscard]] inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 }  // namespace resourced::test

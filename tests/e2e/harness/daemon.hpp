@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "harness/notify_socket.hpp"
 #include "harness/process.hpp"
-#include "harness/temp_dir.hpp"
+#include "temp_dir.hpp"
+#include "wire/notify_socket.hpp"
 
 namespace resourced::e2e {
+
+using test::read_file;
+using test::TempDir;
 
 /// Eight hosts test0 to test7 with four cores each, as ranks 0-7.
 inline constexpr std::string_view eight_nodes = R"([[resource.config]]
@@ -58,7 +61,7 @@ class Daemon {
  private:
   const TempDir& dir_;
   DaemonOptions options_;
-  NotifySocket notify_;
+  wire::NotifySocket notify_;
   std::unique_ptr<Process> process_;
   std::vector<std::string> endpoints_;
 };

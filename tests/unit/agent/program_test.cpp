@@ -10,18 +10,18 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/rset/resource_set.hpp"
 #include "environment.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
+#include "wire/notify_socket.hpp"
 
 using namespace resourced;
 using nlohmann::json;
 using test::Variable;
+using wire::NotifySocket;
 
 namespace {
 
@@ -44,39 +44,6 @@ Outcome run(const std::vector<std::string>& arguments) {
 }
 
 bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
-
-/// Where systemd listens to a service of Type=notify.
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::string& path) : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    if (bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-      throw std::runtime_error("cannot bind " + path);
-    }
-    const timeval patience{20, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
-  ~NotifySocket() { close(fd_); }
-  NotifySocket(const NotifySocket&) = delete;
-  NotifySocket& operator=(const NotifySocket&) = delete;
-
-  /// The next notification that contains this.
-  std::string until(const std::string& wanted) const {
-    std::string text;
-    do {
-      text.assign(4096, '\0');
-      const auto size = recv(fd_, text.data(), text.size(), 0);
-      if (size < 0) throw std::runtime_error("no notification came: " + wanted);
-      text.resize(static_cast<std::size_t>(size));
-    } while (text.find(wanted) == std::string::npos);
-    return text;
-  }
-
- private:
-  int fd_;
-};
 
 /// A running agent. The signals that end it come to the process once it says that it runs.
 struct Running : test::NoHwlocVariables {
@@ -224,18 +191,18 @@ TEST_SUITE("program") {
 
   TEST_CASE_FIXTURE(Running, "systemd hears that it is ready though the daemon is not there, and how it is") {
     const auto path = directory.file("notify");
-    const NotifySocket systemd(path);
+    NotifySocket systemd(path);
     const Variable notify("NOTIFY_SOCKET", path);
     bus.close();
     start();
-    CHECK(systemd.until("READY=1") == "READY=1");
-    systemd.until("STATUS=cannot reach the daemon at " + uri);
+    CHECK(systemd.expect("READY=1") == "READY=1");
+    systemd.expect("STATUS=cannot reach the daemon at " + uri);
     bus.open();
     const auto hello = bus.receive();
     bus.respond(hello, R"({"rank":3})", true);
-    CHECK(systemd.until("STATUS=online") == "STATUS=online as rank 3, a beat every 10 s");
+    CHECK(systemd.expect("STATUS=online") == "STATUS=online as rank 3, a beat every 10 s");
     kill(getpid(), SIGTERM);
-    systemd.until("STOPPING=1");
+    systemd.expect("STOPPING=1");
     CHECK(bus.receive().topic() == "resource.agent-cancel");
     bus.fail(hello, ECANCELED, "canceled");
     CHECK(end().status == 0);
@@ -243,15 +210,15 @@ TEST_SUITE("program") {
 
   TEST_CASE_FIXTURE(Running, "systemd's watchdog is fed as long as the loop runs") {
     const auto path = directory.file("notify");
-    const NotifySocket systemd(path);
+    NotifySocket systemd(path);
     const Variable notify("NOTIFY_SOCKET", path);
     const Variable watchdog("WATCHDOG_USEC", "2000");
     const Variable for_anybody("WATCHDOG_PID", std::nullopt);
     bus.close();
     start();
-    for (int i = 0; i < 3; ++i) systemd.until("WATCHDOG=1");
+    for (int i = 0; i < 3; ++i) systemd.expect("WATCHDOG=1");
     kill(getpid(), SIGTERM);
-    systemd.until("STOPPING=1");
+    systemd.expect("STOPPING=1");
     CHECK(end().status == 0);
   }
 }

@@ -1,16 +1,14 @@
-// The receiving end of systemd's notification protocol: a datagram socket whose path goes to the daemon as
+// The receiving end of systemd's notification protocol: a datagram socket whose path goes to a service as
 // NOTIFY_SOCKET (sd_notify(3)).
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "wire/deadline.hpp"
 
-namespace resourced::e2e {
-
-using wire::Deadline;
-using wire::Timeout;
+namespace resourced::wire {
 
 class NotifySocket {
  public:
@@ -22,11 +20,12 @@ class NotifySocket {
   [[nodiscard]] int fd() const { return fd_; }
   /// The next datagram: assignments, one a line. Requires one to be there.
   std::string receive();
-  /// Reads datagrams until one has this line, such as `READY=1`. Throws Timeout.
-  void expect(const std::string& line, const Deadline& deadline = Deadline());
+  /// Reads datagrams until one has a line that starts with this, such as `READY=1`. Returns the line. Throws
+  /// Timeout.
+  std::string expect(std::string_view start, const Deadline& deadline = Deadline());
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace resourced::e2e
+}  // namespace resourced::wire

@@ -1,4 +1,4 @@
-#include "harness/notify_socket.hpp"
+#include "wire/notify_socket.hpp"
 
 #include <array>
 #include <cerrno>
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace resourced::e2e {
+namespace resourced::wire {
 
 NotifySocket::NotifySocket(const std::filesystem::path& path)
     : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -32,14 +32,14 @@ std::string NotifySocket::receive() {
   return {buffer.data(), static_cast<std::size_t>(size)};
 }
 
-void NotifySocket::expect(const std::string& line, const Deadline& deadline) {
+std::string NotifySocket::expect(std::string_view start, const Deadline& deadline) {
   while (true) {
-    if (!deadline.wait(fd_, POLLIN)) throw Timeout("the daemon did not notify " + line);
+    if (!deadline.wait(fd_, POLLIN)) throw Timeout("the service did not notify " + std::string(start));
     std::istringstream lines(receive());
-    for (std::string given; std::getline(lines, given);) {
-      if (given == line) return;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(start)) return line;
     }
   }
 }
 
-}  // namespace resourced::e2e
+}  // namespace resourced::wire
