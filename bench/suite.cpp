@@ -13,11 +13,11 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include "consumers.hpp"
-#include "limits.hpp"
-#include "measure.hpp"
-#include "report.hpp"
-#include "rows.hpp"
+#include "bench/load/crowd.hpp"
+#include "bench/load/limits.hpp"
+#include "bench/measure/measure.hpp"
+#include "bench/measure/report.hpp"
+#include "bench/rows/rows.hpp"
 
 namespace resourced::bench {
 namespace {

@@ -1,0 +1,33 @@
+#include "bench/measure/measure.hpp"
+
+#include <algorithm>
+
+#include "bench/measure/timing.hpp"
+
+namespace resourced::bench {
+
+std::vector<Measured> measure(const Row& row, const Effort& effort) {
+  std::vector<Measured> measured;
+  std::vector<Sampler> samplers;
+  std::vector<Sampler> limits;
+  for (const Point& point : row.points) {
+    if (effort.quick && point.only_full) continue;
+    measured.push_back({point.size, {}, {}});
+    samplers.push_back(point.prepare());
+    limits.push_back(point.limit);
+    // The first time is another: caches are cold, and answers are encoded for the first time.
+    if (row.most_turns > 1) (void)samplers.back()();
+  }
+  const int turns = std::min(effort.turns, row.most_turns);
+  const int least = std::min(effort.least_turns, turns);
+  const auto start = Clock::now();
+  for (int turn = 0; turn < turns && (turn < least || seconds_since(start) < effort.patience); ++turn) {
+    for (std::size_t i = 0; i < samplers.size(); ++i) {
+      measured[i].samples.add(samplers[i]());
+      if (limits[i]) measured[i].limits.add(limits[i]());
+    }
+  }
+  return measured;
+}
+
+}  // namespace resourced::bench

@@ -1,0 +1,47 @@
+// What was measured, as a table for a terminal, for docs/performance.md, or as JSON; and whether it holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/measure/measure.hpp"
+#include "bench/measure/row.hpp"
+
+namespace resourced::bench {
+
+enum class Format { text, markdown, json };
+
+/// A point with everything that the table says of it.
+struct Line {
+  std::string work;
+  std::string at;
+  Unit unit = Unit::time;
+  double figure = 0;
+  double undisturbed = 0;
+  /// 0 where there is none.
+  double ratio = 0;
+  double growth = 0;
+  double bar = 0;
+  double peer = 0;
+  double ratio_bar = 0;
+  double growth_bar = 0;
+  std::string limit_name;
+  std::string label;
+
+  [[nodiscard]] bool slow() const;
+  /// Worse than the row allows, by a factor: 1.5 for figures that come from a few samples.
+  [[nodiscard]] bool grows(double slack = 1) const;
+};
+
+[[nodiscard]] std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured);
+
+/// The head of a table and its lines. Of JSON each line is an object of its own, and there is no head.
+[[nodiscard]] std::string head(Format format);
+[[nodiscard]] std::string line(const Line& line, Format format);
+/// Lines with labels, each row of which stands on one line.
+[[nodiscard]] std::string matrix(const std::vector<Line>& lines, Format format);
+
+/// `12.3 us`, `20,100 /s`, `15.9 MiB`
+[[nodiscard]] std::string figure(double value, Unit unit);
+
+}  // namespace resourced::bench

@@ -1,0 +1,48 @@
+// Taking times: of one piece of work, or of work that is too short for the clock.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "bench/measure/row.hpp"
+
+namespace resourced::bench {
+
+using Clock = std::chrono::steady_clock;
+
+[[nodiscard]] inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Makes the compiler believe that a value is looked at.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "r"(&value) : "memory");
+}
+
+/// The time of one call.
+template <class Work>
+[[nodiscard]] double time_of(Work&& work) {
+  const auto start = Clock::now();
+  work();
+  return seconds_since(start);
+}
+
+/// A sample is the time of one call of `work`, whose result is thrown away within that time. As many calls
+/// are taken together as the clock needs to see them.
+template <class Work>
+[[nodiscard]] Sampler repeated(Work work) {
+  constexpr double long_enough = 200e-6;
+  const auto shared = std::make_shared<Work>(std::move(work));
+  const auto time_calls = [shared](std::size_t calls) {
+    return time_of([&] {
+      for (std::size_t i = 0; i < calls; ++i) keep((*shared)());
+    });
+  };
+  std::size_t calls = 1;
+  while (time_calls(calls) < long_enough) calls *= 2;
+  return [time_calls, calls] { return time_calls(calls) / static_cast<double>(calls); };
+}
+
+}  // namespace resourced::bench

@@ -1,0 +1,151 @@
+// Other representations of a set of ids, which IdSet is compared with.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#ifdef RESOURCED_BENCH_ROARING
+#include <roaring/roaring.h>
+#endif
+
+#include "core/text/idset.hpp"
+
+namespace resourced::bench {
+
+/// A sorted list of its runs, nothing else.
+class IntervalSet {
+ public:
+  IntervalSet() = default;
+  explicit IntervalSet(const IdSet& ids) {
+    ids.for_each_range([this](IdSet::Range range) { runs_.push_back(range); });
+    runs_.shrink_to_fit();
+  }
+
+  void insert(IdSet::Id id) {
+    const auto at = run_at(id);
+    const bool before = at != runs_.begin() && std::prev(at)->last + 1 == id;
+    const bool behind = at != runs_.end() && at->first == id + 1;
+    if (at != runs_.end() && at->first <= id) return;
+    if (before && behind) {
+      std::prev(at)->last = at->last;
+      runs_.erase(at);
+    } else if (before) {
+      std::prev(at)->last = id;
+    } else if (behind) {
+      at->first = id;
+    } else {
+      runs_.insert(at, {id, id});
+    }
+  }
+
+  void erase(IdSet::Id id) {
+    const auto at = run_at(id);
+    if (at == runs_.end() || at->first > id) return;
+    const IdSet::Range whole = *at;
+    if (whole.first == whole.last) {
+      runs_.erase(at);
+    } else if (whole.first == id) {
+      at->first = id + 1;
+    } else {
+      at->last = id - 1;
+      if (whole.last != id) runs_.insert(std::next(at), {id + 1, whole.last});
+    }
+  }
+
+  friend IntervalSet operator|(const IntervalSet& a, const IntervalSet& b) {
+    IntervalSet all;
+    all.runs_.reserve(a.runs_.size() + b.runs_.size());
+    auto left = a.runs_.begin();
+    auto right = b.runs_.begin();
+    while (left != a.runs_.end() || right != b.runs_.end()) {
+      const bool from_left = right == b.runs_.end() || (left != a.runs_.end() && left->first < right->first);
+      const IdSet::Range run = from_left ? *left++ : *right++;
+      if (!all.runs_.empty() && run.first <= std::uint64_t{all.runs_.back().last} + 1) {
+        all.runs_.back().last = std::max(all.runs_.back().last, run.last);
+      } else {
+        all.runs_.push_back(run);
+      }
+    }
+    return all;
+  }
+
+  friend IntervalSet operator&(const IntervalSet& a, const IntervalSet& b) {
+    IntervalSet both;
+    both.runs_.reserve(std::max(a.runs_.size(), b.runs_.size()));
+    for (auto left = a.runs_.begin(), right = b.runs_.begin();
+         left != a.runs_.end() && right != b.runs_.end();) {
+      const IdSet::Id first = std::max(left->first, right->first);
+      const IdSet::Id last = std::min(left->last, right->last);
+      if (first <= last) both.runs_.push_back({first, last});
+      left->last < right->last ? ++left : ++right;
+    }
+    return both;
+  }
+
+ private:
+  /// The first run that ends at or after the id.
+  std::vector<IdSet::Range>::iterator run_at(IdSet::Id id) {
+    return std::partition_point(runs_.begin(), runs_.end(),
+                                [id](const IdSet::Range& run) { return run.last < id; });
+  }
+
+  std::vector<IdSet::Range> runs_;
+};
+
+/// One bit for each id below its span.
+class DenseSet {
+ public:
+  explicit DenseSet(const IdSet& ids) : words_(ids.empty() ? 0 : ids.last() / 64U + 1U) {
+    ids.for_each([this](IdSet::Id id) { insert(id); });
+  }
+
+  void insert(IdSet::Id id) { words_[id / 64U] |= std::uint64_t{1} << (id % 64U); }
+  void erase(IdSet::Id id) { words_[id / 64U] &= ~(std::uint64_t{1} << (id % 64U)); }
+
+  /// Both have the same span.
+  friend DenseSet operator|(DenseSet a, const DenseSet& b) {
+    for (std::size_t i = 0; i < b.words_.size(); ++i) a.words_[i] |= b.words_[i];
+    return a;
+  }
+  friend DenseSet operator&(DenseSet a, const DenseSet& b) {
+    for (std::size_t i = 0; i < b.words_.size(); ++i) a.words_[i] &= b.words_[i];
+    return a;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+#ifdef RESOURCED_BENCH_ROARING
+/// A compressed bitmap of CRoaring, where libroaring-dev is installed.
+class RoaringSet {
+ public:
+  explicit RoaringSet(const IdSet& ids) : RoaringSet(roaring_bitmap_create()) {
+    ids.for_each_range(
+        [this](IdSet::Range run) { roaring_bitmap_add_range_closed(bitmap_.get(), run.first, run.last); });
+    roaring_bitmap_run_optimize(bitmap_.get());
+    roaring_bitmap_shrink_to_fit(bitmap_.get());
+  }
+
+  void insert(IdSet::Id id) { roaring_bitmap_add(bitmap_.get(), id); }
+  void erase(IdSet::Id id) { roaring_bitmap_remove(bitmap_.get(), id); }
+
+  friend RoaringSet operator|(const RoaringSet& a, const RoaringSet& b) {
+    return RoaringSet(roaring_bitmap_or(a.bitmap_.get(), b.bitmap_.get()));
+  }
+  friend RoaringSet operator&(const RoaringSet& a, const RoaringSet& b) {
+    return RoaringSet(roaring_bitmap_and(a.bitmap_.get(), b.bitmap_.get()));
+  }
+
+ private:
+  explicit RoaringSet(roaring_bitmap_t* bitmap) : bitmap_(bitmap, &roaring_bitmap_free) {}
+
+  std::shared_ptr<roaring_bitmap_t> bitmap_;
+};
+#endif
+
+}  // namespace resourced::bench

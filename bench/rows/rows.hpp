@@ -1,0 +1,26 @@
+// The rows of the table, by what they are about.
+#pragma once
+
+#include <vector>
+
+#include "bench/load/cluster.hpp"
+#include "bench/measure/row.hpp"
+
+namespace resourced::bench {
+
+[[nodiscard]] std::vector<Row> idset_rows();
+[[nodiscard]] std::vector<Row> hostlist_rows();
+[[nodiscard]] std::vector<Row> resource_set_rows();
+[[nodiscard]] std::vector<Row> request_rows();
+[[nodiscard]] std::vector<Row> start_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> acquire_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> drain_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> status_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> journal_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> fan_out_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> agent_rows(const Bench& bench);
+/// Representations of a set side by side: no bars.
+[[nodiscard]] std::vector<Row> representation_rows();
+
+}  // namespace resourced::bench
