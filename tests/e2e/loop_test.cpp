@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,10 +12,10 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "fixture.hpp"
 #include "harness/other_user.hpp"
+#include "loop_payloads.hpp"
 #include "wire/local_client.hpp"
 
 namespace resourced::e2e {
@@ -24,29 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kib = 1024;
-constexpr std::size_t mib = 1024 * kib;
 constexpr std::uint32_t someone = 61001;
-
-std::string repeat(const std::string& text, std::size_t size) {
-  std::string out;
-  while (out.size() + text.size() <= size) out += text;
-  return out;
-}
-
-/// An object with this key and a value of about so many bytes that costs a parser most: many small arrays.
-std::string small_arrays(const std::string& rest, std::size_t size) {
-  return "{" + rest + R"(,"x":[[])" + repeat(",[]", size - rest.size() - 16) + "]}";
-}
-
-struct Ask {
-  std::string what;
-  std::string topic;
-  std::string payload;
-  std::uint8_t flags = 0;
-};
-
-constexpr std::size_t targets = 16384;
 
 /// So many milliseconds of a usual machine on this one, and no fewer: as long as it takes the JSON library to
 /// parse 64 KiB that cost it most, at best.
@@ -55,7 +32,7 @@ double on_this_machine(double milliseconds) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   constexpr Milliseconds usual{0.8};
   static const double slowness = [&] {
-    const std::string text = small_arrays(R"("a":1)", 64 * kib);
+    const std::string text = small_arrays(R"("a":1)", 64 * kibibyte);
     Milliseconds least = std::chrono::hours(1);
     for (int i = 0; i < 50; ++i) {
       const auto begun = Clock::now();
@@ -126,218 +103,6 @@ struct Loop {
                  .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}}};
   LocalClient owner{dir / "local"};
 };
-
-/// `count` entries with commas between, each made from its number.
-template <class Entry>
-std::string listed(std::size_t count, const Entry& entry) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) out.append(i == 0 ? "" : ",").append(entry(i));
-  return out;
-}
-
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
-/// The hello of an agent on n1 whose R has these children, nodelist and other keys.
-std::string hello(const std::string& children, const std::string& hosts, const std::string& more = "") {
-  return R"({"hostname":"n1","R":{"version":1,"execution":{"R_lite":[)" + children +
-         R"(],"starttime":0,"expiration":0,"nodelist":[)" + hosts + "]" + more + "}}}";
-}
-
-/// Hellos of about this many bytes that take long to read.
-std::vector<std::pair<std::string, std::string>> hostile_hellos(std::size_t size) {
-  const std::string core = R"({"rank":"0","children":{"core":"0"}})";
-  const auto even = [](std::size_t i) { return std::to_string(2 * i); };
-  return {
-      {"many cores",
-       hello(R"({"rank":"0","children":{"core":")" + listed(size / 6, even) + R"("}})", R"("n1")")},
-      {"cores that come again and again",
-       hello(listed(size / 42,
-                    [](std::size_t i) {
-                      return fmt::format(R"({{"rank":"0","children":{{"core":"{}"}}}})", 2 * i);
-                    }),
-             R"("n1")")},
-      {"many ranks", hello(R"({"rank":")" + listed(size / 6, even) + R"(","children":{"core":"0"}})",
-                           fmt::format(R"("n[0-{}]")", size / 6 - 1))},
-      {"millions of ranks",
-       hello(R"({"rank":"0-16777215","children":{"core":"0"}})",
-             listed(16, [](std::size_t i) { return fmt::format(R"("n{}-[0-1048575]")", i); }))},
-      {"hosts without a common stem",
-       hello(core, quoted(listed(size / 6, [](std::size_t i) { return fmt::format("{}x", i % 7919); })))},
-      {"overlapping runs of different stems",
-       hello(core,
-             quoted(listed(size / 20, [](std::size_t i) { return fmt::format("n[0-1048575]-{}", i); })))},
-      {"a host an entry",
-       hello(core, listed(size / 9, [](std::size_t i) { return fmt::format(R"("x{}")", i); }))},
-      {"many properties",
-       hello(core, R"("n1")",
-             R"(,"properties":{)" +
-                 listed(size / 12, [](std::size_t i) { return fmt::format(R"("p{}":"0")", i); }) + "}")},
-      {"small arrays beside what is read",
-       hello(core, R"("n1")", R"(,"x":[[])" + repeat(",[]", size - 200) + "]")},
-      {"small objects beside what is read",
-       hello(core, R"("n1")", R"(,"x":[{})" + repeat(R"(,{"":{}})", size - 200) + "]")},
-      {"escapes", hello(core, R"("n1")", R"(,"x":")" + repeat(R"(\u0001)", size - 200) + "\"")},
-  };
-}
-
-/// What takes long of each topic, whether the role may ask it or not. With a larger `part` payloads are that
-/// many times smaller.
-std::vector<Ask> worst_payloads(std::size_t part = 1) {
-  const std::size_t large = mib / part;
-  const std::size_t medium = 64 * kib / part;
-  const std::size_t small = 16 * kib / part;
-  const std::string hosts = repeat("x[0-9]n[0-16383:2],", 48 * kib / part);
-  std::vector<Ask> asks;
-  const auto add = [&](std::string what, std::string topic, std::string payload, std::uint8_t flags = 0) {
-    asks.push_back({std::move(what), std::move(topic), std::move(payload), flags});
-  };
-  for (const std::string topic : {"resource.acquire-cancel", "resource.journal-cancel",
-                                  "resource.agent-cancel", "resource.disconnect"}) {
-    add("a megabyte", topic, small_arrays(R"("matchtag":1)", large - 64), wire::flag_noresponse);
-    add("64 KiB", topic, small_arrays(R"("matchtag":1)", medium - 64), wire::flag_noresponse);
-    add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), wire::flag_noresponse);
-  }
-  for (const std::string topic :
-       {"resource.status", "resource.sched-status", "resource.get", "resource.stats-get", "config.get",
-        "resource.acquire-mute", "resource.stats-clear", "no.such"}) {
-    add("a payload that is not read", topic, small_arrays(R"("a":1)", large - 64));
-  }
-  add("a megabyte", "attr.get", small_arrays(R"("name":"hostlist")", large - 64));
-  add("16 KiB", "attr.get", small_arrays(R"("name":"hostlist")", small - 64));
-  add("a long name", "attr.get", R"({"name":")" + std::string(small - 64, 'x') + "\"}");
-  add("64 KiB", "resource.ping", small_arrays(R"("a":1)", medium - 64));
-  add("too long", "resource.ping", small_arrays(R"("a":1)", large));
-  for (const std::string topic : {"resource.acquire", "resource.journal"}) {
-    add("a megabyte", topic, small_arrays(R"("partition":"x")", large - 64), wire::flag_streaming);
-    add("16 KiB", topic, small_arrays(R"("partition":"x")", small - 64), wire::flag_streaming);
-  }
-  add("48 KiB", "resource.journal", small_arrays(R"("a":1)", 48 * kib / part), wire::flag_streaming);
-  add("a long name", "resource.acquire", R"({"partition":")" + std::string(large - 64, 'x') + "\"}",
-      wire::flag_streaming);
-  add("hosts that there are not", "resource.journal", R"({"targets":"x[0-999999999]"})",
-      wire::flag_streaming);
-  add("many ranges", "resource.journal", R"({"targets":")" + hosts + "y\"}", wire::flag_streaming);
-  add("every other rank", "resource.journal",
-      R"({"targets":")" + listed(targets / 2 / part, [](std::size_t i) { return std::to_string(2 * i); }) +
-          "\"}",
-      wire::flag_streaming);
-  add("more than may be named", "resource.journal",
-      R"({"targets":"0)" + repeat(",9", large - 64 * kib) + "\"}", wire::flag_streaming);
-  for (const std::string topic :
-       {"resource.drain", "resource.undrain", "resource.property", "resource.shrink", "resource.expiration",
-        "resource.expiration-update", "resource.reload", "resource.monitor-waitup",
-        "resource.monitor-force-down"}) {
-    add("a megabyte", topic, small_arrays(R"("targets":"0")", large - 64));
-  }
-  for (const std::string topic : {"resource.agent-beat", "resource.agent"}) {
-    const std::uint8_t flags = topic == "resource.agent" ? wire::flag_streaming : 0;
-    add("a megabyte", topic, small_arrays(R"("matchtag":1)", large - 64), flags);
-    add("48 KiB", topic, small_arrays(R"("matchtag":1)", 48 * kib / part), flags);
-    add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), flags);
-  }
-  // The first as large as a hello may be, the second with no more values than a payload may have.
-  for (const std::size_t size : {15 * kib, 8 * kib}) {
-    for (auto& [what, payload] : hostile_hellos(size / part)) {
-      add(what, "resource.agent", std::move(payload), wire::flag_streaming);
-    }
-  }
-  add("a deep jobspec", "feasibility.check",
-      R"({"jobspec":{"resources":)" +
-          repeat(R"([{"type":"slot","count":1,"label":"a","with":)", 3000 / part) + "[]}}");
-  add("a megabyte of small arrays", "feasibility.check", small_arrays(R"("jobspec":{})", large - 64));
-  add("a million hosts", "feasibility.check",
-      R"({"jobspec":{"resources":[{"type":"node","count":1}],"attributes":{"system":{"constraints":)"
-      R"({"hostlist":["x[0-999999]"]}}}}})");
-  add("a constraint of a megabyte", "feasibility.check",
-      R"({"jobspec":{"resources":[{"type":"node","count":1}],"attributes":{"system":{"constraints":)"
-      R"({"ranks":["0")" +
-          repeat(R"(,"5")", 900 * kib / part) + "]}}}}}");
-  return asks;
-}
-
-/// Lists of 16,384 hosts, and texts that name all or most of them and are hard to look up.
-struct Inventory {
-  std::string what;
-  std::string hosts;
-  std::vector<std::pair<std::string, std::string>> texts;
-};
-
-/// The hosts in the orders that keep neighbours from being looked up together.
-std::vector<std::pair<std::string, std::string>> orders(const std::function<std::string(std::size_t)>& host) {
-  constexpr std::size_t stride = 7919;
-  return {
-      {"in order", listed(targets, host)},
-      {"backwards", listed(targets, [&](std::size_t i) { return host(targets - 1 - i); })},
-      {"in no order", listed(targets, [&](std::size_t i) { return host(i * stride % targets); })},
-      {"after a thousand that are not there",
-       listed(1000, [](std::size_t i) { return fmt::format("{}gone{}", i, i); }) + "," +
-           listed(targets, [&](std::size_t i) { return host(i * stride % targets); })},
-  };
-}
-
-std::vector<Inventory> inventories() {
-  const auto plain = [](std::size_t i) { return fmt::format("n{}", i); };
-  // No two of these share a prefix.
-  const auto different = [](std::size_t i) {
-    return fmt::format("{}{}{}0", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26),
-                       static_cast<char>('a' + i / 676));
-  };
-  const auto rack = [](std::size_t i) { return fmt::format("r{}n{}", i / 128, i % 128); };
-  const auto across = [](std::size_t i) { return fmt::format("r{}n{}", i % 128, i / 128); };
-  const auto in_turn = [](std::size_t i) { return fmt::format("{}{}", i % 2 == 0 ? "a" : "b", i / 2); };
-  std::vector<Inventory> all{
-      {"numbers", "n[0-16383]", orders(plain)},
-      {"two prefixes", "a[0-8191],b[0-8191]", orders(in_turn)},
-      {"racks", listed(128, [](std::size_t i) { return fmt::format("r{}n[0-127]", i); }), orders(rack)},
-      {"different stems", listed(targets, different), orders(different)},
-  };
-  all[0].texts.emplace_back("as a range", "n[0-16383]");
-  all[0].texts.emplace_back("as an idset", "0-16383");
-  all[0].texts.emplace_back("as ranks", listed(targets, [](std::size_t i) { return std::to_string(i); }));
-  all[0].texts.emplace_back("with another number in brackets",
-                            listed(10, [](std::size_t i) { return fmt::format("n[1-1637]{}", i); }));
-  all[0].texts.emplace_back("with another number in many brackets",
-                            listed(1000, [](std::size_t i) { return fmt::format("n[1-9]{:03}", i); }));
-  all[2].texts.emplace_back("across", listed(targets, across));
-  all[2].texts.emplace_back("with another number in brackets",
-                            listed(128, [](std::size_t i) { return fmt::format("r[0-127]n{}", i); }));
-  return all;
-}
-
-/// Texts that are no hostlist, or whose ranges stand for far too many hosts.
-std::vector<std::pair<std::string, std::string>> hostile_hostlists() {
-  constexpr std::size_t size = 57 * kib;
-  return {
-      {"a huge range", "n[0-1048575]"},
-      {"a range beyond what an expression may have", "n[0-99999999999]"},
-      {"numbers of many digits", "n[1-" + std::string(size, '9') + "]"},
-      {"huge ranges, many times", repeat("n[0-1048575],", size) + "n1"},
-      {"nested brackets", "n[0-[0-[0-9]]]"},
-      {"brackets in brackets all the way", std::string(size, '[')},
-      {"brackets that are not opened", std::string(size, ']')},
-      {"two brackets", "n[0-9]m[0-9]"},
-      {"a bracket that is not closed", "n[0-9"},
-      {"overlapping runs of different stems",
-       listed(size / 20, [](std::size_t i) { return fmt::format("n[0-1048575]-{}", i); })},
-      {"overlapping runs of one stem",
-       listed(size / 20, [](std::size_t i) { return fmt::format("n[{}-1048575]", i); })},
-      {"zero padding", "n[00-99]"},
-      {"zero padding without end", "n[" + std::string(size, '0') + "-1]"},
-      {"widths that differ",
-       listed(size / 600, [](std::size_t i) { return fmt::format("n[{}-9]", std::string(i + 2, '0')); })},
-      {"commas", std::string(size, ',')},
-      {"a comma at the end", "n0,"},
-      {"commas in brackets", "n[" + std::string(size, ',') + "]"},
-      {"a range that runs backwards", "n[9-0]"},
-      {"an endless name", std::string(size, 'n')},
-      {"lines", repeat("n0\\n", size)},
-      {"bytes that are no characters", repeat("n\\u0001,", size)},
-      {"letters of others", repeat("n\u00e9,", size)},
-      {"blanks", std::string(size, ' ')},
-      {"a dash", "-"},
-      {"dashes", "n[" + std::string(size, '-') + "]"},
-  };
-}
 
 std::string targets_payload(const std::string& text, const std::string& more = "") {
   return R"({"targets":")" + text + "\"" + more + "}";
@@ -539,7 +304,7 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
       };
       const json hold = loop.best(bound, drain);
       CAPTURE(hold.dump());
-      CHECK(more < 16 * mib);
+      CHECK(more < 16 * mebibyte);
       CHECK(hold["ms"].get<double>() < bound);
     }
   }

@@ -5,9 +5,13 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "fixture.hpp"
 
@@ -75,6 +79,42 @@ class EventFollower {
   std::uint32_t stream_;
   std::deque<nlohmann::json> events_;
 };
+
+using Agents = std::vector<std::unique_ptr<NodeAgent>>;
+
+/// Three nodes of four cores, watched. A machine under load must not make them torpid.
+inline std::string three_nodes(std::string_view monitor = "") {
+  return fmt::format(
+      "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
+      "[bus]\nheartbeat-timeout = \"10m\"\n"
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"10m\"\noffline-after = \"20m\"\n{}\n",
+      monitor);
+}
+
+/// A daemon whose nodes have agents.
+struct Watched : Cluster {
+  explicit Watched(const std::string& config) : Cluster(DaemonOptions{.config = config}) {}
+
+  std::unique_ptr<NodeAgent> agent(const std::string& host) {
+    return std::make_unique<NodeAgent>(daemon.uri(), host);
+  }
+  Agents agents(const std::vector<std::string>& hosts) {
+    Agents started;
+    for (const std::string& host : hosts) started.push_back(agent(host));
+    return started;
+  }
+  /// Kills the daemon and these agents, and starts the daemon with this configuration and agents of these
+  /// hosts. New agents connect at once, while the old ones would wait up to 10 s before the next attempt.
+  void restart(const std::string& config, Agents& running, const std::vector<std::string>& hosts) {
+    daemon.kill();
+    running.clear();
+    daemon.configure(config);
+    daemon.start();
+    running = agents(hosts);
+  }
+};
+
+inline constexpr const char* forever = "grace = \"1h\"";
 
 /// The events of this name in all of the journal.
 [[nodiscard]] std::vector<nlohmann::json> events_named(RawClient& client, const std::string& name);

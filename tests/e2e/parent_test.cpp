@@ -1,84 +1,16 @@
 // An instance inside another: two daemons and more, each with schedulers of its own. What happens to hosts in
 // the parent reaches the child's scheduler, and the child gets along without its parent.
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "fixture.hpp"
+#include "parent_fixture.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using nlohmann::json;
-
-/// An R as a parent would hand it down: four cores a host.
-std::string allocation(const std::string& ranks, const std::string& hosts) {
-  return json{{"version", 1},
-              {"execution",
-               {{"R_lite", json::array({{{"rank", ranks}, {"children", {{"core", "0-3"}}}}})},
-                {"nodelist", json::array({hosts})},
-                {"nslots", 4},
-                {"starttime", 0},
-                {"expiration", 0}}}}
-      .dump();
-}
-
-/// A daemon that was given some hosts of another.
-struct Child {
-  /// `keys` are more lines of [resource]; with `uri` the parent need not be there yet.
-  Child(const std::string& uri, const std::string& ranks, const std::string& hosts,
-        const std::string& keys = "", const std::string& tables = "")
-      : daemon(dir, {.config = config(uri, ranks, hosts, keys, tables)}) {}
-
-  std::string config(const std::string& uri, const std::string& ranks, const std::string& hosts,
-                     const std::string& keys = "", const std::string& tables = "") const {
-    dir.write("R", allocation(ranks, hosts));
-    return fmt::format("[resource]\npath = \"R\"\nparent-uri = \"{}\"\n{}\n{}", uri, keys, tables);
-  }
-
-  TempDir dir;
-  Daemon daemon;
-  Ctl ctl{daemon.uri()};
-};
-
-/// Follows the journal of a daemon: waits until events have come.
-struct Watcher {
-  explicit Watcher(const std::string& uri)
-      : client(uri), stream(client.send("resource.journal", json::object(), wire::flag_streaming)) {}
-  /// The context of the next event of this name.
-  json next(const std::string& name) {
-    while (true) {
-      while (at < events.size()) {
-        const json event = events[at++];
-        if (event.at("name") == name) return event.at("context");
-      }
-      const json response = client.receive(stream).json();
-      for (const json& event : response.at("events")) events.push_back(event);
-    }
-  }
-
-  RawClient client;
-  std::uint32_t stream;
-  std::vector<json> events;
-  std::size_t at = 0;
-};
-
-/// Waits until a daemon has begun to follow its parent this often.
-void until_following(const Daemon& daemon, int times) {
-  const auto count = [&] {
-    int found = 0;
-    const std::string log = daemon.log();
-    constexpr std::string_view line = "following the enclosing instance at";
-    for (auto at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++found;
-    return found;
-  };
-  for (const Deadline deadline; count() < times;) {
-    if (deadline.passed()) throw Timeout("the child does not follow its parent");
-  }
-}
 
 TEST_SUITE_BEGIN("parent");
 
@@ -198,59 +130,6 @@ TEST_CASE("a child that is there first waits for its parent while it serves") {
   inner.until_up("1-2");
 }
 
-TEST_CASE("the parent's death does not stop the child, and its return brings what happened meanwhile") {
-  Cluster parent;
-  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
-  Scheduler inner(child.daemon.uri());
-  parent.drain("5");
-  CHECK(inner.next() == json{{"down", "1"}});
-
-  for (int i = 0; i < 3; ++i) {
-    CAPTURE(i);
-    parent.daemon.kill();
-    // The child serves as before, operators too.
-    child.ctl.done({"drain", "2", "here"});
-    CHECK(inner.next() == json{{"down", "2"}});
-    child.ctl.done({"undrain", "2"});
-    CHECK(inner.next() == json{{"up", "2"}});
-    CHECK(Ctl(child.daemon.uri()).output({"list", "-n", "-o", "{nnodes}", "-s", "down"}) == "1\n");
-
-    parent.daemon.start();
-    RawClient again(parent.daemon.uri());
-    CHECK(again.call("resource.drain", {{"targets", "4"}}).errnum == 0);
-    CHECK(inner.next() == json{{"down", "0"}});
-    CHECK(again.call("resource.undrain", {{"targets", "4"}}).errnum == 0);
-    CHECK(inner.next() == json{{"up", "0"}});
-  }
-  parent.daemon.terminate();
-  parent.daemon.start();
-  CHECK(RawClient(parent.daemon.uri()).call("resource.undrain", {{"targets", "5"}}).errnum == 0);
-  CHECK(inner.next() == json{{"up", "1"}});
-  CHECK(child.daemon.terminate() == 0);
-}
-
-TEST_CASE("a child that starts again takes up what its parent says") {
-  Cluster parent;
-  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
-  // Until then a target may be missing first and have left later, in two responses.
-  until_following(child.daemon, 1);
-  {
-    Scheduler inner(child.daemon.uri());
-    CHECK(parent.operator_client.call("resource.shrink", {{"targets", "6"}}).errnum == 0);
-    CHECK(inner.next() == json{{"down", "2"}, {"shrink", "2"}});
-    parent.drain("4");
-    CHECK(inner.next() == json{{"down", "0"}});
-    parent.ctl.done({"expiration", "set", "4000000000"});
-    CHECK(inner.next() == json{{"expiration", 4000000000.0}});
-  }
-  child.daemon.kill();
-  child.daemon.start();
-  Scheduler inner(child.daemon.uri());
-  inner.until_up("1");
-  CHECK(inner.first.at("resources").at("execution").at("expiration") == 4000000000.0);
-  CHECK(inner.view.targets() == ids("0-1"));
-}
-
 TEST_CASE("an expiration that the child set later holds at a restart, until the parent sets another") {
   Cluster parent;
   Child child(parent.daemon.uri(), "4-6", "test[4-6]");
@@ -350,20 +229,6 @@ TEST_CASE("a drain that the parent gave up at a restart without the host is none
   again.until_up("0-2");
 }
 
-TEST_CASE("a history that the parent does not keep is made up for by its status") {
-  Cluster parent("[resource]\njournal-max = 5\n" + std::string(eight_nodes));
-  parent.drain("5");
-  for (int i = 0; i < 10; ++i) {
-    parent.drain("0");
-    parent.undrain("0");
-  }
-  Child child(parent.daemon.uri(), "4-6", "test[4-6]");
-  Scheduler inner(child.daemon.uri());
-  inner.until_up("0,2");
-  parent.undrain("5");
-  inner.until_up("0-2");
-}
-
 TEST_CASE("three deep: a drain at the top is down at the bottom, and nobody in between is needed to live") {
   Cluster top;
   Child middle(top.daemon.uri(), "2-6", "test[2-6]");
@@ -419,24 +284,6 @@ TEST_CASE("a child that watches its own nodes has up what is online here and to 
   inner.until_up("0-2");
 }
 
-TEST_CASE("a parent that has lost sight of a node, and one that is back without its nodes") {
-  Cluster parent("[monitor]\nmode = \"agents\"\ncoalesce = 0\n" + std::string(eight_nodes));
-  auto agents = std::make_unique<RawClient>(parent.daemon.uri());
-  for (const char* host : {"test4", "test5"}) {
-    agents->send("resource.agent", {{"hostname", host}, {"R", json::parse(allocation("0", host))}},
-                 wire::flag_streaming);
-  }
-  Scheduler outer(parent.daemon.uri());
-  outer.until_up("4-5");
-  Child child(parent.daemon.uri(), "4-6", "test[4-6]", "parent-settle = 0.05");
-  Scheduler inner(child.daemon.uri());
-  inner.until_up("0-1");
-  agents.reset();
-  parent.daemon.kill();
-  parent.daemon.start();
-  inner.until_up("");
-}
-
 TEST_CASE("no-update-watch leaves the parent alone, and all of this but the parent itself changes live") {
   Cluster parent;
   Cluster other;
@@ -477,59 +324,6 @@ TEST_CASE("no-update-watch leaves the parent alone, and all of this but the pare
   child.dir.write("R", allocation("4-7", "test[4-7]"));
   CHECK(refused("[resource]\npath = \"R\"\nparent-uri = \"ipc:///x\"\n").find("resource.path: hosts ") !=
         std::string::npos);
-}
-
-TEST_CASE("a key that the parent refuses stops nothing, and the right one opens the way") {
-  const TempDir keys;
-  const auto keygen = [&](const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "keygen", keys / name};
-    command.insert(command.end(), more.begin(), more.end());
-    const Outcome outcome = Process(command).finish();
-    REQUIRE(outcome.status == 0);
-    return outcome.out;
-  };
-  keygen("server", {});
-  const std::string server_key = keys / "server";
-  const std::string known = keygen("child", {"--server-key", server_key});
-  keygen("stranger", {"--server-key", server_key});
-  const TempDir dir;
-  Daemon parent(
-      dir, {.config = fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, known),
-            .listen = {"tcp://127.0.0.1:*", "ipc://" + (dir / "bus").string()}});
-  const std::string ipc = parent.endpoints().at(1);
-  CHECK(RawClient(ipc).call("resource.drain", {{"targets", "5"}}).errnum == 0);
-
-  const auto with = [&](const char* name) {
-    return fmt::format("parent-key-file = \"{}\"", (keys / name).string());
-  };
-  Child child(parent.uri(), "4-6", "test[4-6]", with("stranger"));
-  Scheduler inner(child.daemon.uri());
-  CHECK(inner.first.at("up") == "0-2");
-  // The parent has refused it once it says so.
-  RawClient operator_client(ipc);
-  while (operator_client.call("resource.stats-get").json().at("refused-connections") == 0) {
-  }
-  CHECK(child.ctl.output({"info"}) == "3 Nodes, 12 Cores, 0 GPUs\n");
-  CHECK(inner.client.settle().empty());
-  child.daemon.configure(child.config(parent.uri(), "4-6", "test[4-6]", with("child")));
-  child.ctl.done({"reload"});
-  inner.until_up("0,2");
-}
-
-TEST_CASE("an instance that never had these hosts is not believed") {
-  Cluster parent;
-  parent.drain("0-7");
-  Child child(parent.daemon.uri(), "0-2", "elsewhere[0-2]");
-  Scheduler inner(child.daemon.uri());
-  // The child has read all of the journal when it gives up following it and asks anew.
-  while (parent.operator_client.call("resource.stats-get")
-             .json()
-             .at("requests")
-             .value("resource.journal", json::object())
-             .value("succeeded", 0) < 2) {
-  }
-  CHECK(inner.first.at("up") == "0-2");
-  CHECK(inner.client.settle().empty());
 }
 
 TEST_SUITE_END();

@@ -20,6 +20,13 @@ namespace resourced::test {
 std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
                                                   const ResourceSet::Properties& properties = {});
 
+/// What a scheduler believes after replaying all that it was told.
+struct View {
+  IdSet resources;
+  IdSet up;
+  std::map<std::string, IdSet> properties;
+};
+
 class World {
  public:
   /// What a scheduler hears after its first picture.

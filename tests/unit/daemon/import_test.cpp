@@ -16,7 +16,7 @@
 #include "daemon/store/store.hpp"
 #include "daemon/store/store_reader.hpp"
 #include "daemon/store/store_writer.hpp"
-#include "targets_of.hpp"
+#include "store_samples.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
