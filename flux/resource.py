@@ -69,7 +69,7 @@ def mod_main(h, *args):
     }
     os.set_inheritable(channel, True)
     keeper = program("resourced-keeper")
-    service = os.environ.get("RESOURCED_FLUX_SERVICE", program("resourced"))
+    service = program("resourced" if known.get("rank") == "0" else "resourced-follower")
     os.execv(
         keeper,
         [

@@ -51,7 +51,7 @@ namespace {
 struct Destroy {
   void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
 };
-using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
+using LoadedTopology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -90,13 +90,13 @@ Source choose_source(const ProbeOptions& options) {
                           readable ? "not a topology that hwloc understands" : std::strerror(errnum)));
 }
 
-Topology load(const Source& source, bool norestrict) {
+LoadedTopology load(const Source& source, bool norestrict) {
   // Silences the warnings of hwloc about odd hardware; failures are reported below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t made = nullptr;
   errno = 0;
   if (hwloc_topology_init(&made) != 0) fail(source, errno);
-  Topology topology(made);
+  LoadedTopology topology(made);
   if (source.xml && hwloc_topology_set_xml(made, source.xml->c_str()) != 0) fail(source, errno);
   if (source.synthetic && hwloc_topology_set_synthetic(made, source.synthetic->c_str()) != 0) {
     fail(source, errno);
@@ -162,11 +162,27 @@ std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
   return sightings;
 }
 
+Hardware hardware_of(hwloc_topology_t topology) {
+  return {count_cores(topology), count_gpus(see_gpus(topology))};
+}
+
 }  // namespace
 
 Hardware probe(const ProbeOptions& options) {
-  const auto topology = load(choose_source(options), options.norestrict);
-  return {count_cores(topology.get()), count_gpus(see_gpus(topology.get()))};
+  return hardware_of(load(choose_source(options), options.norestrict).get());
+}
+
+Topology probe_topology(const ProbeOptions& options) {
+  const Source source = choose_source(options);
+  const auto topology = load(source, options.norestrict);
+  char* text = nullptr;
+  int size = 0;
+  if (hwloc_topology_export_xmlbuffer(topology.get(), &text, &size, 0) != 0) fail(source, errno);
+  Topology result{text, {}, hardware_of(topology.get())};
+  hwloc_free_xmlbuffer(topology.get(), text);
+  const char* hostname = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
+  if (hostname != nullptr) result.hostname = hostname;
+  return result;
 }
 
 namespace {

@@ -57,4 +57,16 @@ struct Hardware {
 /// that no host can have (RFC 29), and for hardware without a core.
 [[nodiscard]] ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
+/// What hwloc knows of a node, for programs that read its XML.
+struct Topology {
+  /// As hwloc_topology_export_xmlbuffer(3) writes it.
+  std::string xml;
+  /// The host that it was taken from; empty where it does not say.
+  std::string hostname;
+  Hardware hardware;
+};
+
+/// As probe().
+[[nodiscard]] Topology probe_topology(const ProbeOptions& options);
+
 }  // namespace resourced::hw

@@ -28,7 +28,7 @@
 
 #include "flux/keeper/relay.hpp"
 
-namespace resourced::keeper {
+namespace resourced::flux::keeper {
 namespace {
 
 namespace asio = boost::asio;
@@ -196,7 +196,7 @@ class Keeper {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       throw std::system_error(errno, std::system_category(), "socketpair");
     }
-    from_service_ = LinkReader();
+    from_service_ = link::LinkReader();
     relay_.service_started();
     started_at_ = Clock::now();
     child_ = ::fork();
@@ -290,8 +290,8 @@ class Keeper {
   asio::signal_set children_{loop_, SIGCHLD};
   asio::steady_timer timer_{loop_};
   Relay relay_;
-  FrameReader from_broker_;
-  LinkReader from_service_;
+  link::FrameReader from_broker_;
+  link::LinkReader from_service_;
   std::shared_ptr<Pipe> broker_;
   /// Empty while no service runs.
   std::shared_ptr<Pipe> service_;
@@ -307,4 +307,4 @@ class Keeper {
 
 int run(const Options& options) { return Keeper(options).run(); }
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::keeper

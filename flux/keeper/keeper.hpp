@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace resourced::keeper {
+namespace resourced::flux::keeper {
 
 struct Options {
   /// The channel, from which the loader has read what is in `queued` already. The keeper owns it.
@@ -24,4 +24,4 @@ struct Options {
 /// Until the module has left, or the broker has gone. Exit status of the process.
 [[nodiscard]] int run(const Options& options);
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::keeper

@@ -7,7 +7,7 @@
 #include "flux/keeper/keeper.hpp"
 
 int main(int argc, char** argv) {
-  resourced::keeper::Options options;
+  resourced::flux::keeper::Options options;
   CLI::App app("Keeps the channel of a Flux broker for a service process that may be started again.");
   app.add_option("--channel", options.channel, "descriptor of the broker's channel")->required();
   app.add_option("--queued", options.queued, "descriptor of a file of frames that were read from it already");
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   app.add_option("service", options.service, "the service and its arguments, after --")->required();
   CLI11_PARSE(app, argc, argv);
   try {
-    return resourced::keeper::run(options);
+    return resourced::flux::keeper::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resourced-keeper: %s\n", error.what());
     return 1;

@@ -10,7 +10,7 @@
 #include "proto/local_frame.hpp"
 #include "proto/rpc.hpp"
 
-namespace resourced::keeper {
+namespace resourced::flux::keeper {
 namespace {
 
 using proto::Message;
@@ -27,7 +27,7 @@ constexpr std::uint32_t leaving_matchtag = 1;
 }  // namespace
 
 void Relay::from_broker(std::string_view frame) {
-  const Head head = read_head(frame);
+  const link::Head head = link::read_head(frame);
   switch (head.type) {
     case MessageType::request:
       request_from_broker(head, frame);
@@ -51,10 +51,10 @@ void Relay::from_broker(std::string_view frame) {
       if (!is_served_) return;
       break;
   }
-  append_link_message(for_service_, {{}, frame});
+  link::append_link_message(for_service_, {{}, frame});
 }
 
-void Relay::request_from_broker(const Head& head, std::string_view frame) {
+void Relay::request_from_broker(const link::Head& head, std::string_view frame) {
   if (head.topic == shutdown_topic) {
     if (state_ == State::leaving || state_ == State::left) return;
     state_ = State::stopping;
@@ -66,23 +66,23 @@ void Relay::request_from_broker(const Head& head, std::string_view frame) {
   } else {
     open_row(head, frame);
   }
-  if (is_served_) append_link_message(for_service_, {{}, frame});
+  if (is_served_) link::append_link_message(for_service_, {{}, frame});
 }
 
-void Relay::open_row(const Head& head, std::string_view frame) {
+void Relay::open_row(const link::Head& head, std::string_view frame) {
   if (!is_served_ && !head.has(flag::streaming)) {
-    refuse(without_payload(head), EHOSTUNREACH, "the resource service is being started again");
+    refuse(link::without_payload(head), EHOSTUNREACH, "the resource service is being started again");
     return;
   }
   // One that is open already stays: which of the two a response belongs to cannot be told.
   if (!by_key_.try_emplace({std::string(head.origin()), head.matchtag}, last_row_ + 1).second) return;
   Row& row = rows_[++last_row_];
-  row.request = without_payload(head);
+  row.request = link::without_payload(head);
   if (row.is_stream()) row.frame = frame;
 }
 
 // A guest may only speak for itself.
-void Relay::note_disconnect(const Head& head) {
+void Relay::note_disconnect(const link::Head& head) {
   const bool is_owner = (head.rolemask & proto::role::owner) != 0;
   for (auto row = rows_.begin(); row != rows_.end();) {
     const auto next = std::next(row);
@@ -92,8 +92,8 @@ void Relay::note_disconnect(const Head& head) {
   }
 }
 
-void Relay::note_cancel(const Head& head, std::string_view frame) {
-  proto::Message cancel = without_payload(head);
+void Relay::note_cancel(const link::Head& head, std::string_view frame) {
+  proto::Message cancel = link::without_payload(head);
   cancel.payload = std::make_shared<const std::string>(head.payload);
   cancel.flags |= flag::payload;
   try {
@@ -115,7 +115,7 @@ void Relay::erase(Rows::iterator row) {
   rows_.erase(row);
 }
 
-void Relay::from_service(const LinkMessage& message) {
+void Relay::from_service(const link::LinkMessage& message) {
   if (message.frame.empty()) {
     constexpr std::string_view failed = "failed ";
     if (message.mark == "running" && state_ == State::starting) {
@@ -128,7 +128,7 @@ void Relay::from_service(const LinkMessage& message) {
     }
     return;
   }
-  const Head head = read_head(message.frame);
+  const link::Head head = link::read_head(message.frame);
   if (head.type == MessageType::response) {
     const auto row = find(head.origin(), head.matchtag);
     // Its client has gone, and nobody waits for it.
@@ -149,8 +149,8 @@ void Relay::service_started() {
   // Not 0, which the keeper's own matchtags have.
   if (++generation_ == 0) ++generation_;
   for (const auto& [number, row] : rows_) {
-    append_link_message(for_service_, {row.mark, row.frame});
-    if (!row.cancel.empty()) append_link_message(for_service_, {{}, row.cancel});
+    link::append_link_message(for_service_, {row.mark, row.frame});
+    if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});
   }
 }
 
@@ -203,4 +203,4 @@ void Relay::log_error(std::string_view rank, std::string_view time, std::string_
       proto::make_request("log.append", 0, std::make_shared<const std::string>(line), flag::noresponse));
 }
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::keeper

@@ -16,9 +16,10 @@
 #include <string_view>
 #include <utility>
 
-#include "flux/keeper/frames.hpp"
+#include "flux/link/frames.hpp"
+#include "proto/message.hpp"
 
-namespace resourced::keeper {
+namespace resourced::flux::keeper {
 
 /// The state of the module as the broker knows it.
 enum class State : std::uint8_t {
@@ -38,7 +39,7 @@ class Relay {
   /// A whole frame that has come from the broker.
   void from_broker(std::string_view frame);
   /// A whole message that has come from the service.
-  void from_service(const LinkMessage& message);
+  void from_service(const link::LinkMessage& message);
   /// A service process is there, the nth since the keeper started, and is handed the open streams. Its
   /// requests to the broker have matchtags whose upper byte is generation().
   void service_started();
@@ -75,10 +76,10 @@ class Relay {
   };
   using Rows = std::map<std::uint64_t, Row>;
 
-  void request_from_broker(const Head& head, std::string_view frame);
-  void open_row(const Head& head, std::string_view frame);
-  void note_disconnect(const Head& head);
-  void note_cancel(const Head& head, std::string_view frame);
+  void request_from_broker(const link::Head& head, std::string_view frame);
+  void open_row(const link::Head& head, std::string_view frame);
+  void note_disconnect(const link::Head& head);
+  void note_cancel(const link::Head& head, std::string_view frame);
   [[nodiscard]] Rows::iterator find(std::string_view origin, std::uint32_t matchtag);
   void erase(Rows::iterator row);
   void refuse(const proto::Message& request, int errnum, std::string_view text);
@@ -100,4 +101,4 @@ class Relay {
   std::string for_service_;
 };
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::keeper

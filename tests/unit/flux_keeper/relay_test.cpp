@@ -13,7 +13,8 @@
 #include "proto/rpc.hpp"
 
 using namespace resourced;
-using namespace resourced::keeper;
+using namespace resourced::flux::keeper;
+using namespace resourced::flux::link;
 using proto::Message;
 namespace flag = proto::flag;
 

@@ -109,6 +109,17 @@ TEST_SUITE("probe") {
     }
   }
 
+  TEST_CASE_FIXTURE(test::NoHwlocVariables, "the XML of a topology is what hwloc reads") {
+    const test::TempDir dir;
+    ProbeOptions options;
+    options.synthetic = "package:2 core:3 pu:2";
+    const hw::Topology topology = hw::probe_topology(options);
+    CHECK(topology.hardware == Hardware{6, 0});
+    ProbeOptions again;
+    again.xml = dir.write("topology.xml", topology.xml);
+    CHECK(probe(again) == topology.hardware);
+  }
+
   TEST_CASE_FIXTURE(test::NoHwlocVariables, "an option counts for more than the environment") {
     SUBCASE("a text") {
       const Variable xml("HWLOC_XMLFILE", topology_file("big_numa"));

@@ -1,4 +1,4 @@
-#include "flux/keeper/frames.hpp"
+#include "flux/link/frames.hpp"
 
 #include <cerrno>
 
@@ -8,7 +8,7 @@
 #include "proto/big_endian.hpp"
 #include "proto/local_frame.hpp"
 
-namespace resourced::keeper {
+namespace resourced::flux::link {
 namespace {
 
 constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
@@ -149,4 +149,4 @@ std::optional<LinkMessage> LinkReader::next() {
   return LinkMessage{*mark, *frame};
 }
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::link

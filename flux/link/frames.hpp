@@ -12,7 +12,7 @@
 
 #include "proto/message.hpp"
 
-namespace resourced::keeper {
+namespace resourced::flux::link {
 
 /// The fields of a frame that the keeper goes by. Views into the frame.
 struct Head {
@@ -80,4 +80,4 @@ class LinkReader {
   std::size_t consumed_ = 0;
 };
 
-}  // namespace resourced::keeper
+}  // namespace resourced::flux::link

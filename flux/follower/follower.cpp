@@ -1,0 +1,199 @@
+#include "flux/follower/follower.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/rset/operations.hpp"
+#include "flux/module/duties.hpp"
+#include "flux/module/node.hpp"
+#include "flux/module/settings.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::flux::follower {
+namespace {
+
+using module::Right;
+using nlohmann::json;
+using proto::Message;
+
+constexpr int level_error = 3;
+
+[[noreturn]] void refuse_on_follower(const Message& request) {
+  throw Error(ENOSYS, fmt::format("{} is only available on rank 0", request.topic));
+}
+
+[[noreturn]] void refuse_away_from_leader() { throw Error(EPROTO, "this RPC only works on rank 0"); }
+
+/// Error EPROTO if a key is not there.
+void require(const json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (!object.contains(key)) throw Error(EPROTO, fmt::format("missing key: {}", key));
+  }
+}
+
+class Follower {
+ public:
+  Follower(module::Channel& channel, const module::Welcome& welcome)
+      : channel_(channel), welcome_(welcome), duties_(channel, welcome) {}
+
+  void start() {
+    settings_ = module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
+    bool noverify = settings_.noverify;
+    for (const std::string& argument : welcome_.arguments) {
+      if (argument == "noverify") {
+        noverify = true;
+      } else if (argument != "monitor-force-up" && argument != "notruncate") {
+        throw Error(EINVAL, fmt::format("unknown option: {}", argument));
+      }
+    }
+    noverify = noverify || attribute("broker.recovery-mode").has_value();
+    resources_ = settings_.resources;
+    if (!resources_) ask_upstream();
+    node_ = module::probe_node(welcome_.rank, settings_.norestrict);
+    // What the enclosing instance has given is not verified unless that is asked for.
+    if (method_ == "job-info" && !settings_.is_verify_set) noverify = true;
+    if (resources_ && !noverify) verify();
+    reduced_ = node_.resources;
+    const std::string descendants = attribute("tbon.descendants").value_or("0");
+    std::from_chars(descendants.data(), descendants.data() + descendants.size(), descendants_);
+    add_topics();
+    report();
+  }
+
+  void serve() {
+    while (auto message = channel_.next()) {
+      if (!duties_.take(*message)) return;
+    }
+  }
+
+ private:
+  std::optional<std::string> attribute(const std::string& name) {
+    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
+      return found->second;
+    try {
+      const Message answer = channel_.call("attr.get", {{"name", name}}, module::Channel::nearest());
+      return proto::parse_object(answer).at("value").get<std::string>();
+    } catch (const Error& error) {
+      if (error.errnum() == ENOENT) return std::nullopt;
+      throw;
+    }
+  }
+
+  void ask_upstream() {
+    try {
+      const Message answer = channel_.call("resource.get", nullptr, channel_.upstream());
+      json object = proto::parse_object(answer, most_values);
+      method_ = object.at("method").get<std::string>();
+      resources_ = ResourceSet::from_json(std::move(object.at("R")));
+    } catch (const Error& error) {
+      // Not known there either: it is what the nodes report.
+      if (error.errnum() != ENOENT) throw;
+    }
+  }
+
+  void verify() {
+    const std::string reason =
+        module::mismatch(welcome_.rank, *resources_, node_.resources, settings_.verify);
+    if (reason.empty()) return;
+    channel_.log(level_error, "draining: " + reason);
+    (void)channel_.call("resource.drain",
+                        {{"targets", std::to_string(welcome_.rank)}, {"reason", reason}, {"mode", "update"}},
+                        module::Channel::leader());
+  }
+
+  /// Tells what is known of this rank and those below it, once that is all.
+  void report() {
+    if (count_ != descendants_ + 1) return;
+    channel_.tell("resource.topo-reduce", {{"count", count_}, {"resource", reduced_.to_json()}},
+                  channel_.upstream());
+  }
+
+  void reduce(const Message& request) {
+    try {
+      json object = proto::parse_object(request, most_values);
+      const auto count = object.at("count").get<std::uint32_t>();
+      const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
+      // Told before.
+      if (!(found.ranks() & reduced_.ranks()).empty()) return;
+      reduced_ = append(reduced_, found);
+      count_ += count;
+    } catch (const std::exception& error) {
+      channel_.log(level_error, fmt::format("error decoding topo-reduce request: {}", error.what()));
+      return;
+    }
+    report();
+  }
+
+  void add_topics() {
+    duties_.add("get", Right::owner, [this](const Message& request) {
+      if (!resources_) throw Error(ENOENT, "the resources are not known yet");
+      channel_.respond(request, {{"R", resources_->to_json()}, {"method", method_}});
+    });
+    duties_.add("topo-get", Right::user, [this](const Message& request) {
+      channel_.respond(request, std::make_shared<const std::string>(node_.xml + '\0'));
+    });
+    duties_.add("topo-reduce", Right::owner, [this](const Message& request) { reduce(request); });
+    duties_.add("status", Right::user, [](const Message&) { refuse_away_from_leader(); });
+    duties_.add("sched-status", Right::user, [](const Message&) { refuse_away_from_leader(); });
+    duties_.add("monitor-force-down", Right::owner, [](const Message&) { refuse_away_from_leader(); });
+    duties_.add("monitor-waitup", Right::owner, [](const Message& request) {
+      require(proto::parse_object(request), {"up"});
+      refuse_away_from_leader();
+    });
+    duties_.add("reload", Right::owner, [](const Message& request) {
+      require(proto::parse_object(request), {"path", "xml", "force"});
+      refuse_on_follower(request);
+    });
+    duties_.add("expiration-update", Right::owner,
+                [](const Message& request) { refuse_on_follower(request); });
+    duties_.add("disconnect", Right::user, [](const Message&) {});
+    const auto reconfigure = [this](const Message& request) {
+      // All of it holds from the next start on.
+      (void)module::read_settings(proto::parse_object(request, most_values), welcome_.rank, welcome_.hosts);
+      channel_.respond(request);
+    };
+    duties_.add("config-reload", Right::owner, reconfigure);
+    duties_.add("config-update", Right::owner, reconfigure);
+  }
+
+  static constexpr std::size_t most_values = std::size_t{1} << 24U;
+
+  module::Channel& channel_;
+  const module::Welcome& welcome_;
+  module::Duties duties_;
+  module::Settings settings_;
+  std::optional<ResourceSet> resources_;
+  std::string method_ = "configuration";
+  module::Node node_;
+  /// What this rank and those below it have.
+  ResourceSet reduced_;
+  std::uint32_t count_ = 1;
+  std::uint32_t descendants_ = 0;
+};
+
+}  // namespace
+
+int run(module::Channel& channel, const module::Welcome& welcome) {
+  Follower follower(channel, welcome);
+  try {
+    follower.start();
+  } catch (const Error& error) {
+    channel.log(level_error, error.what());
+    channel.failed(error.errnum());
+    return 1;
+  }
+  channel.running();
+  follower.serve();
+  return 0;
+}
+
+}  // namespace resourced::flux::follower

@@ -1,0 +1,140 @@
+#include "flux/module/duties.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "core/error.hpp"
+#include "proto/rpc.hpp"
+
+namespace resourced::flux::module {
+namespace {
+
+using nlohmann::json;
+using proto::Message;
+
+constexpr std::string_view service = "resource.";
+
+bool may(std::uint32_t rolemask, Right right) {
+  switch (right) {
+    case Right::owner:
+      return (rolemask & proto::role::owner) != 0;
+    case Right::user:
+      return (rolemask & (proto::role::owner | proto::role::user)) != 0;
+    case Right::anybody:
+      break;
+  }
+  return true;
+}
+
+json to_json(const Channel::Counts& counts) {
+  return {{"request", counts.request},
+          {"response", counts.response},
+          {"event", counts.event},
+          {"control", counts.control}};
+}
+
+/// The way of the request, the origin first: each hop by the begin of its uuid.
+std::string way(const Message& request, const std::string& uuid) {
+  constexpr std::size_t shown = 8;
+  std::string text;
+  for (auto hop = request.routes.rbegin(); hop != request.routes.rend(); ++hop)
+    text += hop->substr(0, shown) + '!';
+  return text + uuid.substr(0, shown);
+}
+
+json usage(const Message& request) {
+  const json asked = proto::parse_optional_object(request);
+  const std::string who = asked.value("who", std::string("self"));
+  rusage used{};
+  const int whose = who == "children" ? RUSAGE_CHILDREN : who == "thread" ? RUSAGE_THREAD : RUSAGE_SELF;
+  if (::getrusage(whose, &used) != 0) throw Error(errno, "getrusage");
+  const auto seconds = [](const timeval& time) {
+    constexpr double micro = 1e-6;
+    return static_cast<double>(time.tv_sec) + micro * static_cast<double>(time.tv_usec);
+  };
+  return {{"utime", seconds(used.ru_utime)}, {"stime", seconds(used.ru_stime)}, {"maxrss", used.ru_maxrss},
+          {"ixrss", used.ru_ixrss},          {"idrss", used.ru_idrss},          {"isrss", used.ru_isrss},
+          {"minflt", used.ru_minflt},        {"majflt", used.ru_majflt},        {"nswap", used.ru_nswap},
+          {"inblock", used.ru_inblock},      {"oublock", used.ru_oublock},      {"msgsnd", used.ru_msgsnd},
+          {"msgrcv", used.ru_msgrcv},        {"nsignals", used.ru_nsignals},    {"nvcsw", used.ru_nvcsw},
+          {"nivcsw", used.ru_nivcsw}};
+}
+
+}  // namespace
+
+Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), welcome_(welcome) {
+  add("ping", Right::user, [this](const Message& request) {
+    json object = proto::parse_object(request);
+    object["route"] = way(request, welcome_.uuid);
+    object["userid"] = request.userid;
+    object["rolemask"] = request.rolemask;
+    object["rank"] = welcome_.rank;
+    channel_.respond(request, object);
+  });
+  add("stats-get", Right::anybody, [this](const Message& request) {
+    channel_.respond(request, {{"tx", to_json(channel_.sent())}, {"rx", to_json(channel_.received())}});
+  });
+  // Also an event, to which nobody waits for an answer.
+  add("stats-clear", Right::owner, [this](const Message& request) {
+    channel_.clear_counts();
+    if (request.type == proto::MessageType::request) channel_.respond(request);
+  });
+  add("rusage", Right::user, [this](const Message& request) { channel_.respond(request, usage(request)); });
+  add("debug", Right::owner, [this](const Message& request) { debug(request); });
+}
+
+void Duties::add(std::string method, Right right, Answer answer) {
+  methods_.insert_or_assign(std::move(method), Method{right, std::move(answer)});
+}
+
+bool Duties::take(const Message& message) {
+  if (message.topic == "resource.shutdown" && may(message.rolemask, Right::owner)) return false;
+  const auto refuse = [&](const Error& error) {
+    if (message.type == proto::MessageType::request) channel_.refuse(message, error);
+  };
+  try {
+    answer(message);
+  } catch (const json::exception& error) {
+    refuse(Error(EPROTO, error.what()));
+  } catch (const Error& error) {
+    refuse(error);
+  }
+  return true;
+}
+
+void Duties::answer(const Message& request) {
+  const std::string_view topic = request.topic;
+  const auto method =
+      topic.starts_with(service) ? methods_.find(topic.substr(service.size())) : methods_.end();
+  if (method == methods_.end()) throw Error(ENOSYS, fmt::format("Unknown service method '{}'", topic));
+  if (!may(request.rolemask, method->second.right)) {
+    throw Error(EPERM, method->second.right == Right::owner
+                           ? "Request requires owner credentials"
+                           : "Request rejected due to insufficient privilege");
+  }
+  method->second.answer(request);
+}
+
+void Duties::debug(const Message& request) {
+  const json object = proto::parse_object(request);
+  const auto flags = object.at("flags").get<std::int64_t>();
+  const auto operation = object.at("op").get<std::string>();
+  if (operation == "setbit") {
+    debug_flags_ |= flags;
+  } else if (operation == "clrbit") {
+    debug_flags_ &= ~flags;
+  } else if (operation == "set") {
+    debug_flags_ = flags;
+  } else if (operation == "clr") {
+    debug_flags_ = 0;
+  } else {
+    throw Error(EPROTO, fmt::format("unknown op: {}", operation));
+  }
+  channel_.respond(request, {{"flags", debug_flags_}});
+}
+
+}  // namespace resourced::flux::module

@@ -1,0 +1,41 @@
+// The table [resource] of a Flux instance's configuration, as each rank reads it. Texts of errors are those
+// that Flux's operators know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/rset/resource_set.hpp"
+#include "core/rset/verify.hpp"
+#include "core/text/hostlist.hpp"
+
+namespace resourced::flux::module {
+
+struct Settings {
+  /// Of `config` or else of `path`, with `scheduling` on the leader; its ranks follow `hosts` where the
+  /// configuration has a table `bootstrap`.
+  std::optional<ResourceSet> resources;
+  /// Ranks or hosts that are never up; empty if not set.
+  std::string exclude;
+  bool norestrict = false;
+  bool noverify = false;
+  bool rediscover = false;
+  bool no_update_watch = false;
+  VerifyOptions verify;
+  /// Whether the configuration says how to verify.
+  bool is_verify_set = false;
+  std::uint64_t journal_max = 100000;
+  /// How long events are kept, in seconds; infinity for ever.
+  double history = 90.0 * 24 * 3600;
+  /// Whether systemd starts the processes of the instance (systemd.enable).
+  bool systemd = false;
+};
+
+/// Reads the configuration of the whole instance. `hosts` is the host of each rank. Error EINVAL.
+[[nodiscard]] Settings read_settings(const nlohmann::json& configuration, std::uint32_t rank,
+                                     const Hostlist& hosts);
+
+}  // namespace resourced::flux::module

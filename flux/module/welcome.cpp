@@ -1,0 +1,73 @@
+#include "flux/module/welcome.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <variant>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/json/reader.hpp"
+
+namespace resourced::flux::module {
+namespace {
+
+constexpr std::size_t most_nesting = 128;
+
+std::string read_file(int descriptor) {
+  std::string text;
+  std::array<char, 65536> part{};
+  off_t at = 0;
+  while (true) {
+    const ssize_t size = ::pread(descriptor, part.data(), part.size(), at);
+    if (size < 0) throw Error(errno, fmt::format("welcome: {}", std::strerror(errno)));
+    if (size == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(size));
+    at += size;
+  }
+}
+
+std::uint32_t number(const Welcome& welcome, const char* name) {
+  const auto found = welcome.attributes.find(name);
+  std::uint32_t value = 0;
+  const std::string text = found == welcome.attributes.end() ? "" : found->second;
+  const auto [end, errnum] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (errnum != std::errc() || end != text.data() + text.size()) {
+    throw Error(EPROTO, fmt::format("welcome: the attribute {} is not a number", name));
+  }
+  return value;
+}
+
+}  // namespace
+
+Welcome read_welcome(int descriptor) {
+  const auto read = read_json(read_file(descriptor), most_nesting, JsonManners::lenient);
+  const auto* document = std::get_if<nlohmann::json>(&read);
+  if (document == nullptr || !document->is_object()) throw Error(EPROTO, "welcome: not a JSON object");
+  Welcome welcome;
+  try {
+    welcome.uuid = document->at("uuid").get<std::string>();
+    if (const auto& arguments = document->at("args"); !arguments.is_null()) {
+      welcome.arguments = arguments.get<std::vector<std::string>>();
+    }
+    for (const auto& [name, value] : document->at("attrs").items()) {
+      welcome.attributes[name] = value.get<std::string>();
+    }
+    welcome.configuration = document->at("conf");
+    if (welcome.configuration.is_null()) welcome.configuration = nlohmann::json::object();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(EPROTO, fmt::format("welcome: {}", error.what()));
+  }
+  welcome.rank = number(welcome, "rank");
+  welcome.size = number(welcome, "size");
+  if (const auto hosts = welcome.attributes.find("hostlist"); hosts != welcome.attributes.end()) {
+    welcome.hosts = Hostlist::parse(hosts->second);
+  }
+  return welcome;
+}
+
+}  // namespace resourced::flux::module

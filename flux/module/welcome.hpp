@@ -1,0 +1,35 @@
+// What the broker of a Flux instance tells a module when it loads it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text/hostlist.hpp"
+
+namespace resourced::flux::module {
+
+struct Welcome {
+  /// Of the module, as it stands in routes.
+  std::string uuid;
+  /// Of the broker, among `size`.
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  /// The host of each rank. Several ranks may have the same one.
+  Hostlist hosts;
+  /// Those attributes of the broker that never change; all values are text.
+  std::map<std::string, std::string, std::less<>> attributes;
+  /// The configuration of the whole instance, an object.
+  nlohmann::json configuration;
+  /// The arguments of the module.
+  std::vector<std::string> arguments;
+};
+
+/// Reads the file of this descriptor from its begin on. Error EPROTO that names the key, or the errno of a
+/// read that fails.
+[[nodiscard]] Welcome read_welcome(int descriptor);
+
+}  // namespace resourced::flux::module
