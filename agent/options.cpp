@@ -53,7 +53,7 @@ spdlog::level::level_enum read_level(const std::string& text) {
 ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   ParsedOptions parsed;
   Options& options = parsed.options;
-  CLI::App app("Tells resourced that this node is there, what hardware it has, and that it is well.",
+  CLI::App app("Reports the hardware of this node to resourced, and keeps the node online there.",
                "resource-agent");
   std::string interval;
   std::string level;
@@ -68,14 +68,16 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
       ->type_name("DURATION")
       ->check(check([](const std::string& text) { read_interval(text); }), "");
   auto* xml =
-      app.add_option("--xml", options.probe.xml, "A topology that lstopo wrote, for the machine's own")
+      app.add_option("--xml", options.probe.xml,
+                     "Report the topology in this file, as lstopo writes it, instead of that of this machine")
           ->type_name("FILE");
   app.add_option("--synthetic", options.probe.synthetic,
-                 "A synthetic topology, as hwloc(7) has it, for the machine's own")
+                 "Report this synthetic topology (see hwloc(7)) instead of that of this machine")
       ->type_name("TEXT")
       ->excludes(xml);
   app.add_flag("--print", options.print, "Print the R (RFC 20) of this node, and exit");
-  app.add_option("--log-level", level, "trace, debug, info, warning, error, critical or off")
+  app.add_option("--log-level", level,
+                 "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL")
       ->check(check([](const std::string& text) { read_level(text); }), "");
   app.set_version_flag("--version", "resource-agent " RESOURCED_VERSION);

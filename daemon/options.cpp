@@ -9,22 +9,23 @@ namespace resourced::daemon {
 ParsedOptions parse_options(int argc, char** argv) {
   ParsedOptions parsed;
   Options& options = parsed.options;
-  CLI::App app("Holds a cluster's resources and tells schedulers which they may use (Flux RFC 28).",
+  CLI::App app("Holds the inventory of a cluster and gives resources to schedulers (Flux RFC 28).",
                "resourced");
   std::string level;
-  app.add_option("--config", options.config, "configuration: a TOML file, or a directory of them")
+  app.add_option("--config", options.config, "The configuration: a TOML file, or a directory of them")
       ->type_name("PATH");
   app.add_option("--listen", options.listen,
-                 "endpoint to listen on, ipc://PATH, tcp://HOST:PORT or local://PATH; may be repeated")
+                 "An endpoint to listen on, ipc://PATH, tcp://HOST:PORT or local://PATH; may be repeated")
       ->type_name("URI")
       ->take_all();
-  app.add_option("--state", options.state, "directory of the store")->type_name("DIR");
+  app.add_option("--state", options.state, "The directory of the store")->type_name("DIR");
   app.add_flag("--check", options.check,
-               "judge what a start would do with the configuration and the store, print a summary, and exit");
+               "Check the configuration and the store as a start would, print a summary, and exit");
   app.add_option("--import", options.import,
-                 "take an event log (RFC 18 lines), which must be whole, into a new store, and exit")
+                 "Import a complete event log (RFC 18) into a new store, and exit")
       ->type_name("FILE");
-  app.add_option("--log-level", level, "trace, debug, info, warning, error, critical or off")
+  app.add_option("--log-level", level,
+                 "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");
   app.set_version_flag("--version", std::string("resourced " RESOURCED_VERSION));
   try {

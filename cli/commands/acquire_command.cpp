@@ -88,9 +88,9 @@ void register_acquire(CLI::App& app, Context& context) {
   require_count(*command->add_option("--count", options->count, "End after this many responses"));
   command->add_option("--until", options->until, "End after the first response that has this key");
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
-                    "Wait for a daemon that is not there yet");
+                    "Wait until the daemon runs, if it does not run yet");
   command->add_flag("--follow-restart", options->acquisition.follow_restart,
-                    "Acquire again after the daemon was shut down in good order, too");
+                    "Acquire again also after a clean shutdown of the daemon");
   command->callback([options, &context] { acquire(context, *options); });
 }
 

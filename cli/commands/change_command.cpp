@@ -43,21 +43,20 @@ Change make_change(const DrainOptions& options) {
 
 void add_change_options(CLI::App& command, DrainOptions& options) {
   command.add_option("TARGETS", options.targets, "Ranks as an idset, or hosts");
-  command.add_option("REASON", options.reason, "Why, for the operators");
+  command.add_option("REASON", options.reason, "The reason, which drain without TARGETS lists");
 }
 
 }  // namespace
 
 void register_drain(CLI::App& app, Context& context) {
   auto options = std::make_shared<DrainOptions>();
-  auto* drain =
-      app.add_subcommand("drain", "Take targets out of use; without TARGETS list those that are drained");
+  auto* drain = app.add_subcommand(
+      "drain", "Drain targets: they get no new work. Without TARGETS, list the drained targets");
   add_change_options(*drain, *options);
   auto* force =
       drain->add_flag("-f,--force", options->force,
-                      "Replace the reason of targets that are drained already; twice: the time too");
-  drain
-      ->add_flag("-u,--update", options->update, "Leave targets alone that are drained already with a reason")
+                      "Replace the reason of targets that are drained already; twice: also the time");
+  drain->add_flag("-u,--update", options->update, "Skip targets that are drained already with a reason")
       ->excludes(force);
   add_output_options(*drain, options->output);
   add_targets_option(*drain, options->include);
@@ -77,12 +76,12 @@ void register_drain(CLI::App& app, Context& context) {
   });
 
   auto undrain_options = std::make_shared<DrainOptions>();
-  auto* undrain = app.add_subcommand("undrain", "Bring drained targets back into use");
+  auto* undrain = app.add_subcommand("undrain", "Undrain targets, so that they can get new work again");
   add_change_options(*undrain, *undrain_options);
   undrain->get_option("TARGETS")->required();
   auto* undrain_force =
-      undrain->add_flag("-f,--force", undrain_options->force, "Pass over targets that are not drained");
-  undrain->add_flag("-u,--update", undrain_options->update, "Pass over targets that are not drained")
+      undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");
+  undrain->add_flag("-u,--update", undrain_options->update, "Skip targets that are not drained")
       ->excludes(undrain_force);
   undrain->callback([undrain_options, &context] {
     context.call("resource.undrain", proto::encode_undrain(make_change<UndrainCommand>(*undrain_options)));
@@ -111,9 +110,9 @@ void add_property_command(CLI::App& group, Context& context, PropertyCommand::Op
 void register_changes(CLI::App& app, Context& context) {
   auto* property = app.add_subcommand("property", "Change the properties of targets");
   property->require_subcommand(1);
-  add_property_command(*property, context, PropertyCommand::Op::add, "add", "Give targets a property");
+  add_property_command(*property, context, PropertyCommand::Op::add, "add", "Add a property to targets");
   add_property_command(*property, context, PropertyCommand::Op::remove, "remove",
-                       "Take a property from targets");
+                       "Remove a property from targets");
 
   auto* expiration = app.add_subcommand("expiration", "Change the expiration of the resource set");
   expiration->require_subcommand(1);
@@ -125,7 +124,7 @@ void register_changes(CLI::App& app, Context& context) {
   });
 
   auto targets = std::make_shared<std::string>();
-  auto* shrink = app.add_subcommand("shrink", "Take targets out of the inventory for good");
+  auto* shrink = app.add_subcommand("shrink", "Remove targets from the inventory for good");
   shrink->add_option("TARGETS", *targets, "Ranks as an idset, or hosts")->required();
   shrink->callback(
       [targets, &context] { context.call("resource.shrink", proto::encode_shrink({*targets})); });

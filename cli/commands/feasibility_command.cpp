@@ -74,8 +74,8 @@ void check(Context& context, const FeasibilityOptions& options) {
 
 void register_feasibility(CLI::App& app, Context& context) {
   auto options = std::make_shared<FeasibilityOptions>();
-  auto* command =
-      app.add_subcommand("feasibility", "Say whether a request could ever be satisfied, were everything up");
+  auto* command = app.add_subcommand(
+      "feasibility", "Check whether a request could be satisfied if all targets were up and free");
   auto* request = command->add_option_group("request");
   request->add_option("SHAPE", options->shape, "A shape like slot=4/core=2 (RFC 46)");
   request->add_option("--jobspec", options->jobspec, "A file with a jobspec, or - for standard input");

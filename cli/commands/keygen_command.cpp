@@ -49,9 +49,9 @@ void register_keygen(CLI::App& app, Context& context) {
   auto options = std::make_shared<KeygenOptions>();
   auto* keygen = app.add_subcommand(
       "keygen", "Make a CURVE key pair in a new file, and print the lines for the daemon's configuration");
-  keygen->add_option("FILE", options->file, "The file to make; only you will be able to read it")->required();
+  keygen->add_option("FILE", options->file, "The new file; only its owner can read it")->required();
   keygen->add_option("--name", options->name,
-                     "What the key is called in configuration and logs; default: FILE's name");
+                     "The name of the key in configuration and logs; default: the name of FILE");
   keygen->add_option("--server-key", options->server_key,
                      "The daemon to connect to with this key: its public key, or a key file with it");
   keygen->callback([options, &context] {

@@ -38,8 +38,7 @@ void add_verify(CLI::App& r, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* command = r.add_subcommand(
-      "verify",
-      "Compare two R on standard input: the resources that are expected, and those that were found");
+      "verify", "Compare two R on standard input: the expected resources, and the found ones");
   command
       ->add_option("--mode", options->mode,
                    "strict, allow-extra, allow-missing; default: that of [resource.verify]")
@@ -59,8 +58,10 @@ void add_verify(CLI::App& r, Context& context) {
 void register_r_combine(CLI::App& r, Context& context) {
   add_combination(r, context, "append", "Print the union of two or more R on standard input", append);
   add_combination(r, context, "diff",
-                  "Print what is in the first R on standard input and in none of the others", diff);
-  add_combination(r, context, "intersect", "Print what is in all R on standard input", intersect);
+                  "Print the resources of the first R on standard input that are in none of the others",
+                  diff);
+  add_combination(r, context, "intersect", "Print the resources that are in all R on standard input",
+                  intersect);
 
   auto* remap_command = r.add_subcommand("remap", "Renumber the ranks of an R on standard input from 0");
   remap_command->callback([&context] { context.print_line(remap(read_r(context)).encode()); });

@@ -61,9 +61,9 @@ void print(const ResourceSet& set, const DecodeOptions& options, Context& contex
 
 void register_r_decode(CLI::App& r, Context& context) {
   auto options = std::make_shared<DecodeOptions>();
-  auto* command = r.add_subcommand(
-      "decode",
-      "Read R on standard input, merge several, and print the result, a part of it, or its contents");
+  auto* command = r.add_subcommand("decode",
+                                   "Read R on standard input, merge them if there are several, and print the "
+                                   "result, a part of it, or its contents");
   command->add_flag("-s,--short", options->short_form, "Print the short form: rank[0-1]/core[0-3]");
   command->add_flag("-n,--nodelist", options->nodelist, "Print the hosts");
   command->add_flag("-r,--ranks", options->ranks, "Print the ranks");

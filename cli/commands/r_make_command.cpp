@@ -45,7 +45,7 @@ void register_r_make(CLI::App& r, Context& context) {
       ->excludes(gpus);
   encode
       ->add_option("-f,--xml", options->xml,
-                   "Cores and gpus of each rank are those of a topology that lstopo wrote")
+                   "Cores and gpus of each rank are those of a topology file, as lstopo writes it")
       ->type_name("FILE")
       ->excludes(cores)
       ->excludes(gpus);

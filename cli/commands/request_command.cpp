@@ -36,7 +36,7 @@ void add_shape(CLI::App& app, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "shape", "Print the resources list (RFC 14) of a shape (RFC 46), or the other way round");
+      "shape", "Print the resources list (RFC 14) of a shape (RFC 46); with --reverse, the shape of a list");
   auto* reverse = command->add_flag("--reverse", options->reverse,
                                     "Read a resources list on standard input and print its shape");
   command->add_option("SHAPE", options->shape, "A shape like slot=4/node{x}/core=2")->excludes(reverse);
@@ -74,9 +74,8 @@ void add_jobspec_validate(CLI::App& jobspec, Context& context) {
   auto* validate = jobspec.add_subcommand("validate", "Check a jobspec, YAML or JSON (RFC 25)");
   validate->add_option("FILE", options->file, "The jobspec; default: standard input");
   validate->add_flag("--canonical", options->canonical, "Check a canonical jobspec (RFC 14)");
-  validate->add_flag(
-      "--strict", options->strict,
-      "Check as the present edition of RFC 25 has it; with --canonical, as the schema of RFC 14 has it");
+  validate->add_flag("--strict", options->strict,
+                     "Check by the present edition of RFC 25; with --canonical, by the schema of RFC 14");
   validate->callback([options, &context] {
     const auto document = read_document(read_file(context, options->file));
     if (options->canonical) {
@@ -100,7 +99,7 @@ void add_jobspec_from_shape(CLI::App& jobspec, Context& context) {
   from_shape->add_option("SHAPE", options->shape, "A shape like slot=4/core=2")->required();
   from_shape->add_option("--duration", options->duration,
                          "The time that the job may take; default: no limit");
-  from_shape->add_option("COMMAND", options->command, "What to run; after --")->required();
+  from_shape->add_option("COMMAND", options->command, "The command to run; after --")->required();
   from_shape->callback([options, &context] {
     JobspecProgram program;
     program.command = options->command;
@@ -116,7 +115,8 @@ void add_constraint(CLI::App& app, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "constraint", "Print the constraint (RFC 31) of a query (RFC 35), or the ranks that match one");
+      "constraint",
+      "Print the constraint (RFC 31) of a query (RFC 35); with --match, the ranks that match a constraint");
   auto* query = command->add_option("QUERY", options->query, "A query like 'gpu & -slow | host:node[1-4]'");
   command
       ->add_option("--match", options->match,

@@ -21,8 +21,8 @@ void register_status(CLI::App& app, Context& context) {
     std::string states;
   };
   auto options = std::make_shared<Options>();
-  auto* command =
-      app.add_subcommand("status", "Show which targets are available, drained, excluded, torpid, offline");
+  auto* command = app.add_subcommand(
+      "status", "Show the targets by state: available, drained, excluded, torpid, offline");
   add_output_options(*command, options->output);
   add_targets_option(*command, options->filter.targets);
   command->add_option(

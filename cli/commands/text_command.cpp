@@ -95,11 +95,11 @@ void print_hostlist(Context& context, const HostlistOptions& options) {
 void register_hostlist(CLI::App& app, Context& context) {
   auto options = std::make_shared<HostlistOptions>();
   auto* command = app.add_subcommand("hostlist", "Print a list of hosts (RFC 29) in its compressed form");
-  command->add_option("EXPR", options->expressions, "Lists of hosts, put one after the other")->required();
+  command->add_option("EXPR", options->expressions, "Lists of hosts, which are concatenated")->required();
   auto* expand = command->add_flag("--expand", options->expand, "Print the hosts one by one");
   auto* count = command->add_flag("--count", options->count, "Print the number of hosts")->excludes(expand);
   command->add_flag("--sort", options->sort, "Sort by name and number");
-  command->add_flag("--unique", options->unique, "Sort, and drop repeats");
+  command->add_flag("--unique", options->unique, "Sort, and remove duplicates");
   command->add_option("--find", options->find, "Print the position of a host, counted from 0")
       ->excludes(expand)
       ->excludes(count);

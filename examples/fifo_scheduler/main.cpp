@@ -98,17 +98,19 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Allocates resources first come, first served.\n\n"
-      "Requests are lines: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it if\n"
-      "the targets matter; a jobspec as JSON; or `free ID`. What happens is printed as JSON Lines.",
+      "Allocates resources to requests, first come, first served.\n\n"
+      "A request is a line: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it "
+      "to\n"
+      "select targets; a jobspec as JSON; or `free ID`. The answers are printed as JSON Lines.",
       "fifo_scheduler");
-  app.add_option("--uri", options.uri, "The daemon's bus; default: $RESOURCED_URI, or the default daemon")
+  app.add_option("--uri", options.uri,
+                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host")
       ->type_name("URI");
   app.add_option("--file", options.file, "Read requests from here instead of standard input")
       ->type_name("FILE");
   app.add_option("--partition", options.partition, "The partition to acquire")->type_name("NAME");
   app.add_flag("--exit-at-eof", options.exit_at_eof,
-               "End when the input ends; what waits then is given up. Otherwise it goes on until SIGTERM");
+               "End when the input ends, and drop waiting requests; default: run until SIGINT or SIGTERM");
   app.set_version_flag("--version", "fifo_scheduler " RESOURCED_VERSION);
   try {
     app.parse(argc, argv);
