@@ -49,14 +49,14 @@ std::vector<Event> Module::decide(const Command& command, WallTime now) const {
 
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
   const IdSet targets = parse_targets(command.targets, inventory_);
-  const IdSet in_the_way = command.mode == DrainMode::none ? targets & drains_.with_reason() : IdSet{};
+  const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
 
   // Targets whose entry would stay as it is are left out of the event.
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
   if (overwrite == Overwrite::nothing) {
-    changing -= command.reason ? drains_.with_reason() : drains_.ranks();
+    changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
   }
   if (changing.empty()) return {};
   Hostlist hosts = inventory_.hosts(changing);
@@ -66,11 +66,11 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
   const IdSet targets = parse_targets(command.targets, inventory_);
   if (command.mode == DrainMode::none) {
-    if (const IdSet idle = targets - drains_.ranks(); !idle.empty()) {
+    if (const IdSet idle = targets - states_.drains.ranks(); !idle.empty()) {
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
     }
   }
-  IdSet changing = targets & drains_.ranks();
+  IdSet changing = targets & states_.drains.ranks();
   if (changing.empty()) return {};
   Hostlist hosts = inventory_.hosts(changing);
   return {
@@ -139,7 +139,7 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
   // Drained before included, excluded before undrained: no scheduler sees such a target come up in between.
   std::vector<Event> events;
   for (const ReloadCommand::Drain& drain : command.drains) {
-    IdSet ranks = (drain.ranks & exclude_) - exclude - drains_.with_reason();
+    IdSet ranks = (drain.ranks & exclude_) - exclude - states_.drains.with_reason();
     if (ranks.empty()) continue;
     Hostlist hosts = inventory_.hosts(ranks);
     events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), drain.reason, Overwrite::nothing}});
@@ -148,7 +148,7 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
       {now,
        DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)), exclude,
                    std::make_shared<const ResourceSet>(std::move(configured)), kept_properties_}});
-  if (IdSet undrain = exclude & drains_.ranks(); !undrain.empty()) {
+  if (IdSet undrain = exclude & states_.drains.ranks(); !undrain.empty()) {
     Hostlist hosts = inventory_.hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
   }
@@ -157,10 +157,10 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
 
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
   std::vector<Event> events;
-  IdSet offline = command.offline & online_;
-  IdSet online = (command.online & inventory_.ranks()) - (online_ - offline);
-  const IdSet torpid_before = torpid_ - offline;
-  IdSet torpid = (command.torpid & ((online_ - offline) | online)) - torpid_before;
+  IdSet offline = command.offline & states_.online;
+  IdSet online = (command.online & inventory_.ranks()) - (states_.online - offline);
+  const IdSet torpid_before = states_.torpid - offline;
+  IdSet torpid = (command.torpid & ((states_.online - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
   if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
   // Torpid before online, so that no scheduler sees such a target come up in between.

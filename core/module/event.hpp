@@ -99,9 +99,6 @@ struct LivelyEvent {
 using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
                                OfflineEvent, TorpidEvent, LivelyEvent>;
 
-/// Applies an event to an inventory. Only definitions and updates change it.
-void fold_inventory(const EventBody& event, ResourceSet& inventory);
-
 struct Event {
   /// Seconds since the Unix epoch, > 0.
   WallTime timestamp{};

@@ -13,7 +13,7 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   const RankMap map(inventory_, next);
   std::vector<Event> events;
   // Silence is noticed anew, from agents that say hello again.
-  if (!torpid_.empty()) events.push_back({now, LivelyEvent{torpid_}});
+  if (!states_.torpid.empty()) events.push_back({now, LivelyEvent{states_.torpid}});
   DefineEvent define;
   define.method = DefineMethod::reload;
   define.inventory = command.inventory;
@@ -22,11 +22,11 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   define.loaded = DefineEvent::Loaded{command.replaced};
   const IdSet excluded = define.exclude;
   events.push_back({now, std::move(define)});
-  if (IdSet undrain = map(drains_.ranks()) & excluded; !undrain.empty()) {
+  if (IdSet undrain = map(states_.drains.ranks()) & excluded; !undrain.empty()) {
     Hostlist hosts = next.hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
   }
-  if (IdSet online = (command.online & next.ranks()) - map(online_); !online.empty()) {
+  if (IdSet online = (command.online & next.ranks()) - map(states_.online); !online.empty()) {
     events.push_back({now, OnlineEvent{std::move(online)}});
   }
   return events;
@@ -34,13 +34,13 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
 
 void Module::move_states(const ResourceSet& next) {
   const RankMap map(inventory_, next);
-  online_ = map(online_);
-  torpid_ = map(torpid_);
+  states_.online = map(states_.online);
+  states_.torpid = map(states_.torpid);
   DrainTable drains;
-  for (const auto& [key, ranks] : drains_.groups()) {
+  for (const auto& [key, ranks] : states_.drains.groups()) {
     (void)drains.drain(map(ranks), key.timestamp, key.reason, Overwrite::nothing);
   }
-  drains_ = std::move(drains);
+  states_.drains = std::move(drains);
   available_ = {};
 }
 

@@ -11,17 +11,15 @@
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/fold.hpp"
 #include "core/module/target_names.hpp"
 #include "core/time.hpp"
 
 namespace resourced {
 
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
-struct Outcome {
+struct Outcome : DrainChanges {
   Delta delta;
-  /// Targets whose drain entry has changed, and targets that are no longer drained.
-  std::vector<DrainGroup> drained;
-  IdSet undrained;
 };
 
 /// A property of targets, compared with the configuration. A property that was added at run time stays
@@ -62,9 +60,9 @@ class Module {
   /// The targets that are up: acquirable, online, neither drained nor torpid. Kept up to date, never
   /// recomputed.
   [[nodiscard]] const IdSet& available() const noexcept { return available_; }
-  [[nodiscard]] const DrainTable& drains() const noexcept { return drains_; }
-  [[nodiscard]] const IdSet& online() const noexcept { return online_; }
-  [[nodiscard]] const IdSet& torpid() const noexcept { return torpid_; }
+  [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
+  [[nodiscard]] const IdSet& online() const noexcept { return states_.online; }
+  [[nodiscard]] const IdSet& torpid() const noexcept { return states_.torpid; }
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const ResourceSet& configured() const noexcept { return configured_; }
@@ -88,17 +86,13 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
 
-  void apply_to(const RestartEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const DefineEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const UpdateEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const DrainEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const UndrainEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const OnlineEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const OfflineEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const TorpidEvent& event, WallTime timestamp, Outcome& outcome);
-  void apply_to(const LivelyEvent& event, WallTime timestamp, Outcome& outcome);
+  void apply_to(const RestartEvent& event, Delta& delta);
+  void apply_to(const DefineEvent& event, Delta& delta);
+  void apply_to(const UpdateEvent& event, Delta& delta);
+  /// Events of states alone.
+  template <class OfRanks>
+  void apply_to(const OfRanks& event, Delta& delta);
 
-  void shrink(const IdSet& ranks, Outcome& outcome);
   /// Moves states with their targets to another inventory.
   void move_states(const ResourceSet& next);
   /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
@@ -111,9 +105,7 @@ class Module {
   // As DefineEvent has them.
   ResourceSet::Properties kept_properties_;
   IdSet exclude_;
-  IdSet online_;
-  IdSet torpid_;
-  DrainTable drains_;
+  TargetStates states_;
   IdSet available_;
   std::uint64_t inventory_version_ = 0;
   std::uint64_t state_version_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -66,7 +67,8 @@ ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& in
 
 void ParentMirror::begin() {
   synced_ = false;
-  for (IdSet* set : {&drained_, &offline_, &torpid_, &shrunk_}) set->clear();
+  states_ = {{}, inventory_.ranks(), {}};
+  shrunk_.clear();
   expiration_ = told_expiration_;
   expiration_set_ = told_expiration_set_;
   parent_ = {};
@@ -75,36 +77,41 @@ void ParentMirror::begin() {
 }
 
 void ParentMirror::apply(const Event& event) {
-  std::visit([&](const auto& body) { apply_to(body, event.timestamp); }, event.body);
+  EventBody own = std::visit([&](const auto& body) { return translate(body, event.timestamp); }, event.body);
+  (void)fold_states({event.timestamp, std::move(own)}, states_);
 }
 
 void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid) {
-  drained_ = targets_of(drained);
-  offline_ = targets_of(offline);
-  torpid_ = targets_of(torpid);
+  states_ = {{}, inventory_.ranks() - targets_of(offline), targets_of(torpid)};
+  (void)states_.drains.drain(targets_of(drained), {}, std::nullopt, Overwrite::nothing);
 }
 
 void ParentMirror::synced(double now) {
   synced_ = true;
   if (was_synced_) {
     settled_at_ = now + settle_;
-    held_ = (offline_ | torpid_ | absent_) - told_down_;
+    held_ = unreachable() - told_down_;
   }
   was_synced_ = true;
 }
 
 bool ParentMirror::acquainted() const { return !links_.empty() || !shrunk_.empty(); }
 
+IdSet ParentMirror::unreachable() const {
+  return (inventory_.ranks() - states_.online) | states_.torpid | absent_;
+}
+
 std::optional<ParentChange> ParentMirror::take(double now) {
   if (!synced_) return std::nullopt;
-  IdSet unreachable = offline_ | torpid_ | absent_;
-  if (now < settled_at_) unreachable -= held_;
+  IdSet down = unreachable();
+  if (now < settled_at_) down -= held_;
 
   ParentChange change;
   change.shrink = shrunk_ - told_shrunk_;
   told_shrunk_ |= shrunk_;
   told_down_ -= told_shrunk_;
-  const IdSet down = (drained_ | unreachable) - told_shrunk_;
+  down |= states_.drains.ranks();
+  down -= told_shrunk_;
   change.down = down - told_down_;
   change.up = told_down_ - down;
   // The parent may set the same expiration again, after this instance has set another one.
@@ -120,8 +127,7 @@ std::optional<ParentChange> ParentMirror::take(double now) {
 }
 
 std::optional<double> ParentMirror::next_deadline() const {
-  const IdSet held =
-      (held_ & (offline_ | torpid_ | absent_)) - drained_ - shrunk_ - told_shrunk_ - told_down_;
+  const IdSet held = (held_ & unreachable()) - states_.drains.ranks() - shrunk_ - told_shrunk_ - told_down_;
   if (!synced_ || held.empty()) return std::nullopt;
   return settled_at_;
 }
@@ -133,7 +139,9 @@ void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
   std::size_t position = 0;
   inventory_.ranks().for_each([&](IdSet::Id rank) {
     const std::optional<TargetName>& name = parent_names_[position++];
-    if (name && std::ranges::binary_search(back, name->host) && parent_.rank_of(*name)) shrunk_.erase(rank);
+    if (!name || !std::ranges::binary_search(back, name->host) || !parent_.rank_of(*name)) return;
+    if (shrunk_.contains(rank)) states_.online.insert(rank);
+    shrunk_.erase(rank);
   });
 }
 
@@ -190,61 +198,49 @@ IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts)
   return as_now ? targets_of(parent_ranks) : known_ranks_of_hosts(hosts, inventory_);
 }
 
-void ParentMirror::apply_to(const RestartEvent& event, WallTime timestamp) {
+EventBody ParentMirror::translate(const RestartEvent& event, WallTime timestamp) {
   renumber(event.ranks, event.nodelist);
   link(timestamp <= wall_time(handed_down_.starttime()), true);
-  offline_ = inventory_.ranks() - absent_ - targets_of(event.online);
-  torpid_.clear();
+  return RestartEvent{inventory_.ranks() - absent_, targets_of(event.online) | absent_, {}};
 }
 
-void ParentMirror::apply_to(const DefineEvent& event, WallTime /*timestamp*/) {
-  if (!event.inventory) return;
-  renumber(event.inventory->ranks(), event.inventory->nodelist());
-  link(false, false);
+EventBody ParentMirror::translate(const DefineEvent& event, WallTime /*timestamp*/) {
+  if (event.inventory) {
+    renumber(event.inventory->ranks(), event.inventory->nodelist());
+    link(false, false);
+  }
+  return DefineEvent{};
 }
 
-void ParentMirror::apply_to(const UpdateEvent& event, WallTime timestamp) {
+EventBody ParentMirror::translate(const UpdateEvent& event, WallTime timestamp) {
   if (event.expiration && timestamp > expirations_after_) {
     expiration_ = event.expiration;
     expiration_set_ = timestamp;
   }
+  UpdateEvent own;
   // A target that left earlier and was handed down all the same had been loaded again.
   if (timestamp > wall_time(handed_down_.starttime()))
-    shrunk_ |= targets_of(event.shrink, event.shrink_nodelist);
+    own.shrink = targets_of(event.shrink, event.shrink_nodelist);
+  shrunk_ |= own.shrink;
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
   });
+  return own;
 }
 
-void ParentMirror::apply_to(const DrainEvent& event, WallTime /*timestamp*/) {
-  drained_ |= targets_of(event.ranks, event.nodelist);
+EventBody ParentMirror::translate(const DrainEvent& event, WallTime /*timestamp*/) {
+  return DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-void ParentMirror::apply_to(const UndrainEvent& event, WallTime /*timestamp*/) {
-  drained_ -= targets_of(event.ranks, event.nodelist);
+EventBody ParentMirror::translate(const UndrainEvent& event, WallTime /*timestamp*/) {
+  return UndrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-void ParentMirror::apply_to(const OnlineEvent& event, WallTime /*timestamp*/) {
-  const IdSet targets = targets_of(event.ranks);
-  offline_ -= targets;
-  held_ -= targets;
-}
-
-void ParentMirror::apply_to(const OfflineEvent& event, WallTime /*timestamp*/) {
-  const IdSet targets = targets_of(event.ranks);
-  offline_ |= targets;
-  torpid_ -= targets;
-  held_ -= targets;
-}
-
-void ParentMirror::apply_to(const TorpidEvent& event, WallTime /*timestamp*/) {
-  const IdSet targets = targets_of(event.ranks);
-  torpid_ |= targets;
-  held_ -= targets;
-}
-
-void ParentMirror::apply_to(const LivelyEvent& event, WallTime /*timestamp*/) {
-  torpid_ -= targets_of(event.ranks);
+template <class OfRanks>
+EventBody ParentMirror::translate(const OfRanks& event, WallTime /*timestamp*/) {
+  OfRanks own{targets_of(event.ranks)};
+  if (!std::is_same_v<OfRanks, LivelyEvent>) held_ -= own.ranks;
+  return own;
 }
 
 }  // namespace resourced::nodes

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/module/event.hpp"
+#include "core/module/fold.hpp"
 #include "core/module/logged_targets.hpp"
 #include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
@@ -81,16 +82,18 @@ class ParentMirror {
     IdSet::Id rank;
   };
 
-  void apply_to(const RestartEvent& event, WallTime timestamp);
-  void apply_to(const DefineEvent& event, WallTime timestamp);
-  void apply_to(const UpdateEvent& event, WallTime timestamp);
-  void apply_to(const DrainEvent& event, WallTime timestamp);
-  void apply_to(const UndrainEvent& event, WallTime timestamp);
-  void apply_to(const OnlineEvent& event, WallTime timestamp);
-  void apply_to(const OfflineEvent& event, WallTime timestamp);
-  void apply_to(const TorpidEvent& event, WallTime timestamp);
-  void apply_to(const LivelyEvent& event, WallTime timestamp);
+  /// The event in the own ranks, as fold_states() takes it. Ranks of the parent are renumbered and links
+  /// found on the way.
+  EventBody translate(const RestartEvent& event, WallTime timestamp);
+  EventBody translate(const DefineEvent& event, WallTime timestamp);
+  EventBody translate(const UpdateEvent& event, WallTime timestamp);
+  EventBody translate(const DrainEvent& event, WallTime timestamp);
+  EventBody translate(const UndrainEvent& event, WallTime timestamp);
+  template <class OfRanks>
+  EventBody translate(const OfRanks& event, WallTime timestamp);
 
+  /// Offline or torpid in the parent, or not there.
+  [[nodiscard]] IdSet unreachable() const;
   /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks. Targets
   /// that left and are there again have been loaded anew: they are not shrunk any more.
   void renumber(const IdSet& ranks, const Hostlist& hosts);
@@ -118,9 +121,8 @@ class ParentMirror {
   std::vector<Link> links_;
   IdSet absent_;
 
-  IdSet drained_;
-  IdSet offline_;
-  IdSet torpid_;
+  // By own rank. Targets that the parent does not have count as online.
+  TargetStates states_;
   IdSet shrunk_;
   std::optional<double> expiration_;
   WallTime expiration_set_{};

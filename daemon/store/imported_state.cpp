@@ -15,64 +15,81 @@
 namespace resourced::daemon::store {
 
 Hostlist ImportedState::apply(const Event& event) {
-  timestamp_ = event.timestamp;
-  return std::visit([&](const auto& body) { return apply_to(body); }, event.body);
+  Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
+  const Event own{event.timestamp, std::move(translated.body)};
+  (void)fold_states(own, states_);
+  if (const auto* restart = std::get_if<RestartEvent>(&own.body)) {
+    for (auto& [name, overlay] : properties_) overlay.keep(restart->ranks);
+  } else if (const auto* update = std::get_if<UpdateEvent>(&own.body)) {
+    fold_update(*update, event.timestamp);
+  }
+  return std::move(translated.hosts);
 }
 
-Hostlist ImportedState::apply_to(const RestartEvent& event) {
+ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
   const std::vector<std::string> back = targets_.restart(event.ranks, event.nodelist);
   if (!back.empty() && !reloadable_.empty()) forget_before_load();
   take_back(back);
   reloadable_.clear();
-  if (!targets_.present().empty()) keep_present();
-  return event.nodelist;
+  return {RestartEvent{recorded_present(), {}, {}}, event.nodelist};
 }
 
-Hostlist ImportedState::apply_to(const DefineEvent& event) {
+ImportedState::Translated ImportedState::translate(const DefineEvent& event) {
   define(event.method);
-  return {};
+  return {DefineEvent{}, {}};
 }
 
-Hostlist ImportedState::apply_to(const UpdateEvent& event) {
-  if (event.expiration) {
-    if (!std::isfinite(*event.expiration) || *event.expiration < 0) {
-      throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", *event.expiration));
-    }
-    expiration_ = event.expiration;
-    expiration_timestamp_ = timestamp_;
-    is_expiration_since_load_ = true;
-  }
+ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
+  UpdateEvent own;
+  if (event.expiration && (!std::isfinite(*event.expiration) || *event.expiration < 0))
+    throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", *event.expiration));
+  own.expiration = event.expiration;
   ResourceSet named;
   if (!event.property_nodelist.empty()) {
     named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.property_nodelist);
   }
-  Numbers concerned = change_properties("property-add", event.property_add, named, true);
-  concerned |= change_properties("property-remove", event.property_remove, named, false);
-  if (!event.shrink.empty()) {
-    const Numbers gone = numbers_of(event.shrink, event.shrink_nodelist);
-    forget(gone);
-    shrunk_ |= gone;
-    concerned |= gone;
-    gone.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
-  }
-  return hosts_of(concerned);
+  own.property_add = translate_properties("property-add", event.property_add, named);
+  own.property_remove = translate_properties("property-remove", event.property_remove, named);
+  if (!event.shrink.empty()) own.shrink = numbers_of(event.shrink, event.shrink_nodelist);
+  Hostlist hosts = hosts_of(property_targets(own) | own.shrink);
+  return {std::move(own), std::move(hosts)};
 }
 
-Hostlist ImportedState::apply_to(const DrainEvent& event) {
-  const Numbers targets = numbers_of(event.ranks, event.nodelist);
-  drains_.drain(targets, timestamp_, event.reason, event.overwrite);
-  return hosts_of(targets);
+ImportedState::Translated ImportedState::translate(const DrainEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {DrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
 }
 
-Hostlist ImportedState::apply_to(const UndrainEvent& event) {
-  const Numbers targets = numbers_of(event.ranks, event.nodelist);
-  drains_.undrain(targets);
-  return hosts_of(targets);
+ImportedState::Translated ImportedState::translate(const UndrainEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {UndrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
 }
 
 template <class OfRanks>
-Hostlist ImportedState::apply_to(const OfRanks& event) {
-  return known_hosts(event.ranks);
+ImportedState::Translated ImportedState::translate(const OfRanks& event) {
+  return {OfRanks{}, known_hosts(event.ranks)};
+}
+
+void ImportedState::Overlay::keep(const Numbers& numbers) {
+  added &= numbers;
+  removed &= numbers;
+  fresh &= numbers;
+}
+
+void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
+  if (event.expiration) {
+    expiration_ = event.expiration;
+    expiration_timestamp_ = timestamp;
+    is_expiration_since_load_ = true;
+  }
+  change_properties(event.property_add, true);
+  change_properties(event.property_remove, false);
+  if (event.shrink.empty()) return;
+  for (auto& [name, overlay] : properties_) overlay.forget(event.shrink);
+  shrunk_ |= event.shrink;
+  event.shrink.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
 }
 
 // After it the configuration may be another one, so a way back to what was before tells nothing of it.
@@ -84,11 +101,10 @@ void ImportedState::define(std::optional<DefineMethod> method) {
   is_expiration_since_load_ = false;
 }
 
-// Only what is not so already is in an event: what was added was not configured, unless it had been removed.
-ImportedState::Numbers ImportedState::change_properties(const char* key,
-                                                        const ResourceSet::Properties& properties,
-                                                        const ResourceSet& named, bool present) {
-  Numbers concerned;
+ResourceSet::Properties ImportedState::translate_properties(const char* key,
+                                                            const ResourceSet::Properties& properties,
+                                                            const ResourceSet& named) {
+  ResourceSet::Properties translated;
   for (const auto& [name, ranks] : properties) {
     if (const std::string defect = property_name_defect(name); !defect.empty()) {
       throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
@@ -96,8 +112,14 @@ ImportedState::Numbers ImportedState::change_properties(const char* key,
     if (named.empty() && !knows(ranks)) {
       throw Error(EINVAL, fmt::format("context.{}: no restart event tells the hosts of the ranks", key));
     }
-    const Numbers changed = numbers_of(ranks, named.hosts(ranks));
-    concerned |= changed;
+    translated.emplace(name, numbers_of(ranks, named.hosts(ranks)));
+  }
+  return translated;
+}
+
+// Only what is not so already is in an event: what was added was not configured, unless it had been removed.
+void ImportedState::change_properties(const ResourceSet::Properties& properties, bool present) {
+  for (const auto& [name, changed] : properties) {
     Overlay& overlay = properties_[name];
     Numbers& here = present ? overlay.added : overlay.removed;
     Numbers& there = present ? overlay.removed : overlay.added;
@@ -108,7 +130,6 @@ ImportedState::Numbers ImportedState::change_properties(const char* key,
     here |= changed - back;
     overlay.since_load |= changed;
   }
-  return concerned;
 }
 
 void ImportedState::take_back(const std::vector<std::string>& hosts) {
@@ -142,36 +163,26 @@ void ImportedState::see(const TargetName& name) {
 // Drops changes of properties and expiration from before the load, since the loaded R has its own.
 void ImportedState::forget_before_load() {
   for (auto& [property, overlay] : properties_) {
-    for (Numbers* numbers : {&overlay.added, &overlay.removed, &overlay.fresh})
-      *numbers &= overlay.since_load;
+    overlay.keep(overlay.since_load);
   }
   if (!is_expiration_since_load_) expiration_.reset();
 }
 
-// As at a start of the daemon: what was recorded of targets that are not there is forgotten, but for those
-// that left for good.
-void ImportedState::keep_present() {
-  Numbers recorded = drains_.ranks();
+// What was recorded of targets that are not there is forgotten, as at a start of the daemon. A restart that
+// tells no hosts forgets nothing.
+ImportedState::Numbers ImportedState::recorded_present() const {
+  Numbers recorded = states_.drains.ranks();
   for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;
-  if (recorded.empty()) return;
-  Numbers absent;
+  if (targets_.present().empty()) return recorded;
+  Numbers present;
   recorded.for_each([&](IdSet::Id number) {
-    if (!targets_.rank_of(names_[number])) absent.insert(number);
+    if (targets_.rank_of(names_[number])) present.insert(number);
   });
-  forget(absent);
-}
-
-void ImportedState::forget(const Numbers& numbers) {
-  drains_.undrain(numbers);
-  for (auto& [name, overlay] : properties_) {
-    overlay.added -= numbers;
-    overlay.removed -= numbers;
-    overlay.fresh -= numbers;
-  }
+  return present;
 }
 
 void ImportedState::finish(Record& last) const {
-  for (const auto& [key, numbers] : drains_.groups()) {
+  for (const auto& [key, numbers] : states_.drains.groups()) {
     last.changes.drained.push_back({names_of(numbers), key.timestamp, key.reason});
   }
   const auto add = [&](const std::string& name, const Numbers& numbers,

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/fold.hpp"
 #include "core/module/logged_targets.hpp"
 #include "core/module/target_names.hpp"
 #include "core/text/hostlist.hpp"
@@ -35,7 +35,7 @@ class ImportedState {
   void finish(Record& last) const;
 
   /// How many targets are drained.
-  [[nodiscard]] std::size_t drained() const { return drains_.ranks().count(); }
+  [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
 
  private:
   // Ranks may be renumbered between events, so targets have numbers of their own here; a start maps them to
@@ -50,27 +50,39 @@ class ImportedState {
     Numbers fresh;
     // Targets that were changed since the last definition by `reload`.
     Numbers since_load;
+
+    void keep(const Numbers& numbers);
+    void forget(const Numbers& numbers) { keep((added | removed | fresh) - numbers); }
   };
 
-  Hostlist apply_to(const RestartEvent& event);
-  Hostlist apply_to(const DefineEvent& event);
-  Hostlist apply_to(const UpdateEvent& event);
-  Hostlist apply_to(const DrainEvent& event);
-  Hostlist apply_to(const UndrainEvent& event);
+  // An event in the own numbers, as fold_states() takes it, and the hosts that it concerns.
+  struct Translated {
+    EventBody body;
+    Hostlist hosts;
+  };
+  Translated translate(const RestartEvent& event);
+  Translated translate(const DefineEvent& event);
+  Translated translate(const UpdateEvent& event);
+  Translated translate(const DrainEvent& event);
+  Translated translate(const UndrainEvent& event);
+  // A start takes up no states online and torpid, so their ranks are left out.
   template <class OfRanks>
-  Hostlist apply_to(const OfRanks& event);
+  Translated translate(const OfRanks& event);
 
   // `named` has the hosts of the ranks as the event tells them, if it does.
-  Numbers change_properties(const char* key, const ResourceSet::Properties& properties,
-                            const ResourceSet& named, bool present);
+  ResourceSet::Properties translate_properties(const char* key, const ResourceSet::Properties& properties,
+                                               const ResourceSet& named);
+  // Folds what states do not have: the differences from a configuration that the log does not tell.
+  void fold_update(const UpdateEvent& event, WallTime timestamp);
+  void change_properties(const ResourceSet::Properties& properties, bool present);
   // Another R with the targets of these hosts that had left, in order, was loaded.
   void take_back(const std::vector<std::string>& hosts);
   // An event names this target, or the host alone where the last restart had no such target of it.
   void see(const TargetName& name);
   // Another R was loaded: forgets changes of the one before.
   void forget_before_load();
-  void keep_present();
-  void forget(const Numbers& numbers);
+  // Those of the targets with recorded drains or properties that are there.
+  [[nodiscard]] Numbers recorded_present() const;
 
   // Whether the last restart told the hosts of these ranks.
   [[nodiscard]] bool knows(const IdSet& ranks) const { return targets_.present().ranks().includes(ranks); }
@@ -86,7 +98,7 @@ class ImportedState {
   LoggedTargets targets_;
   std::map<TargetName, IdSet::Id> numbers_;
   std::vector<TargetName> names_;
-  DrainTable drains_;
+  TargetStates states_;
   std::map<std::string, Overlay> properties_;
   Numbers shrunk_;
   // Targets that left before the last definition by `reload`, which may have brought them back.
@@ -94,7 +106,6 @@ class ImportedState {
   std::optional<double> expiration_;
   WallTime expiration_timestamp_{};
   bool is_expiration_since_load_ = false;
-  WallTime timestamp_{};
 };
 
 }  // namespace resourced::daemon::store

@@ -340,6 +340,15 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     CHECK_FALSE(mirror.next_deadline());
   }
 
+  // A target that left was undrained by that, so it is not drained after it is back.
+  nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
+  drained.apply(restart("0-2", "n[0-2]", "0-2"));
+  drained.synced(0);
+  drained.apply(drain("1", "n1"));
+  drained.apply(shrink("1", "n1"));
+  drained.apply(define("0-2", "n[0-2]"));
+  CHECK_FALSE(drained.take(0));
+
   // One target of a shared host is back only if the host has more of them than were left.
   const ResourceSet shared = nodes("1", "h");
   nodes::ParentMirror mirror(shared, nodes::enclosed_inventory(shared));

@@ -1,0 +1,40 @@
+// The one fold of events (RFC 44): what an event makes of an inventory and of the states of targets. The
+// module (live and at a start), the look ahead at what a command leads to, an import and the mirror of an
+// enclosing instance all apply events by these two functions. An event in ranks of another instance is
+// translated first.
+#pragma once
+
+#include <vector>
+
+#include "core/module/drain_table.hpp"
+#include "core/module/event.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced {
+
+/// The states of targets, as events tell them.
+struct TargetStates {
+  DrainTable drains;
+  IdSet online;
+  IdSet torpid;
+};
+
+/// What an event changed in the table of drains: targets whose entry is another now, and targets that are no
+/// longer drained.
+struct DrainChanges {
+  std::vector<DrainGroup> drained;
+  IdSet undrained;
+};
+
+/// Applies an event to an inventory. Only definitions and updates change it.
+void fold_inventory(const EventBody& event, ResourceSet& inventory);
+void fold_inventory(const DefineEvent& event, ResourceSet& inventory);
+void fold_inventory(const UpdateEvent& event, ResourceSet& inventory);
+
+/// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
+/// target that leaves for good has no state any more. A definition changes nothing: where it renumbers
+/// targets, their owner moves the states.
+DrainChanges fold_states(const Event& event, TargetStates& states);
+
+}  // namespace resourced
