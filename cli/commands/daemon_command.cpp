@@ -13,6 +13,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "core/error.hpp"
+#include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"
 
 namespace resourced::cli::commands {
@@ -21,11 +22,11 @@ namespace {
 
 /// The round-trip time in milliseconds.
 double ping(Context& context, std::uint64_t sequence) {
-  const nlohmann::json payload = {{"seq", sequence}};
+  const nlohmann::json payload = proto::encode_ping(sequence);
   const auto start = std::chrono::steady_clock::now();
   const auto answer = context.call("resource.ping", payload);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-  if (answer.value("seq", nlohmann::json()) != payload["seq"]) {
+  if (proto::parse_ping_answer(answer) != sequence) {
     throw Error(EPROTO, "the daemon did not send back what it was sent");
   }
   return time.count();

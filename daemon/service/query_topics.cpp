@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/quote.hpp"
-#include "proto/ping.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/diagnostics.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {

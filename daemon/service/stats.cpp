@@ -1,10 +1,12 @@
 #include "daemon/service/stats.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+
+#include "proto/topics/diagnostics.hpp"
 
 namespace resourced::daemon::service {
 namespace {
@@ -29,33 +31,27 @@ void Stats::clear(const Gauges& gauges) {
 }
 
 std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Longest& hold) const {
-  nlohmann::json requests = nlohmann::json::object();
-  for (const auto& [topic, outcomes] : outcomes_) {
-    requests[topic] = {{"succeeded", outcomes.succeeded}, {"failed", outcomes.failed}};
-  }
-  const std::uint64_t commits = gauges.commits - cleared_.commits;
-  const std::uint64_t committed_events = gauges.committed_events - cleared_.committed_events;
-  const double per_commit =
-      commits == 0 ? 0.0 : static_cast<double>(committed_events) / static_cast<double>(commits);
+  proto::StatsAnswer answer;
+  for (const auto& [topic, outcomes] : outcomes_)
+    answer.requests[topic] = {outcomes.succeeded, outcomes.failed};
+  answer.events = gauges.events;
+  answer.commits = gauges.commits - cleared_.commits;
+  const std::uint64_t committed = gauges.committed_events - cleared_.committed_events;
+  if (answer.commits != 0)
+    answer.events_per_commit = static_cast<double>(committed) / static_cast<double>(answer.commits);
+  answer.clients = gauges.clients;
+  answer.dropped_clients = gauges.dropped_clients - cleared_.dropped_clients;
+  answer.subscribers = gauges.subscribers;
+  answer.merged_deltas = gauges.merged_deltas - cleared_.merged_deltas;
+  answer.journal_consumers = gauges.journal_consumers;
+  answer.dropped_frames = dropped_frames_;
+  answer.refused_connections = refused_connections_;
+  answer.denied_requests = denied_;
+  answer.limited_requests = limited_;
   const double milliseconds = std::chrono::duration<double, std::milli>(hold.time).count();
-  const nlohmann::json stats = {
-      {"requests", requests},
-      {"events", gauges.events},
-      {"commits", commits},
-      {"events-per-commit", per_commit},
-      {"clients", gauges.clients},
-      {"dropped-clients", gauges.dropped_clients - cleared_.dropped_clients},
-      {"subscribers", gauges.subscribers},
-      {"merged-deltas", gauges.merged_deltas - cleared_.merged_deltas},
-      {"journal-consumers", gauges.journal_consumers},
-      {"dropped-frames", dropped_frames_},
-      {"refused-connections", refused_connections_},
-      {"denied-requests", denied_},
-      {"limited-requests", limited_},
-      {"longest-hold", {{"topic", hold.name}, {"ms", milliseconds}}},
-      {"memory", resident_memory()},
-  };
-  return stats.dump();
+  answer.longest_hold = {hold.name, milliseconds};
+  answer.memory = resident_memory();
+  return proto::encode_stats(answer);
 }
 
 }  // namespace resourced::daemon::service

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "daemon/service/service.hpp"
-#include "proto/ping.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/diagnostics.hpp"
 #include "proto/topics/feasibility.hpp"
 
 namespace resourced::daemon::service {

@@ -61,6 +61,8 @@ AgentAnswer parse_agent_answer(const json& payload) {
   return answer;
 }
 
+json encode_agent_beat(std::uint32_t matchtag) { return {{"matchtag", matchtag}}; }
+
 std::uint32_t parse_agent_beat(const json& payload) {
   const auto found = payload.find("matchtag");
   if (found == payload.end()) throw Error(EPROTO, "missing key: matchtag");
@@ -68,6 +70,8 @@ std::uint32_t parse_agent_beat(const json& payload) {
     throw Error(EPROTO, "matchtag must be a number of 32 bits");
   return found->get<std::uint32_t>();
 }
+
+json encode_waitup(std::int64_t up) { return {{"up", up}}; }
 
 std::int64_t parse_waitup(const json& payload) {
   const auto found = payload.find("up");
@@ -77,6 +81,8 @@ std::int64_t parse_waitup(const json& payload) {
   if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::uint64_t{most}) return most;
   return found->get<std::int64_t>();
 }
+
+json encode_force_down(const IdSet& ranks) { return {{"ranks", ranks.encode()}}; }
 
 IdSet parse_force_down(const json& payload) { return IdSet::parse(required_string(payload, "ranks")); }
 

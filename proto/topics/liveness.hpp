@@ -44,11 +44,14 @@ inline constexpr std::chrono::milliseconds longest_interval{3'600'000};
 
 /// resource.agent-beat: `{"matchtag": N}` names the hello of one of the agents of a connection. A beat
 /// without a payload, as resource-agent sends it, is of all of them.
+[[nodiscard]] nlohmann::json encode_agent_beat(std::uint32_t matchtag);
 [[nodiscard]] std::uint32_t parse_agent_beat(const nlohmann::json& payload);
 
 /// resource.monitor-waitup: how many targets are to be online, `{"up": N}`; any integer.
+[[nodiscard]] nlohmann::json encode_waitup(std::int64_t up);
 [[nodiscard]] std::int64_t parse_waitup(const nlohmann::json& payload);
 /// resource.monitor-force-down: targets that are to be offline, `{"ranks": IDSET}`.
+[[nodiscard]] nlohmann::json encode_force_down(const IdSet& ranks);
 [[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
 
 }  // namespace resourced::proto

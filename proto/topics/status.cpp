@@ -210,6 +210,8 @@ std::string encode_sched_status(const Module& module) {
   return out;
 }
 
+nlohmann::json encode_attr_get(std::string_view name) { return {{"name", name}}; }
+
 std::string parse_attr_get(const nlohmann::json& payload) { return required_string(payload, "name"); }
 
 std::string encode_hostlist(const Module& module) {
@@ -217,6 +219,10 @@ std::string encode_hostlist(const Module& module) {
   append_string(out, hosts_by_rank(module.configured()).encode());
   out += R"(,"flags":1})";
   return out;
+}
+
+Hostlist parse_hostlist(const nlohmann::json& payload) {
+  return Hostlist::parse(required_string(payload, "value"));
 }
 
 std::string encode_inventory(const Module& module) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,6 +13,7 @@
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
 namespace resourced::proto {
@@ -78,11 +80,15 @@ struct SchedStatus {
 
 /// attr.get: the name of the broker attribute that a Flux client asks for, `{"name": STRING}`. EPROTO for a
 /// name that is missing or not a string; other keys are ignored, as in Flux.
+[[nodiscard]] nlohmann::json encode_attr_get(std::string_view name);
 [[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
 /// The response to attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 means that clients
 /// cannot set it. The position of a host in the list is its rank, so targets that left for good keep their
 /// positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank is
 /// not below Hostlist::max_expansion.
 [[nodiscard]] std::string encode_hostlist(const Module& module);
+/// The hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one that is
+/// not a hostlist.
+[[nodiscard]] Hostlist parse_hostlist(const nlohmann::json& payload);
 
 }  // namespace resourced::proto

@@ -5,6 +5,7 @@
 
 #include "core/rset/builder.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/liveness.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -241,7 +242,7 @@ TEST_CASE("a connection that speaks for many beats for all of them, or for one")
   stand.request(proxy, "resource.agent-beat", nullptr, noresponse);
   stand.pass(10);
   CHECK(stand.status()["torpid"] == "");
-  stand.request(proxy, "resource.agent-beat", {{"matchtag", first}}, noresponse);
+  stand.request(proxy, "resource.agent-beat", proto::encode_agent_beat(first), noresponse);
   stand.pass(25);
   CHECK(stand.status()["torpid"] == "2");
 }
@@ -330,7 +331,7 @@ TEST_CASE("beats of clients that said no hello are nothing") {
   AgentStand stand;
   const proto::ClientId stranger = stand.connect();
   stand.request(stranger, "resource.agent-beat", nullptr, noresponse);
-  stand.request(stranger, "resource.agent-beat", {{"matchtag", 77}}, noresponse);
+  stand.request(stranger, "resource.agent-beat", proto::encode_agent_beat(77), noresponse);
   CHECK(stand.silent(stranger));
   stand.pass(1);
   CHECK(stand.status()["online"] == "");

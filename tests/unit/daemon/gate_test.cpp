@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "proto/rpc.hpp"
+#include "proto/topics/liveness.hpp"
+#include "proto/topics/status.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -40,7 +42,7 @@ std::vector<TopicRow> topics() {
       {"resource.stats-get", nullptr, 0, "usa"},
       {"resource.ping", nullptr, 0, "usa"},
       {"config.get", nullptr, 0, "usa"},
-      {"attr.get", {{"name", "hostlist"}}, 0, "usa"},
+      {"attr.get", proto::encode_attr_get("hostlist"), 0, "usa"},
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},
@@ -51,8 +53,8 @@ std::vector<TopicRow> topics() {
       {"resource.shrink", {{"targets", "1"}}, 0, "a"},
       {"resource.reload", nullptr, 0, "a"},
       {"resource.expiration-update", {{"expiration", 5000}}, 0, "a"},
-      {"resource.monitor-waitup", {{"up", 8}}, 0, ""},
-      {"resource.monitor-force-down", {{"ranks", "1"}}, 0, ""},
+      {"resource.monitor-waitup", proto::encode_waitup(8), 0, ""},
+      {"resource.monitor-force-down", proto::encode_force_down(IdSet{1}), 0, ""},
       {"resource.stats-clear", nullptr, 0, ""},
   };
 }

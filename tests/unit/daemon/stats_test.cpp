@@ -1,9 +1,13 @@
 // What resource.stats-get counts, after actions whose numbers are known.
 #include "daemon/service/stats.hpp"
 
+#include <map>
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "proto/rpc.hpp"
+#include "proto/topics/diagnostics.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -14,19 +18,15 @@ using nlohmann::json;
 class Watched : public Stand {
  public:
   /// What has been counted so far, everything on disk.
-  json stats() {
+  proto::StatsAnswer stats() {
     if (reader_ == proto::ClientId{}) reader_ = connect();
     settle();
-    return json::parse(call(reader_, "resource.stats-get").text());
+    return proto::parse_stats(json::parse(call(reader_, "resource.stats-get").text()));
   }
 
  private:
   proto::ClientId reader_{};
 };
-
-std::int64_t grown(const json& before, const json& after, const char* key) {
-  return after.at(key).get<std::int64_t>() - before.at(key).get<std::int64_t>();
-}
 
 TEST_CASE("stats: requests by topic and outcome") {
   Watched stand;
@@ -46,76 +46,77 @@ TEST_CASE("stats: requests by topic and outcome") {
   const auto tag = stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(admin, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(scheduler, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
-  CHECK(stand.stats()["requests"] == json{{"resource.drain", {{"succeeded", 3}, {"failed", 2}}},
-                                          {"resource.undrain", {{"succeeded", 0}, {"failed", 1}}},
-                                          {"resource.status", {{"succeeded", 1}, {"failed", 0}}},
-                                          {"resource.acquire", {{"succeeded", 1}, {"failed", 2}}},
-                                          {"unknown", {{"succeeded", 0}, {"failed", 2}}}});
+  using Outcomes = proto::StatsAnswer::Outcomes;
+  CHECK(stand.stats().requests == std::map<std::string, Outcomes>{{"resource.drain", {3, 2}},
+                                                                  {"resource.undrain", {0, 1}},
+                                                                  {"resource.status", {1, 0}},
+                                                                  {"resource.acquire", {1, 2}},
+                                                                  {"unknown", {0, 2}}});
   // The request itself counts from the next one on.
-  CHECK(stand.stats()["requests"]["resource.stats-get"] == json{{"succeeded", 1}, {"failed", 0}});
+  CHECK(stand.stats().requests.at("resource.stats-get") == Outcomes{1, 0});
 }
 
 TEST_CASE("stats: events, commits, and how many events a commit had") {
   Watched stand;
   const proto::ClientId admin = stand.connect();
-  const json before = stand.stats();
+  const proto::StatsAnswer before = stand.stats();
   // A commit each, as the next is only asked for when the last is on disk.
   for (const char* targets : {"1", "2-3", "4"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }
-  json after = stand.stats();
-  CHECK(grown(before, after, "events") == 3);
-  CHECK(grown(before, after, "commits") == 3);
+  const proto::StatsAnswer after = stand.stats();
+  CHECK(after.events - before.events == 3);
+  CHECK(after.commits - before.commits == 3);
 
   // What changes nothing is no event, and what is refused is none.
   (void)stand.call(admin, "resource.drain", {{"targets", "1"}, {"mode", "update"}});
   (void)stand.call(admin, "resource.drain", {{"targets", "99"}});
-  CHECK(grown(after, stand.stats(), "commits") == 0);
-  CHECK(grown(after, stand.stats(), "events") == 0);
+  CHECK(stand.stats().commits == after.commits);
+  CHECK(stand.stats().events == after.events);
 
   // Events that come while one commit is under way share the next.
   for (int i = 0; i < 100; ++i) {
     stand.request(admin, i % 2 == 0 ? "resource.drain" : "resource.undrain", {{"targets", "6"}});
   }
-  const json burst = stand.stats();
-  CHECK(grown(after, burst, "events") == 100);
-  CHECK(grown(after, burst, "commits") >= 1);
-  CHECK(grown(after, burst, "commits") <= 100);
-  CHECK(burst["events-per-commit"].get<double>() * burst["commits"].get<double>() ==
-        doctest::Approx(burst["events"].get<double>()));
+  const proto::StatsAnswer burst = stand.stats();
+  CHECK(burst.events - after.events == 100);
+  CHECK(burst.commits - after.commits >= 1);
+  CHECK(burst.commits - after.commits <= 100);
+  CHECK(burst.events_per_commit * static_cast<double>(burst.commits) ==
+        doctest::Approx(static_cast<double>(burst.events)));
 }
 
 TEST_CASE("stats: the quotient, and no division by nothing") {
   service::Stats stats;
   service::Stats::Gauges gauges;
-  CHECK(json::parse(stats.encode(gauges))["events-per-commit"] == 0);
+  const auto counted = [&] { return proto::parse_stats(json::parse(stats.encode(gauges))); };
+  CHECK(counted().events_per_commit == 0);
   gauges.events = 12;
   gauges.commits = 4;
   gauges.committed_events = 10;
-  const json encoded = json::parse(stats.encode(gauges));
-  CHECK(encoded["events"] == 12);
-  CHECK(encoded["commits"] == 4);
-  CHECK(encoded["events-per-commit"] == 2.5);
+  CHECK(counted().events == 12);
+  CHECK(counted().commits == 4);
+  CHECK(counted().events_per_commit == 2.5);
 }
 
 TEST_CASE("stats: clients and subscribers, now") {
   Watched stand;
-  CHECK(stand.stats()["subscribers"] == 0);
-  CHECK(stand.stats()["clients"] == 1);
+  CHECK(stand.stats().subscribers == 0);
+  CHECK(stand.stats().clients == 1);
   const proto::ClientId scheduler = stand.connect();
   stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
-  CHECK(stand.stats()["subscribers"] == 1);
-  CHECK(stand.stats()["clients"] == 2);
+  CHECK(stand.stats().subscribers == 1);
+  CHECK(stand.stats().clients == 2);
   const proto::ClientId consumer = stand.connect();
-  CHECK(stand.stats()["journal-consumers"] == 0);
+  CHECK(stand.stats().journal_consumers == 0);
   stand.request(consumer, "resource.journal", nullptr, proto::flag::streaming);
-  CHECK(stand.stats()["journal-consumers"] == 1);
+  CHECK(stand.stats().journal_consumers == 1);
   stand.disconnect(scheduler);
   stand.disconnect(consumer);
-  const json after = stand.stats();
-  CHECK(after["subscribers"] == 0);
-  CHECK(after["journal-consumers"] == 0);
-  CHECK(after["clients"] == 1);
+  const proto::StatsAnswer after = stand.stats();
+  CHECK(after.subscribers == 0);
+  CHECK(after.journal_consumers == 0);
+  CHECK(after.clients == 1);
 }
 
 TEST_CASE("stats: changes that were merged into one that a full pipe held back") {
@@ -125,38 +126,36 @@ TEST_CASE("stats: changes that were merged into one that a full pipe held back")
   stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   (void)stand.receive(scheduler);
   CHECK(stand.call(admin, "resource.drain", {{"targets", "0"}}).errnum() == 0);
-  CHECK(stand.stats()["merged-deltas"] == 0);
+  CHECK(stand.stats().merged_deltas == 0);
 
   stand.transport.full.insert(scheduler);
   // The first waits alone, two more join it.
   for (const char* targets : {"1", "2", "3"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }
-  CHECK(stand.stats()["merged-deltas"] == 2);
+  CHECK(stand.stats().merged_deltas == 2);
   stand.transport.full.clear();
   stand.service->on_writable();
   CHECK(stand.call(admin, "resource.drain", {{"targets", "4"}}).errnum() == 0);
-  CHECK(stand.stats()["merged-deltas"] == 2);
+  CHECK(stand.stats().merged_deltas == 2);
 }
 
 TEST_CASE("stats: frames that were dropped, and clients that did not read") {
   Watched stand;
-  const json before = stand.stats();
-  CHECK(before["dropped-frames"] == 0);
-  CHECK(before["dropped-clients"] == 0);
+  const proto::StatsAnswer before = stand.stats();
+  CHECK(before.dropped_frames == 0);
+  CHECK(before.dropped_clients == 0);
   for (int i = 0; i < 3; ++i) stand.service->on_malformed("no PROTO");
   const proto::ClientId deaf = stand.connect();
   stand.transport.full.insert(deaf);
   for (std::size_t i = 0; i <= peers::Clients::max_backlog; ++i) stand.request(deaf, "resource.ping");
-  const json after = stand.stats();
-  CHECK(after["dropped-frames"] == 3);
-  CHECK(after["dropped-clients"] == 1);
+  const proto::StatsAnswer after = stand.stats();
+  CHECK(after.dropped_frames == 3);
+  CHECK(after.dropped_clients == 1);
 }
 
 TEST_CASE("stats: memory is what the process has, in bytes") {
-  const auto memory = [] {
-    return json::parse(service::Stats().encode({})).at("memory").get<std::uint64_t>();
-  };
+  const auto memory = [] { return proto::parse_stats(json::parse(service::Stats().encode({}))).memory; };
   const std::uint64_t before = memory();
   constexpr std::uint64_t mebibyte = 1024 * 1024;
   CHECK(before > mebibyte);

@@ -65,6 +65,7 @@ TEST_CASE("an answer that an agent cannot use is refused") {
 }
 
 TEST_CASE("a beat names a hello by its matchtag") {
+  CHECK(encode_agent_beat(4294967295U) == json{{"matchtag", 4294967295U}});
   CHECK(parse_agent_beat(json::parse(R"({"matchtag": 4294967295})")) == 4294967295U);
   CHECK(refusal(parse_agent_beat, "{}") == "71 missing key: matchtag");
   for (const char* bad : {R"({"matchtag": -1})", R"({"matchtag": 4294967296})", R"({"matchtag": "1"})"}) {
@@ -73,10 +74,12 @@ TEST_CASE("a beat names a hello by its matchtag") {
 }
 
 TEST_CASE("how many are to be online, and which are to be offline") {
+  CHECK(encode_waitup(-3) == json{{"up", -3}});
   CHECK(parse_waitup(json::parse(R"({"up": -3})")) == -3);
   CHECK(parse_waitup(json::parse(R"({"up": 18446744073709551615})")) == INT64_MAX);
   CHECK(refusal(parse_waitup, "{}") == "71 missing key: up");
   CHECK(refusal(parse_waitup, R"({"up": 1.0})") == "71 up must be an integer");
+  CHECK(encode_force_down(IdSet::parse("1-2")) == json{{"ranks", "1-2"}});
   CHECK(parse_force_down(json::parse(R"({"ranks": "1-2"})")).encode() == "1-2");
   CHECK(refusal(parse_force_down, "{}") == "71 missing key: ranks");
 }
