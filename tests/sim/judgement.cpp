@@ -60,7 +60,11 @@ const Reference& Simulation::state_after(std::uint64_t sequence) {
     const json event = json::parse(disk_.records.at(number - 1).text);
     const double before = number > 1 ? to_number(disk_.records.at(number - 2).timestamp) : 0;
     demand(event.at("timestamp") >= before, "an event that is earlier than the one before: " + event.dump());
-    if (const auto reload = reloads_.find(number); reload != reloads_.end()) next.exclude(reload->second);
+    if (const auto reload = reloads_.find(number); reload != reloads_.end()) {
+      const auto& [exclude, hosts] = reload->second;
+      if (hosts) next.load(*hosts, json::parse(*disk_.records.at(number - 1).resources));
+      next.exclude(exclude);
+    }
     next.apply(event);
     states_.push_back(std::move(next));
   }
@@ -94,6 +98,10 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
   ++counts_.responses;
   demand(disk_.last() >= asked.after,
          fmt::format("answered before event {} was on disk: {}", asked.after, asked.what));
+  if (asked.errnum && message.errnum() != *asked.errnum) {
+    throw Violation(fmt::format("{} was answered with {} in the place of {}: {}", asked.what,
+                                message.errnum(), *asked.errnum, message.text()));
+  }
   if (asked.is_status) check_status(json::parse(message.text()), state_after(asked.after));
 }
 

@@ -38,6 +38,48 @@ void Reference::exclude(const std::set<unsigned>& ranks) {
   for (const unsigned rank : ranks) excluded_.insert(names_.at(rank));
 }
 
+// A rank whose host is the same stays. The others of a host follow in the order of ranks.
+std::map<Reference::Name, Reference::Name> Reference::moved_to(const std::vector<Name>& next) const {
+  std::map<Name, Name> moved;
+  std::set<Name> taken;
+  const Ranks before = present();
+  for (const unsigned rank : before) {
+    if (rank >= next.size() || next[rank].host != names_[rank].host) continue;
+    moved.emplace(names_[rank], next[rank]);
+    taken.insert(next[rank]);
+  }
+  for (const unsigned rank : before) {
+    if (moved.contains(names_[rank])) continue;
+    const auto free = std::ranges::find_if(
+        next, [&](const Name& name) { return name.host == names_[rank].host && !taken.contains(name); });
+    if (free == next.end()) continue;
+    moved.emplace(names_[rank], *free);
+    taken.insert(*free);
+  }
+  return moved;
+}
+
+void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json& resources) {
+  Reference next;
+  next.begin({hosts, {}});
+  for (const auto& [from, to] : moved_to(next.names_)) {
+    if (online_.contains(from)) next.online_.insert(to);
+    if (torpid_.contains(from)) next.torpid_.insert(to);
+    if (drained_.contains(from)) next.drained_[to] = drained_[from];
+  }
+  const nlohmann::json& execution = resources.at("execution");
+  for (const auto& [property, targets] : property_sets(execution, "properties"))
+    for (const Name& target : next.names(targets)) next.properties_.emplace(property, target);
+  next.loaded_properties_ = next.properties_;
+  next.expiration_ = execution.at("expiration");
+  *this = std::move(next);
+}
+
+void Reference::unload() {
+  for (const auto& property : loaded_properties_) properties_.erase(property);
+  loaded_properties_.clear();
+}
+
 Reference::Ranks Reference::ranks(const std::set<Name>& names) const {
   Ranks result;
   for (unsigned rank = 0; rank < names_.size(); ++rank) {

@@ -33,6 +33,11 @@ class Reference {
   void begin(const Configuration& configuration);
   /// The next event is a definition with these ranks excluded, which an event does not tell.
   void exclude(const std::set<unsigned>& ranks);
+  /// The next event is the definition of another R that was loaded, with these hosts by rank: states follow
+  /// their targets, all others come from the R.
+  void load(const std::vector<std::string>& hosts, const nlohmann::json& resources);
+  /// The configuration has replaced the R that was loaded, whose own properties are gone with it.
+  void unload();
   void apply(const nlohmann::json& event);
 
   /// Ranks of the present start.
@@ -48,6 +53,8 @@ class Reference {
  private:
   [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
   [[nodiscard]] std::set<Name> names(const std::string& idset) const;
+  /// Where the targets that are present are among these, which take the place of the former.
+  [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
   void define();
   void drain(const nlohmann::json& context);
 
@@ -58,6 +65,7 @@ class Reference {
   std::set<Name> shrunk_;
   std::map<Name, std::string> drained_;
   std::set<std::pair<std::string, Name>> properties_;
+  std::set<std::pair<std::string, Name>> loaded_properties_;
   double expiration_ = 0;
 };
 

@@ -8,6 +8,7 @@ namespace resourced::sim {
 
 void SimLog::append(daemon::store::Record record) {
   if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
+  if (record.name == "resource-define") last_definition_ = record.sequence;
   queue_.push_back(std::move(record));
 }
 

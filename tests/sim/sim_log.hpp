@@ -38,6 +38,8 @@ class SimLog final : public daemon::store::EventLog {
                  std::function<void(daemon::store::HistoryPage)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
+  /// The last definition that was appended, on disk or not; 0 for none.
+  [[nodiscard]] daemon::store::Sequence last_definition() const noexcept { return last_definition_; }
   /// The number of records that were appended and are not on disk.
   [[nodiscard]] std::size_t unsynced() const { return queue_.size(); }
   /// Writes the first `count` of these records.
@@ -51,6 +53,7 @@ class SimLog final : public daemon::store::EventLog {
   Disk& disk_;
   std::deque<daemon::store::Record> queue_;
   std::deque<std::function<void()>> questions_;
+  daemon::store::Sequence last_definition_ = 0;
 };
 
 }  // namespace resourced::sim

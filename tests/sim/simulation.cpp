@@ -21,24 +21,9 @@ using proto::flag::noresponse;
 using proto::flag::streaming;
 
 constexpr std::size_t trace_length = 40;
-constexpr std::uint32_t most_targets = 9;
 constexpr std::size_t most_schedulers = 3;
 constexpr std::size_t most_consumers = 3;
 constexpr std::size_t most_agents = 12;
-
-std::shared_ptr<const ResourceSet> resources_of(const std::vector<std::string>& hosts) {
-  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(hosts.size() - 1));
-  Hostlist nodelist;
-  for (const std::string& host : hosts) nodelist.append(Hostlist::parse(host));
-  return std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}},
-                                             std::move(nodelist));
-}
-
-IdSet idset_of(const Reference::Ranks& ranks) {
-  IdSet ids;
-  for (const unsigned rank : ranks) ids.insert(rank);
-  return ids;
-}
 
 json hello(const std::string& host) {
   return {{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
@@ -61,6 +46,7 @@ Simulation::Simulation(std::uint32_t seed)
       journal_max_(chance(0.5) ? 40 : 100000) {
   spdlog::set_level(spdlog::level::off);
   configuration_ = random_configuration();
+  configured_hosts_ = configuration_.hosts;
   start();
 }
 
@@ -108,13 +94,20 @@ std::string Simulation::some_targets() {
 // The process.
 
 void Simulation::start() {
-  before_ = Reference(state_after(disk_.last()));
+  if (disk_.last() > states_begin_) ended_ = state_after(disk_.last());
+  before_ = ended_;
+  engine::Start input;
+  input.command.recorded = disk_.tables.state();
+  find_hosts(input.command.recorded);
+  input.command.method =
+      input.command.recorded.inventory.resources ? DefineMethod::kvs : DefineMethod::configuration;
   before_.begin(configuration_);
   states_.clear();
   reloads_.clear();
   states_begin_ = disk_.last();
   log_ = std::make_unique<SimLog>(disk_);
   later_.clear();
+  loading_.reset();
   wake_.reset();
   notified_ = disk_.last();
 
@@ -127,21 +120,19 @@ void Simulation::start() {
       .agents = with_agents_ ? std::optional(agent_settings()) : std::nullopt,
       .wake_at = [this](double when) { wake_ = when; },
       .reload = nullptr,
-      .load = nullptr,
-      .later = [this](double /*seconds*/, std::function<void()> work) { later_.push_back(std::move(work)); },
+      .load = [this](const ResourceSet& resources, const std::string& /*path*/,
+                     bool /*force*/) { take_load(resources); },
+      .later = [this](double /*seconds*/, std::function<void()> work) { post(std::move(work)); },
   };
   service_ = std::make_unique<daemon::service::Service>(
       *log_, [this] { return wall_time(now_); }, std::move(settings));
 
-  engine::Start input;
-  input.command.inventory = resources_of(configuration_.hosts);
+  input.command.inventory = input.command.recorded.inventory.resources
+                                ? input.command.recorded.inventory.resources
+                                : resources_of(configuration_.hosts);
   input.command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
-  input.command.recorded = disk_.tables.state();
-  if (with_partition_) {
-    const auto half = static_cast<IdSet::Id>(configuration_.hosts.size() / 2);
-    input.partitions.push_back({"left", IdSet::range(0, half - 1), {}});
-  }
+  input.partitions = partitions();
   service_->step(input);
   service_->on_defined();
   operator_ = connect();
@@ -163,7 +154,10 @@ void Simulation::crash() {
   schedulers_.clear();
   consumers_.clear();
   agents_.clear();
-  if (chance(0.4)) configuration_ = random_configuration();
+  if (chance(0.4)) {
+    configuration_ = random_configuration();
+    configured_hosts_ = configuration_.hosts;
+  }
   now_ += 1;
   start();
 }
@@ -187,6 +181,8 @@ void Simulation::fail_store() {
     if (client != operator_ || asked_.erase(message.matchtag) == 0) continue;
     demand(message.errnum() != 0, "a success after the store has failed");
   }
+  // A load whose R is being read does not wait for the store yet.
+  if (loading_) asked_.erase(*loading_);
   demand(asked_.empty(), "a request has no answer after the store has failed");
   crash();
 }
@@ -259,7 +255,7 @@ void Simulation::reconfigure() {
   ReloadCommand command;
   command.exclude = idset_of(configuration_.exclude);
   service_->step(command);
-  if (service_->engine().applied() > before) reloads_[before + 1] = configuration_.exclude;
+  if (service_->engine().applied() > before) reloads_[before + 1] = {configuration_.exclude};
   service_->set_access(daemon::peers::Access({}, 0));
   deliver();
 }
@@ -439,6 +435,7 @@ void Simulation::step() {
   if (kind < 295) return ask_status();
   if (kind < 298) return reconfigure();
   if (kind < 300) return set_clock();
+  if (kind < 304) return load();
   if (kind < 340) return acquire();
   if (kind < 365) return end_scheduler();
   if (kind < 385) return follow();

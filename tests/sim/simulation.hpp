@@ -9,14 +9,17 @@
 //  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,8 +28,13 @@
 #include "peers.hpp"
 #include "reference.hpp"
 #include "sim_log.hpp"
+#include "temp_dir.hpp"
 
 namespace resourced::sim {
+
+/// An R with these hosts by rank, each with four cores.
+[[nodiscard]] std::shared_ptr<const ResourceSet> resources_of(const std::vector<std::string>& hosts);
+[[nodiscard]] IdSet idset_of(const Reference::Ranks& ranks);
 
 /// A rule of the simulation is broken. The text names the rule and the actions before.
 class Violation : public std::runtime_error {
@@ -36,6 +44,8 @@ class Violation : public std::runtime_error {
 
 class Simulation {
  public:
+  static constexpr std::uint32_t most_targets = 9;
+
   explicit Simulation(std::uint32_t seed);
   ~Simulation();
   Simulation(const Simulation&) = delete;
@@ -61,6 +71,22 @@ class Simulation {
     bool is_status = false;
     /// The last event when the request had been handled.
     std::uint64_t after = 0;
+    /// Of the response, where it is known.
+    std::optional<std::uint32_t> errnum = std::nullopt;
+  };
+  /// A definition without a start: what it excludes, and the hosts by rank if it is of another R.
+  struct Reload {
+    Reference::Ranks exclude;
+    std::optional<std::vector<std::string>> hosts = std::nullopt;
+  };
+  /// Another R that was loaded in the place of a configuration with these hosts.
+  struct Loaded {
+    /// The event that defines it.
+    std::uint64_t sequence = 0;
+    std::vector<std::string> hosts;
+    std::vector<std::string> replaced;
+    /// The definition by another configuration, which ends it once it is on disk.
+    std::optional<std::uint64_t> ended = std::nullopt;
   };
 
   // Actions.
@@ -71,6 +97,7 @@ class Simulation {
   void start();
   void operate();
   void reconfigure();
+  void load();
   void ask_status();
   void acquire();
   void end_scheduler();
@@ -85,6 +112,16 @@ class Simulation {
   void set_clock();
   void pass();
   void settle();
+
+  // Loads of another R (loads.cpp).
+  void take_load(const ResourceSet& resources);
+  void finish_load(std::uint32_t matchtag, const std::function<void()>& work);
+  /// Finds the hosts of this start, and checks that a loaded R that is on disk is in force.
+  void find_hosts(RecordedState& recorded);
+  [[nodiscard]] std::vector<PartitionRule> partitions() const;
+  [[nodiscard]] bool is_held() const;
+  /// Takes work for the loop, of the loop itself or of the thread that reads an R.
+  void post(std::function<void()> work);
 
   // Checks of the messages that clients receive (judgement.cpp).
   void deliver();
@@ -118,18 +155,32 @@ class Simulation {
   std::size_t journal_max_;
   Disk disk_;
   std::uint32_t generation_ = 0;
+  /// The hosts of the configuration, and what is in force: these, or an R that was loaded.
+  std::vector<std::string> configured_hosts_;
   Configuration configuration_;
+  /// The loads in their order. A crash may have lost the last ones.
+  std::vector<Loaded> loads_;
   /// The states after the events of this start, as far as state_after() has computed them. `states_begin_` is
   /// the last event before this start, and `before_` the state after it, with the configuration of this
   /// start.
   std::vector<Reference> states_;
   std::uint64_t states_begin_ = 0;
   Reference before_;
-  /// The ranks that are excluded from the definition with this number on.
-  std::map<std::uint64_t, Reference::Ranks> reloads_;
+  /// The state after the last event before this start.
+  Reference ended_;
+  /// By the number of the definition.
+  std::map<std::uint64_t, Reload> reloads_;
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;
   std::deque<std::function<void()>> later_;
+  const std::thread::id loop_ = std::this_thread::get_id();
+  /// The file of an R to be loaded, the request that waits for it, and the result of the thread that reads
+  /// it.
+  test::TempDir directory_;
+  std::optional<std::uint32_t> loading_;
+  std::mutex mutex_;
+  std::condition_variable is_posted_;
+  std::function<void()> posted_;
   std::unique_ptr<daemon::service::Service> service_;
   std::uint64_t notified_ = 0;
   double now_ = 1000;
