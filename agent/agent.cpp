@@ -145,8 +145,9 @@ void Agent::on_accepted(const nlohmann::json& payload) {
 void Agent::report_anew(bool norestrict) {
   look(norestrict);
   report_(Severity::info,
-          norestrict ? "the daemon wants all cores of this node, those too that this process may not use"
-                     : "the daemon wants the cores of this node that this process may use");
+          norestrict
+              ? "the daemon asks for all cores of this node, including those that this process may not use"
+              : "the daemon asks for the cores of this node that this process may use");
   drop_request();
   drop_timer();
   accepted_.reset();

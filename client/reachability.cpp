@@ -86,11 +86,11 @@ std::optional<Error> plain_failure(const std::string& uri) {
 
 Error explain_end(const std::string& uri, const std::string& key_file) {
   if (auto error = plain_failure(uri)) return *error;
-  std::string why = "what listens there ended the connection";
+  std::string why = "the program that listens there ended the connection";
   if (!key_file.empty()) {
-    why += fmt::format("; either its key is not the server-key in {}, or it has none", key_file);
+    why += fmt::format("; its key is not the server-key in {}, or it has no key", key_file);
   } else if (uri.starts_with("tcp:")) {
-    why += "; it may let nobody in without a key";
+    why += "; it may require a key";
   }
   return unreachable(uri, ECONNREFUSED, why);
 }
@@ -110,9 +110,9 @@ Error explain(ConnectFailure failure, const std::string& uri, const std::string&
     case ConnectFailure::timed_out:
       return unreachable(uri, ETIMEDOUT, "no answer");
     case ConnectFailure::bad_handshake:
-      return unreachable(uri, EPROTO, "what listens there does not speak the daemon's protocol");
+      return unreachable(uri, EPROTO, "the program that listens there does not speak the daemon's protocol");
     case ConnectFailure::other_mechanism:
-      if (key_file.empty()) return unreachable(uri, EACCES, "it lets nobody in without a key");
+      if (key_file.empty()) return unreachable(uri, EACCES, "it requires a key");
       return unreachable(
           uri, EPROTO,
           fmt::format("it has no key, so it cannot prove to be the daemon that {} trusts", key_file));

@@ -38,7 +38,7 @@ std::optional<RecordedState> peek(const std::string& directory) {
     return store::peek_store(directory);
   } catch (const Error& error) {
     if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
-    fmt::print(stderr, "resourced: {}: what was changed at run time is not checked\n", error.what());
+    fmt::print(stderr, "resourced: {}: changes made at run time are not checked\n", error.what());
     return std::nullopt;
   }
 }

@@ -15,11 +15,11 @@ namespace resourced::daemon {
 config::Inventory configured_inventory(const config::Config& config) {
   if (config.resource.has_inventory()) return config::load_inventory(config);
   if (!config.resource.parent_uri.empty()) {
-    throw config.fault("resource.parent-uri", "no path and no $RESOURCED_PARENT_R: no R that was handed down",
-                       ENOENT);
+    throw config.fault("resource.parent-uri",
+                       "no R from the parent: neither resource.path nor $RESOURCED_PARENT_R is set", ENOENT);
   }
   if (config.monitor.mode == config::MonitorMode::agents) return {};
-  throw config.fault("resource", "no path, no config and no agents to discover it: no inventory", ENOENT);
+  throw config.fault("resource", "no inventory: set path or config, or monitor.mode to agents", ENOENT);
 }
 
 config::Inventory bare_inventory(config::Config config) {
@@ -59,12 +59,11 @@ bool is_loaded(const config::Config& config, const config::Inventory& inventory,
 
 std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
   if (is_loaded)
-    return "in force is the R that resource.reload loaded, as the configured inventory is the same";
-  if (inventory.handed_down)
-    return "in force is the R of the enclosing instance, in the place of one that was loaded";
+    return "using the R that resource.reload loaded: the configured inventory has not changed since";
+  if (inventory.handed_down) return "using the R of the enclosing instance instead of the R that was loaded";
   if (config.resource.has_inventory())
-    return "in force is the configured inventory, which has changed since an R was loaded";
-  return "no inventory is configured: node agents tell it, in the place of the R that was loaded";
+    return "using the configured inventory: it has changed since an R was loaded";
+  return "node agents report the inventory, which replaces the R that was loaded";
 }
 
 WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {

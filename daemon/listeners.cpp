@@ -29,8 +29,8 @@ std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limi
   budget.of_others = files / 2;
   budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
   if (limits.connections_per_uid > budget.per_peer) {
-    spdlog::warn("limits.connections-per-uid is {} here: the process may open {} files", budget.per_peer,
-                 files);
+    spdlog::warn("limits.connections-per-uid is reduced to {}: the process may open {} files",
+                 budget.per_peer, files);
   }
   return std::make_shared<transport::ConnectionCount>(std::move(budget));
 }

@@ -122,7 +122,7 @@ class Server {
                     if (last >= start_ && !std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); },
-                  [](const Error& error) { spdlog::error("history is not trimmed: {}", error.what()); }});
+                  [](const Error& error) { spdlog::error("cannot trim the history: {}", error.what()); }});
     const bool is_named = inventory_.handed_down || config_.resource.has_inventory();
     const bool is_kept = recorded_.inventory.resources && !is_named && !config_.resource.rediscover;
     if (loaded_ || is_kept) {
@@ -171,21 +171,21 @@ class Server {
     for (const TargetName& target : recorded_.shrunk) {
       if (target.ordinal == 0) hosts.gone.insert(target.host);
     }
-    service_.discover(
-        {config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
-        [this](const ResourceSet& found) {
-          try {
-            log_unreported(config_, found);
-            define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
-          } catch (const Error& error) {
-            // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot change
-            // that, so the daemon ends.
-            spdlog::critical("the inventory that was discovered is refused, stopping: {}", error.what());
-            exit_status_ = 1;
-            // Posted: the caller is still using the agents, which stop() ends.
-            asio::post(loop_, [this] { stop(); });
-          }
-        });
+    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
+                      [this](const ResourceSet& found) {
+                        try {
+                          log_unreported(config_, found);
+                          define(DefineMethod::dynamic_discovery,
+                                 discovered_inventory(config_, found, absent_));
+                        } catch (const Error& error) {
+                          // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot
+                          // change that, so the daemon ends.
+                          spdlog::critical("stopping, the discovered inventory is refused: {}", error.what());
+                          exit_status_ = 1;
+                          // Posted: the caller is still using the agents, which stop() ends.
+                          asio::post(loop_, [this] { stop(); });
+                        }
+                      });
     service_.exclude_from_discovery(config::excluded_hosts(config_));
   }
 
@@ -222,7 +222,7 @@ class Server {
   }
 
   std::string status() {
-    if (!service_.engine().module().defined()) return "waiting for node agents to tell the inventory";
+    if (!service_.engine().module().defined()) return "waiting for node agents to report the inventory";
     const ResourceCounts counts = service_.engine().module().inventory().counts();
     return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
   }
@@ -241,12 +241,12 @@ class Server {
   void wait_for_reload() {
     hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
       if (error || stopping_) return;
-      const transport::LoopHold hold(&service_.holds(), "reload by signal");
+      const transport::LoopHold hold(&service_.holds(), "reload on SIGHUP");
       process::notify_reloading();
       try {
         reload();
       } catch (const Error& refused) {
-        spdlog::error("reload refused, the configuration stays as it was: {}", refused.what());
+        spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
       }
       process::notify_ready(status());
       wait_for_reload();
@@ -302,7 +302,7 @@ class Server {
             EINVAL,
             fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
       }
-      spdlog::warn("{}: has ranks beyond the {} of this instance", path, size);
+      spdlog::warn("{}: has ranks of {} and above, beyond the size of this instance", path, size);
     }
     config::Inventory next = discovered_inventory(config_, resources, absent_);
     LoadCommand command;
@@ -314,7 +314,7 @@ class Server {
     inventory_ = std::move(next);
     loaded_ = true;
     remember_size(inventory_.resources);
-    spdlog::info("loaded {}: it is in force until the configured inventory changes", path);
+    spdlog::info("loaded {}: it stays in force until the configured inventory changes", path);
     process::notify_ready(status());
   }
 
@@ -350,7 +350,7 @@ class Server {
     constexpr std::chrono::seconds between{5};
     constexpr std::size_t crowd = 512;
     if (listeners_.have_emptied(crowd)) {
-      const transport::LoopHold hold(&service_.holds(), "giving back memory");
+      const transport::LoopHold hold(&service_.holds(), "releasing memory");
       malloc_trim(0);
     }
     memory_timer_.expires_after(between);
@@ -370,7 +370,7 @@ class Server {
   }
 
   void store_failed(const Error& error) {
-    spdlog::critical("the store failed, stopping: {}", error.what());
+    spdlog::critical("stopping, the store failed: {}", error.what());
     take_nothing_in();
     service_.on_store_failed(error);
     exit_status_ = 1;

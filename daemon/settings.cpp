@@ -56,7 +56,7 @@ std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus
     if (exposed && bus.curve_key_file.empty() && !bus.insecure) {
       throw Error(EACCES,
                   fmt::format("cannot listen on {}: without bus.curve-key-file the network could read and "
-                              "forge everything; bus.insecure = true if that is meant",
+                              "forge everything; to allow that, set bus.insecure = true",
                               uri));
     }
   }
@@ -75,7 +75,7 @@ std::unique_ptr<client::Connection> parent_connection(const config::Config& conf
   auto connection = parent::connect_parent(config);
   for (const proto::Endpoint& endpoint : own) {
     if (endpoint.uri() == connection->uri()) {
-      throw config.fault("resource.parent-uri", "this is where this daemon listens itself");
+      throw config.fault("resource.parent-uri", "this daemon itself listens there");
     }
   }
   if (config.resource.no_update_watch) return nullptr;

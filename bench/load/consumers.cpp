@@ -105,7 +105,8 @@ void consume(const std::string& uri, std::size_t count, std::uint64_t events) {
   // A thousand consumers are on other machines than the daemon: here they get what it leaves of the
   // processors.
   const sched_param none{};
-  if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0) throw std::runtime_error("cannot stand back");
+  if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+    throw std::runtime_error("cannot lower the priority of this process");
   Consumers consumers(uri, count);
   consumers.read_past();
   say("ready");

@@ -27,7 +27,7 @@ double ping(Context& context, std::uint64_t sequence) {
   const auto answer = context.call("resource.ping", payload);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   if (proto::parse_ping_answer(answer) != sequence) {
-    throw Error(EPROTO, "the daemon did not send back what it was sent");
+    throw Error(EPROTO, "the daemon did not echo the ping");
   }
   return time.count();
 }
@@ -41,7 +41,7 @@ void register_daemon(CLI::App& app, Context& context) {
   };
   auto options = std::make_shared<PingOptions>();
   auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
-  require_count(*ping_command->add_option("-c,--count", options->count, "How many times"));
+  require_count(*ping_command->add_option("-c,--count", options->count, "The number of requests"));
   ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
   ping_command->callback([options, &context] {
     // The first round trip is not to pay for the connection.
@@ -56,7 +56,7 @@ void register_daemon(CLI::App& app, Context& context) {
 
   auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
   auto clear = std::make_shared<bool>(false);
-  stats->add_flag("--clear", *clear, "Reset the counters to 0, and print nothing");
+  stats->add_flag("--clear", *clear, "Reset the counters to 0 instead of printing them");
   stats->callback([clear, &context] {
     if (*clear) {
       context.call("resource.stats-clear");
@@ -72,7 +72,7 @@ void register_daemon(CLI::App& app, Context& context) {
   };
   auto reload_options = std::make_shared<ReloadOptions>();
   auto* reload = app.add_subcommand(
-      "reload", "Make the daemon read its configuration again, or load an R in the place of its inventory");
+      "reload", "Reload the configuration of the daemon, or replace its inventory by an R");
   auto* path = reload->add_option("PATH", reload_options->path, "An R file, on the host of the daemon");
   reload->add_flag("-f,--force", reload_options->force, "Load an R with more ranks than the instance has")
       ->needs(path);

@@ -90,7 +90,7 @@ std::string in_seconds(client::Milliseconds time) {
 
 /// The error of a history without an end. `how` continues its text.
 Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
-  return {ETIMEDOUT, fmt::format("resource.journal: {}: no end of the history, but {} events {}",
+  return {ETIMEDOUT, fmt::format("resource.journal: {}: the history did not end: {} events {}",
                                  connection.uri(), reader.count(), how)};
 }
 
@@ -195,18 +195,18 @@ void read_journal(Context& context, const EventlogOptions& options) {
 void register_eventlog(CLI::App& app, Context& context) {
   auto options = std::make_shared<EventlogOptions>();
   auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
-  command->add_flag("-F,--follow", options->follow, "Go on with the events to come");
-  command->add_option("-w,--wait", options->wait_for,
-                      "End after the first event of this name, past or to come");
-  command->add_option("-t,--timeout", options->timeout,
-                      "End after this duration, which is a failure unless -F was given alone. Default: 30 "
-                      "seconds without an answer before the past is told, and 10 minutes for all of it");
+  command->add_flag("-F,--follow", options->follow, "Then print new events as they happen");
+  command->add_option("-w,--wait", options->wait_for, "End after the first event of this name, past or new");
+  command->add_option(
+      "-t,--timeout", options->timeout,
+      "End after this duration; this is a failure, except with -F alone. Default: the history "
+      "may pause for 30 seconds and take 10 minutes, new events have no limit");
   command->add_option("--since", options->since,
                       "Only events at or after this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   auto* whole = command->add_flag(
       "--export", options->whole,
-      "Print all that the store has as an event log (RFC 18), which resourced --import reads");
+      "Print the whole history in the store as an event log (RFC 18) for resourced --import");
   add_targets_option(*command, options->targets);
   // A part of a log does not say what the present is.
   for (const char* part : {"--follow", "--wait", "--since", "-i"}) {

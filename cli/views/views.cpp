@@ -286,7 +286,7 @@ std::string describe_moves(const Json& payload, const ViewFilter& filter) {
   for (const auto& move : moves) {
     const auto ranks = move.ranks & targets;
     if (ranks.empty()) continue;
-    lines += fmt::format("targets {} wait to move from {} to {}: the holder of {} has to let go\n",
+    lines += fmt::format("targets {} wait to move from {} to {}: the holder of {} must release them\n",
                          ranks.encode(), part_name(move.from), part_name(move.to), part_name(move.from));
   }
   return lines;

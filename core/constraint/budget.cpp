@@ -10,7 +10,7 @@ namespace resourced {
 
 void Budget::run_out() {
   left_ = 0;
-  throw Error(ETIMEDOUT, fmt::format("the request takes more than {} steps to judge", steps_));
+  throw Error(ETIMEDOUT, fmt::format("checking the request takes more than {} steps", steps_));
 }
 
 }  // namespace resourced

@@ -187,12 +187,12 @@ Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& 
   if (ranks.empty()) return {Verdict::infeasible, "no target matches the constraint"};
   if (!request.not_judged.empty())
     return {Verdict::undecided,
-            fmt::format("cannot judge {}: R tells only nodes, cores and gpus", request.not_judged)};
+            fmt::format("cannot check {}: R has only nodes, cores and gpus", request.not_judged)};
 
   const std::vector<NodeKind> kinds = kinds_of(inventory, ranks, budget);
   const bool narrowed = ranks.count() < inventory.ranks().count();
   const Explanation explanation(kinds, request.demand,
-                                narrowed ? "what matches the constraint" : "the inventory");
+                                narrowed ? "the matching part of the inventory" : "the inventory");
   const Packing packing = pack(kinds, request.demand, budget);
   switch (packing.answer) {
     case Packing::Answer::fits:
@@ -202,7 +202,7 @@ Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& 
     case Packing::Answer::unknown:
       break;
   }
-  return {Verdict::undecided, fmt::format("cannot judge {} at the same time: too many ways to place them",
+  return {Verdict::undecided, fmt::format("cannot check {} at the same time: too many ways to place them",
                                           explanation.all_parts())};
 }
 

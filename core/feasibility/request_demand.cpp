@@ -110,7 +110,7 @@ class Collector {
     } else if (vertex.extra) {
       refuse("the key " + shown(vertex.extra->begin().key()));
     } else if (is_leaf && !vertex.with.empty()) {
-      refuse("what is below a " + vertex.type);
+      refuse("resources below a " + vertex.type);
     } else {
       return true;
     }

@@ -70,7 +70,7 @@ class ShapeParser {
     if (accept('/')) {
       list(vertex.with);
     } else if (vertex.is_slot()) {
-      unexpected("/ and what the slot is made of");
+      unexpected("/ and the resources of the slot");
     }
   }
 

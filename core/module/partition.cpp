@@ -98,7 +98,7 @@ std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules, 
   throw Error(
       EINVAL,
       fmt::format("{}, because of properties that were changed at run time: change the partitions, or start "
-                  "with those of before and undo it{}{}",
+                  "with the previous ones and undo the changes{}{}",
                   defect, commands.empty() ? "" : ": ", fmt::join(commands, "; ")));
 }
 

@@ -8,7 +8,8 @@ namespace resourced::nodes {
 
 AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& hostname,
                                           const ResourceSet& inventory, const MayReplace& may_replace) {
-  if (ranks_.contains(agent)) throw Error(EEXIST, fmt::format("the agent on {} is here already", hostname));
+  if (ranks_.contains(agent))
+    throw Error(EEXIST, fmt::format("the agent on {} has said hello already", hostname));
   std::optional<IdSet::Id> free;
   std::optional<IdSet::Id> given_up;
   std::uint32_t count = 0;

@@ -24,7 +24,7 @@ void Nodes::watch(const Settings& settings) {
 }
 
 const Settings& Nodes::watched() const {
-  if (!settings_) throw Error(ENOSYS, "node agents are not watched here (monitor.mode is static)");
+  if (!settings_) throw Error(ENOSYS, "this daemon takes no node agents (monitor.mode is static)");
   return *settings_;
 }
 

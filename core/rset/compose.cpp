@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t max_local_ranks = std::size_t{1} << 20;
 
 Hostlist repeated(const std::string& host, std::size_t count) {
-  if (count > max_local_ranks) throw Error(EINVAL, fmt::format("{} ranks need hosts of their own", count));
+  if (count > max_local_ranks) throw Error(EINVAL, fmt::format("{} ranks need a list of hosts", count));
   Hostlist hosts;
   for (std::size_t i = 0; i < count; ++i) hosts.append(host);
   return hosts;

@@ -126,10 +126,10 @@ class Derivation {
     const std::vector<Vertex>& vertices = graph_.vertices();
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (vertices[i].type == "node") take_node(i);
-    if (hosts_.empty()) fail_at(graph_.nodes_path(), "none is a node");
+    if (hosts_.empty()) fail_at(graph_.nodes_path(), "has no node");
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (!owner_[i] && (vertices[i].type == "core" || vertices[i].type == "gpu"))
-        fail_at(graph_.vertex_path(i), fmt::format("the {} is in no node", vertices[i].type));
+        fail_at(graph_.vertex_path(i), fmt::format("the {} is not inside a node", vertices[i].type));
 
     GraphResources found;
     found.groups = table_.finish(GroupTable::Repeats::refused, [this](const GroupTable::Conflict& conflict) {

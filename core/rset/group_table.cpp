@@ -74,7 +74,7 @@ class GroupTable::Overlay {
 
   void spend(IdSet::Id rank, std::size_t work) {
     work_ += work;
-    if (work_ > max_overlay_work) fail(rank, "is one of too many that stand in several entries");
+    if (work_ > max_overlay_work) fail(rank, "is one of too many ranks in several entries");
   }
 
   Children combined(IdSet::Id rank) {

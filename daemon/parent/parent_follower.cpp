@@ -56,7 +56,7 @@ void ParentFollower::tick(double now) {
   }
   if (miss_at_ && *miss_at_ <= now_) {
     miss_at_.reset();
-    spdlog::warn("the enclosing instance at {} has not answered yet; its hosts are served as last known",
+    spdlog::warn("the enclosing instance at {} has not answered yet; its hosts keep their last known states",
                  connection_.uri());
   }
   tell();
@@ -101,7 +101,7 @@ void ParentFollower::on_batch(const client::Response& response) {
 void ParentFollower::take_in(const proto::JournalBatch& batch) {
   if (batch.unreadable > 0) {
     if (const auto before = defects_.admit()) {
-      spdlog::warn("passed over {} events of the enclosing instance: {} ({} more since the last such line)",
+      spdlog::warn("ignored {} events of the enclosing instance: {} ({} more since the last such line)",
                    batch.unreadable, std::string_view(batch.defect).substr(0, longest_text), *before);
     }
   }
@@ -139,7 +139,7 @@ void ParentFollower::on_status(const client::Response& response) {
 
 void ParentFollower::history_is_through() {
   if (!mirror_.acquainted()) {
-    fail("it has none of the hosts that were handed down here: it is another instance");
+    fail("it has none of the hosts of this instance's R: it is not the parent");
     return;
   }
   mirror_.synced(now_);

@@ -40,7 +40,8 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   for (const Error& error : effects.refused) {
     if (const auto before = refusals_.admit()) {
       spdlog::warn(
-          "cannot do what nodes or the enclosing instance ask for: {} ({} more since the last such line)",
+          "refused a change from node agents or the enclosing instance: {} ({} more since the last such "
+          "line)",
           error.what(), *before);
     }
   }

@@ -60,7 +60,7 @@ FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const s
   const bool own_full = line != lines_.end() &&
                         (line->second.queue.size() >= max_waiting || line->second.bytes + size > max_bytes);
   if (own_full || waiting_ >= max_waiting_of_all || bytes_ + size > max_bytes_of_all) {
-    throw Error(EBUSY, "too many feasibility checks wait already");
+    throw Error(EBUSY, "too many feasibility checks are waiting");
   }
   start_thread();
   Line& own = lines_[principal];
@@ -78,7 +78,7 @@ void FeasibilityChecks::start_thread() {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    throw Error(EAGAIN, fmt::format("no thread for feasibility checks: {}", error.what()));
+    throw Error(EAGAIN, fmt::format("cannot start a thread for feasibility checks: {}", error.what()));
   }
 }
 

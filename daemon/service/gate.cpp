@@ -9,7 +9,7 @@
 namespace resourced::daemon::service {
 
 Error denial(std::string_view topic, peers::Right right) {
-  return {EPERM, fmt::format("{} takes the role {}", topic, peers::role_for(right))};
+  return {EPERM, fmt::format("{} requires the role {}", topic, peers::role_for(right))};
 }
 
 Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats)
@@ -24,7 +24,7 @@ std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const p
       return Refusal{
           Error(EBUSY, fmt::format("more than {} requests in a second", limits_.requests_per_second)), false};
     case peers::TokenBucket::Verdict::flood:
-      return Refusal{Error(EBUSY, "it goes on asking for more than it may"), true};
+      return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
   }
   const std::size_t outstanding = client.waiting + client.backlog.size() + kept;
   if (outstanding >= limits_.outstanding_requests && !request.has(proto::flag::noresponse)) {
@@ -49,7 +49,7 @@ void Gate::check_form(const proto::Message& request, const Topic& topic, std::si
     throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
   }
   if (topic.answer == Answer::stream && !request.has(proto::flag::streaming)) {
-    throw Error(EPROTO, request.topic + ": a request that streams must say so");
+    throw Error(EPROTO, request.topic + ": the request must have the streaming flag");
   }
 }
 

@@ -47,7 +47,7 @@ InventoryFile::~InventoryFile() {
 void InventoryFile::read(const std::string& path, Done done) {
   const std::lock_guard lock(link_->mutex);
   if (link_->threads >= max_threads) {
-    throw Error(EBUSY, fmt::format("{} files that were to be loaded are still being read", link_->threads));
+    throw Error(EBUSY, fmt::format("{} files for resource.reload are still being read", link_->threads));
   }
   const std::uint64_t number = last_ + 1;
   try {
@@ -63,7 +63,7 @@ void InventoryFile::read(const std::string& path, Done done) {
       });
     }).detach();
   } catch (const std::system_error& error) {
-    throw Error(EAGAIN, fmt::format("{}: no thread to read it: {}", path, error.what()));
+    throw Error(EAGAIN, fmt::format("{}: cannot start a thread to read it: {}", path, error.what()));
   }
   ++link_->threads;
   last_ = number;

@@ -17,7 +17,7 @@ Error out_of_range() { return {EPROTO, "up value is out of range"}; }
 
 void Waitups::add(proto::RequestKey request, std::size_t online) {
   if (waiting_ >= max_waiting) {
-    throw Error(EBUSY, fmt::format("{} requests wait for targets to be online already", waiting_));
+    throw Error(EBUSY, fmt::format("{} requests are already waiting for targets to be online", waiting_));
   }
   if (requests_[online].insert(request).second) ++waiting_;
 }

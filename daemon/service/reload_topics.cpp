@@ -29,8 +29,9 @@ void ReloadTopics::reload(const Call& call) {
   gate_.check_right(call.sender, call.request, peers::Right::own);
   check_loadable();
   if (wanted.xml) {
-    throw Error(EINVAL, fmt::format("{}: this daemon loads an R; resourcectl R encode --xml makes one of it",
-                                    *wanted.path));
+    throw Error(EINVAL,
+                fmt::format("{}: this daemon loads only R; convert the file with resourcectl R encode --xml",
+                            *wanted.path));
   }
   if (file_.busy()) throw Error(EBUSY, "another R is being loaded");
   requests_.keep(call, [&](proto::RequestKey key) {
@@ -44,7 +45,7 @@ void ReloadTopics::reload(const Call& call) {
 void ReloadTopics::check_loadable() const {
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (executor_.engine().nodes().enclosed()) {
-    throw Error(EINVAL, "the resources of this instance are those that the enclosing one gave it");
+    throw Error(EINVAL, "the enclosing instance assigns the resources of this one");
   }
   if (executor_.engine().acquisition().holders() > 0) {
     throw Error(EBUSY, "resources are busy (unload scheduler?)");

@@ -161,7 +161,7 @@ void Service::schedule() {
 }
 
 void Service::on_gone(proto::ClientId client) {
-  const transport::LoopHold hold(&holds_, "end of a client");
+  const transport::LoopHold hold(&holds_, "disconnection");
   requests_.forget_gone(client);
   schedule();
 }

@@ -104,7 +104,7 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   } else if (record.name == proto::event_name<DefineEvent>()) {
     state.define(method_of(entry));
   } else if (record.name == "truncate") {
-    throw Error(EINVAL, "truncate: the log is not whole, so the present state cannot be known from it");
+    throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
   }
   return record;
 }
@@ -113,7 +113,7 @@ void refuse_absent(const TargetName& target, const ResourceSet& inventory, const
   if (rank_of(target, inventory)) return;
   std::string name = target.host;
   if (target.ordinal != 0) name += fmt::format(" (its target {})", target.ordinal);
-  throw Error(EINVAL, fmt::format("{} of {}, which the configured inventory does not have: it would be lost",
+  throw Error(EINVAL, fmt::format("{} of {}, which is not in the configured inventory: it would be lost",
                                   what, name));
 }
 

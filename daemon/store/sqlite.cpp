@@ -88,7 +88,7 @@ Statement::Statement(Database& database, const char* text) : database_(database)
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v3(database.handle(), text, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) !=
       SQLITE_OK) {
-    database.fail("the store does not have what it should");
+    database.fail("the store has not the tables of its schema");
   }
   statement_.reset(statement);
 }

@@ -109,7 +109,7 @@ void copy_running(const std::string& path, const std::string& copied) {
     Database(copied).copy_from(store);
   } catch (const Error& error) {
     if (error.errnum() == EBADMSG) throw;
-    refuse(path, fmt::format(", and not readable beside it ({})", error.what()));
+    refuse(path, fmt::format(", and cannot be read meanwhile ({})", error.what()));
   }
 }
 

@@ -127,7 +127,7 @@ void restore_inventory(Database& database) {
 nlohmann::json whole_event(const std::string& name, const std::string& text) {
   auto event = read_row(text);
   (void)proto::decode_event(event);
-  if (event["name"] != name) throw Error(EBADMSG, "another name");
+  if (event["name"] != name) throw Error(EBADMSG, "its name differs from that of its row");
   return event;
 }
 

@@ -341,7 +341,7 @@ void Journal::take_in(ConsumerId id, const store::HistoryPage& page, const proto
     known->state = Failed{*page.failure};
   } else if (page.has_gap) {
     known->state =
-        Failed{Error(EOVERFLOW, "too late: what comes next is not kept any more (store.history); ask again")};
+        Failed{Error(EOVERFLOW, "too late: the next event is not kept any more (store.history); ask again")};
   } else {
     known->hold(payload, page.next - 1);
   }

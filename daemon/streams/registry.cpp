@@ -16,7 +16,7 @@ using proto::RequestKey;
 RequestKey Registry::add(proto::ClientId client, const Message& request) {
   const RequestKey key{client, request.matchtag};
   if (request.has(proto::flag::noresponse)) {
-    throw Error(EPROTO, fmt::format("{}: a request without response cannot wait for one", request.topic));
+    throw Error(EPROTO, fmt::format("{}: the request must not have the noresponse flag", request.topic));
   }
   if (entries_.contains(key)) {
     throw Error(EPROTO, fmt::format("{}: matchtag {} is in use", request.topic, request.matchtag));

@@ -148,7 +148,7 @@ void LocalConnection::watch_frame() {
     if (error || !self || !self->open_ || !self->watching_frame_) return;
     // Called for an earlier frame, when a later one had begun already.
     if (self->frame_timer_.expiry() > std::chrono::steady_clock::now()) return;
-    self->fail("it was not whole in time");
+    self->fail("it took longer than limits.handshake-timeout");
   });
 }
 

@@ -38,10 +38,9 @@ void clear_socket(const std::string& path, std::string_view endpoint) {
   if (file == SocketFile::in_use)
     throw Error(EADDRINUSE, fmt::format("cannot listen on {}: in use", endpoint));
   if (file == SocketFile::foreign) {
-    throw Error(EEXIST,
-                fmt::format("cannot listen on {}: there is something that is not a socket; remove it, "
-                            "or listen elsewhere",
-                            endpoint));
+    throw Error(EEXIST, fmt::format("cannot listen on {}: a file that is not a socket is there; remove it, "
+                                    "or listen elsewhere",
+                                    endpoint));
   }
   if (file == SocketFile::stale) unlink(path.c_str());
 }

@@ -35,7 +35,7 @@ std::string to_z85(std::string_view bytes) {
 
 ZapAnswer answer_zap(const std::vector<std::string_view>& request, const ZapAllow& allow) {
   if (request.size() <= at_id || !request[at_delimiter].empty()) {
-    return {{}, "a request for access that cannot be answered"};
+    return {{}, "a malformed ZAP request"};
   }
   const auto answer = [&](const char* status, const char* text, std::string user, std::string refusal) {
     return ZapAnswer{{std::string(request[at_route]), "", std::string(version), std::string(request[at_id]),
@@ -45,7 +45,7 @@ ZapAnswer answer_zap(const std::vector<std::string_view>& request, const ZapAllo
   if (request[at_version] != version || request.size() != parts_of_curve ||
       request[at_domain] != zap_domain || request[at_mechanism] != "CURVE" ||
       request[at_key].size() != key_bytes) {
-    return answer("500", "not understood", {}, "a request for access that is not understood");
+    return answer("500", "not understood", {}, "a ZAP request that is not for CURVE");
   }
   std::string key = to_z85(request[at_key]);
   if (!allow(key)) {

@@ -123,7 +123,7 @@ void ZmqConnections::measure(int descriptor) {
 std::string ZmqConnections::end_as_overlong(int descriptor) {
   Connection& connection = open_.at(descriptor);
   end(descriptor);
-  return fmt::format("{} sent {} bytes of a message that does not end", connection.peer,
+  return fmt::format("{} sent {} bytes of an unfinished message", connection.peer,
                      std::exchange(connection.pending, 0));
 }
 

@@ -271,7 +271,7 @@ class ZmqTransport final : public Transport {
     listener_.on_refused(
         problem == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
             ? "a client that does not have this daemon's public key"
-            : fmt::format("a connection that is not one of ours (ZMTP error {:#x})", problem));
+            : fmt::format("a connection with an invalid handshake (ZMTP error {:#x})", problem));
   }
 
   bool read_message() {

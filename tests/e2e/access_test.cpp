@@ -81,7 +81,7 @@ TEST_CASE("by default other users read and change nothing, over either transport
   for (const RawResponse& refusal :
        {bus->call("resource.drain", drain), local->call("resource.drain", drain)}) {
     CHECK(refusal.errnum == wire_errno::perm);
-    CHECK(refusal.text() == "resource.drain takes the role admin");
+    CHECK(refusal.text() == "resource.drain requires the role admin");
   }
   CHECK(bus->receive(bus->acquire()).errnum == wire_errno::perm);
   CHECK(cluster.owner.call("resource.status").json() == before);

@@ -83,7 +83,7 @@ TEST_CASE(
     Watched cluster(config("norestrict = true"));
     WatchingScheduler scheduler(cluster.daemon.uri());
     NodeAgent agent(cluster.daemon.uri(), "n0", restricted);
-    agent.expect_log("the daemon wants all cores of this node");
+    agent.expect_log("the daemon asks for all cores of this node");
     agent.expect_log("online as rank 0");
     scheduler.until_up({0});
     RawClient client(cluster.daemon.uri());
@@ -93,7 +93,7 @@ TEST_CASE(
     cluster.daemon.kill();
     cluster.daemon.configure(config(""));
     cluster.daemon.start();
-    agent.expect_log("the daemon wants the cores of this node that this process may use");
+    agent.expect_log("the daemon asks for the cores of this node that this process may use");
     EventFollower(cluster.daemon.uri()).expect("drain");
   }
   Watched cluster("[resource]\nsize = 1\nnorestrict = true\n[monitor]\nmode = \"agents\"\n");
@@ -324,8 +324,7 @@ TEST_CASE("what is discovered and does not fit the configuration stops the daemo
     RawClient agent(cluster.daemon.uri());
     agent.send("resource.agent", hello("n1"), wire::flag_streaming);
     CHECK(cluster.daemon.process().wait() == 1);
-    CHECK(cluster.daemon.log().find("the inventory that was discovered is refused, stopping: ") !=
-          std::string::npos);
+    CHECK(cluster.daemon.log().find("stopping, the discovered inventory is refused: ") != std::string::npos);
     CHECK(cluster.daemon.log().find(why) != std::string::npos);
   }
 }

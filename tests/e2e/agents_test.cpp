@@ -276,9 +276,9 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
 
   // Nor is another key good for being one, or none.
   NodeAgent pretender(daemon.uri(), "test5", {"--key", user_key, "--synthetic", four_cores});
-  pretender.expect_log("resource.agent takes the role agent");
+  pretender.expect_log("resource.agent requires the role agent");
   NodeAgent nobody(daemon.uri(), "test6");
-  nobody.expect_log("without a key");
+  nobody.expect_log("require");
   CHECK(scheduler.settle().up() == std::set<unsigned>{3, 4});
 }
 

@@ -57,9 +57,9 @@ TEST_CASE("feasibility.check judges what could ever be: down counts, excluded do
     CHECK(check(jobspec(R"([{"type":"slot","count":1,"label":"a","with":[{"type":"core","count":5}]}])")) ==
           "needs 1 slot with 5 cores in one node, the inventory has room for 0");
     CHECK(check(jobspec(R"([{"type":"node","count":5}])", {{"properties", {"gpu"}}})) ==
-          "needs 5 nodes, what matches the constraint has 4");
+          "needs 5 nodes, the matching part of the inventory has 4");
     CHECK(check(jobspec(R"([{"type":"memory","count":4}])")) ==
-          "cannot judge the type memory: R tells only nodes, cores and gpus");
+          "cannot check the type memory: R has only nodes, cores and gpus");
   }
   CHECK(check(jobspec(R"([{"type":"node"}])")) == "resources[0].count: is missing");
   CHECK(cluster.operator_client.call("feasibility.check", {{"jobspec", 1}}).errnum == wire_errno::proto);

@@ -82,7 +82,7 @@ TEST_CASE("a log that is not whole is refused with its line") {
   const Outcome outcome =
       import_log(dir, config, dir.write("log", "{\"timestamp\":5,\"name\":\"truncate\"}\n"));
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.find("log:1: truncate: the log is not whole") != std::string::npos);
+  CHECK(outcome.err.find("log:1: truncate: the log is incomplete") != std::string::npos);
 }
 
 // A journal by target is asked of hosts that the event may concern.

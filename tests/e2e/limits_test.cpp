@@ -109,7 +109,7 @@ TEST_CASE("more requests than the rate are refused, and a client that goes on is
   CHECK(local.ended());
   while (stats()["dropped-clients"] < 2) {
   }
-  CHECK(cluster.daemon.log().find("it goes on asking for more than it may") != std::string::npos);
+  CHECK(cluster.daemon.log().find("it keeps exceeding limits.requests-per-second") != std::string::npos);
 }
 
 TEST_CASE("so many requests may wait, over either transport") {
@@ -198,7 +198,7 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
   CHECK(hidden.ended());
   fmt::print("parts that never end: {:.1f} MiB before, {:.1f} MiB at most, {:.1f} MiB after\n",
              before / (1 << 20), most / (1 << 20), memory() / (1 << 20));
-  CHECK(daemon.log().find("bytes of a message that does not end") != std::string::npos);
+  CHECK(daemon.log().find("bytes of an unfinished message") != std::string::npos);
   CHECK(slow.call("resource.ping").errnum == 0);
 }
 
@@ -327,7 +327,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
   const double before = resident();
   std::string name;
   // Another hold may be longer by chance, where other programs have the processor.
-  for (const Deadline deadline; name != "giving back memory" && !deadline.passed();) {
+  for (const Deadline deadline; name != "releasing memory" && !deadline.passed();) {
     {
       std::deque<RawSocket> crowd;
       for (std::size_t i = 0; i < connections; ++i) {
@@ -343,7 +343,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
     }
     name = owner.call("resource.stats-get").json()["longest-hold"]["topic"];
   }
-  CHECK(name == "giving back memory");
+  CHECK(name == "releasing memory");
 }
 
 TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq needs to live") {

@@ -93,7 +93,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(hosts() == loaded);
   CHECK(cluster.inventory()["method"] == "kvs");
   CHECK(cluster.status()["drain"].begin().key() == "1");
-  CHECK(cluster.daemon.log().find("in force is the R that resource.reload loaded") != std::string::npos);
+  CHECK(cluster.daemon.log().find("using the R that resource.reload loaded") != std::string::npos);
 
   // What else the configuration says applies to it, live and at a start, also where only it has the host.
   cluster.daemon.configure(config("0-3", "[resource]\nexclude = \"x\"\n"));
@@ -113,8 +113,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   cluster.restart();
   CHECK(hosts() == as_configured);
   CHECK(cluster.inventory()["method"] == "configuration");
-  CHECK(cluster.daemon.log().find("in force is the configured inventory, which has changed") !=
-        std::string::npos);
+  CHECK(cluster.daemon.log().find("using the configured inventory: it has changed") != std::string::npos);
   cluster.daemon.configure(config("0-3"));
   cluster.restart();
   CHECK(hosts() == as_configured);
@@ -183,7 +182,7 @@ TEST_CASE(
     const Outcome good = check();
     CHECK(good.err == "");
     CHECK(good.status == 0);
-    CHECK(good.out.find("in force is the R that resource.reload loaded") != std::string::npos);
+    CHECK(good.out.find("using the R that resource.reload loaded") != std::string::npos);
     CHECK(good.out.find("inventory: 2 nodes, 8 cores, 0 gpus\nnodelist: b[0-1]\nproperty fast: 1 nodes, b1\n"
                         "excluded: 1 nodes, b0\n") != std::string::npos);
     configure("a0");
@@ -192,7 +191,7 @@ TEST_CASE(
     CHECK(bad.err.find("resource.exclude: unknown host: a0") != std::string::npos);
     cluster.dir.write("R4.json", resources({"a0", "a1"}).dump());
     const Outcome changed = check();
-    CHECK(changed.out.find("in force is the configured inventory, which has changed") != std::string::npos);
+    CHECK(changed.out.find("using the configured inventory: it has changed") != std::string::npos);
     CHECK(changed.out.find("nodelist: a[0-1]\n") != std::string::npos);
     cluster.dir.write("R4.json", resources({"a0", "a1", "a2", "a3"}).dump());
   }
@@ -235,9 +234,9 @@ TEST_CASE("where agents tell the inventory anew, the log says what becomes of a 
   WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
   CHECK(cluster.inventory()["method"] == "dynamic-discovery");
   const std::string log = cluster.daemon.log();
-  CHECK(log.find("no inventory is configured: node agents tell it, in the place of the R that was loaded") !=
+  CHECK(log.find("node agents report the inventory, which replaces the R that was loaded") !=
         std::string::npos);
-  CHECK(log.find("in force is the configured inventory") == std::string::npos);
+  CHECK(log.find("using the configured inventory") == std::string::npos);
 }
 
 TEST_CASE("while anything is acquired no R is loaded, even if it changes nothing") {
@@ -341,7 +340,7 @@ TEST_CASE("only the owner names a file") {
   CHECK(admin.call("resource.reload").errnum == 0);
   const RawResponse refused = admin.call("resource.reload", {{"path", "/etc/shadow"}});
   CHECK(refused.errnum == wire_errno::perm);
-  CHECK(refused.text() == "resource.reload takes the role owner");
+  CHECK(refused.text() == "resource.reload requires the role owner");
 }
 
 TEST_CASE("agents say hello again to a loaded R, and targets stay online meanwhile") {

@@ -247,7 +247,7 @@ TEST_CASE("a file that is not a socket is left where the daemon was to listen") 
                                 .finish();
     CHECK(outcome.status == 1);
     CHECK(outcome.err.find("cannot listen on " + (scheme + precious) +
-                           ": there is something that is not a socket") != std::string::npos);
+                           ": a file that is not a socket is there") != std::string::npos);
     std::string kept;
     std::ifstream(precious) >> kept;
     CHECK(kept == "data");

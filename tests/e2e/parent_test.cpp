@@ -92,8 +92,8 @@ TEST_CASE("the R may come by the environment, and follow a host order") {
         .err;
   };
   CHECK(refused("parent-uri = \"ipc:///x\"\n")
-            .find("c.toml:2: resource.parent-uri: no path and no "
-                  "$RESOURCED_PARENT_R") != std::string::npos);
+            .find("c.toml:2: resource.parent-uri: no R from the parent: neither "
+                  "resource.path nor $RESOURCED_PARENT_R is set") != std::string::npos);
   CHECK(refused("path = \"handed-down\"\nparent-uri = \"mailto:x\"\n")
             .find("c.toml:3: resource.parent-uri: ") != std::string::npos);
 }
@@ -317,7 +317,7 @@ TEST_CASE("no-update-watch leaves the parent alone, and all of this but the pare
   CHECK(
       refused(config(child, other.daemon.uri(), "rerank = \"test[6,5,4]\"")).find(":4: resource.rerank: ") !=
       std::string::npos);
-  CHECK(refused(config(child, child.daemon.uri(), "")).find("where this daemon listens itself") !=
+  CHECK(refused(config(child, child.daemon.uri(), "")).find("this daemon itself listens there") !=
         std::string::npos);
   CHECK(refused(config(child, "tcp://127.0.0.1:1", "parent-key-file = \"nosuch.key\""))
             .find("resource.parent-key-file: ") != std::string::npos);

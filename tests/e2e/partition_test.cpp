@@ -160,7 +160,8 @@ TEST_CASE("a property of run time that makes partitions overlap is named by --ch
   const std::string why =
       "partitions batch and debug overlap: rank 1 (test1) would be in both, because of properties that were "
       "changed "
-      "at run time: change the partitions, or start with those of before and undo it: resourcectl property "
+      "at run time: change the partitions, or start with the previous ones and undo the changes: resourcectl "
+      "property "
       "remove "
       "fast test1";
   const auto command = [&](std::vector<std::string> more) {
@@ -202,12 +203,12 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
 
   cluster.ctl.done({"property", "remove", "debug", "3"});
   const std::string leaves =
-      "targets 3 wait to move from partition debug to the rest: the holder of partition debug has to let "
-      "go\n";
+      "targets 3 wait to move from partition debug to the rest: the holder of partition debug must release "
+      "them\n";
   CHECK(cluster.ctl.output({"status"}) == header + leaves);
   cluster.ctl.done({"property", "add", "debug", "6"});
   const std::string comes =
-      "targets 6 wait to move from the rest to partition debug: the holder of the rest has to let go\n";
+      "targets 6 wait to move from the rest to partition debug: the holder of the rest must release them\n";
   CHECK(cluster.ctl.output({"status"}) == header + leaves + comes);
   CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(comes));
 

@@ -213,7 +213,7 @@ TEST_SUITE("program") {
       return run_with(options, [&] { bus.respond(bus.receive(), payload); }).out;
     };
     const std::string told =
-        "targets 1 wait to move from partition p to the rest: the holder of partition p has to let go\n";
+        "targets 1 wait to move from partition p to the rest: the holder of partition p must release them\n";
     CHECK(status({}).ends_with("n[0-1]\n" + told));
     CHECK(status({"-n", "-o", "{state} {nodelist}"}) == "avail n[0-1]\n");
     CHECK(status({"-o", "{state} {nodelist}"}) == "STATE NODELIST\navail n[0-1]\n");
@@ -354,7 +354,7 @@ TEST_SUITE("program") {
   TEST_CASE_FIXTURE(ProgramFixture, "eventlog gives up a history that does not come or does not end") {
     const std::string events =
         R"({"events":[{"timestamp":1,"name":"drain"},{"timestamp":2,"name":"drain"}]})";
-    const std::string here = "resourcectl: resource.journal: " + uri + ": no end of the history, but ";
+    const std::string here = "resourcectl: resource.journal: " + uri + ": the history did not end: ";
     const auto check_error = [](const Outcome& outcome, const std::string& error) {
       CHECK(outcome.status == 1);
       CHECK(outcome.err == error + '\n');

@@ -217,14 +217,17 @@ TEST_SUITE("moves") {
 
   TEST_CASE("a move is told with its targets, where they are, and where they go") {
     CHECK(describe_moves(divided()) ==
-          "targets 6 wait to move from partition gpu to partition debug: the holder of partition gpu has to "
-          "let go\n"
-          "targets 5 wait to move from partition gpu to the rest: the holder of partition gpu has to let go\n"
-          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+          "targets 6 wait to move from partition gpu to partition debug: the holder of partition gpu must "
+          "release them\n"
+          "targets 5 wait to move from partition gpu to the rest: the holder of partition gpu must release "
+          "them\n"
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest must release "
+          "them\n");
     ViewFilter filter;
     filter.targets = "0-4,7";
     CHECK(describe_moves(divided(), filter) ==
-          "targets 7 wait to move from the rest to partition debug: the holder of the rest has to let go\n");
+          "targets 7 wait to move from the rest to partition debug: the holder of the rest must release "
+          "them\n");
   }
 
   TEST_CASE("nothing is told where nothing waits") {
@@ -288,7 +291,7 @@ TEST_SUITE("text from outside") {
     auto payload = status();
     payload["partitions"] = {{"a\033\n", {{"waiting", "7"}, {"leaving", ""}}}};
     CHECK(describe_moves(payload) ==
-          "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest has to let "
-          "go\n");
+          "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest must "
+          "release them\n");
   }
 }

@@ -76,8 +76,8 @@ struct KeysFixture {
 };
 
 Error ended(const std::string& key_file) {
-  return {ECONNREFUSED, fmt::format("what listens there ended the connection; either its key is not the "
-                                    "server-key in {}, or it has none",
+  return {ECONNREFUSED, fmt::format("the program that listens there ended the connection; its key is not the "
+                                    "server-key in {}, or it has no key",
                                     key_file)};
 }
 
@@ -137,8 +137,8 @@ TEST_SUITE("keys") {
     Connection connection(server.uri);
     check_refused(
         connection,
-        {{EACCES, "it lets nobody in without a key"},
-         {ECONNREFUSED, "what listens there ended the connection; it may let nobody in without a key"}});
+        {{EACCES, "it requires a key"},
+         {ECONNREFUSED, "the program that listens there ended the connection; it may require a key"}});
   }
 
   TEST_CASE_FIXTURE(KeysFixture, "a client with a key does not talk to a daemon that has none") {

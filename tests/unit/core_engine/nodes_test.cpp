@@ -136,7 +136,7 @@ TEST_CASE("a hello is refused where agents are not watched, and for a host that 
   Engine not_watching;
   CHECK_THROWS_WITH_AS(
       (void)not_watching.step(AgentHello{1, 1, report("n0")}, {wall_time(1), steady_time(1)}),
-      "node agents are not watched here (monitor.mode is static)", Error);
+      "this daemon takes no node agents (monitor.mode is static)", Error);
 }
 
 TEST_CASE("the agent of a target that leaves for good is told so") {

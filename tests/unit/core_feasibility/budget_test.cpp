@@ -133,7 +133,7 @@ TEST_CASE("a budget that is spent stops at that step, and says how many there we
   budget.spend(4);
   CHECK(budget.spent() == 4);
   budget.spend(6);
-  CHECK_THROWS_WITH_AS(budget.spend(1), "the request takes more than 10 steps to judge", Error);
+  CHECK_THROWS_WITH_AS(budget.spend(1), "checking the request takes more than 10 steps", Error);
   CHECK(budget.spent() == 10);
   const ResourceSet inventory = cluster(16, 2);
   const Json jobspec = request(nodes_of_cores(3, 1));

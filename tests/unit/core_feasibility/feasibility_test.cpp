@@ -151,32 +151,32 @@ TEST_CASE("several vertices are satisfied at the same time") {
 }
 
 TEST_CASE("a constraint narrows the targets first") {
+  check_shapes(mixed(),
+               {{"node=8", ""},
+                {"node=9", "needs 9 nodes, the matching part of the inventory has 8"},
+                {"slot/core=5",
+                 "needs 1 slot with 5 cores in one node, the matching part of the inventory has room for 0"}},
+               parse_query("gpu"));
   check_shapes(
       mixed(),
-      {{"node=8", ""},
-       {"node=9", "needs 9 nodes, what matches the constraint has 8"},
-       {"slot/core=5", "needs 1 slot with 5 cores in one node, what matches the constraint has room for 0"}},
-      parse_query("gpu"));
-  check_shapes(mixed(),
-               {{"node=2/slot/gpu", ""}, {"core=25", "needs 25 cores, what matches the constraint has 24"}},
-               parse_query("host:n[6-7] or rank:8"));
+      {{"node=2/slot/gpu", ""}, {"core=25", "needs 25 cores, the matching part of the inventory has 24"}},
+      parse_query("host:n[6-7] or rank:8"));
   check_shapes(mixed(), {{"node", "no target matches the constraint"}}, parse_query("gpu&big"));
   check_shapes(ResourceSet(), {{"node", "the inventory is empty"}});
 }
 
 TEST_CASE("what R does not have cannot be judged") {
-  check_shapes(
-      mixed(),
-      {
-          {"node/memory=4", "cannot judge the type memory: R tells only nodes, cores and gpus"},
-          {"node=2/socket=2/core", "cannot judge the type socket: R tells only nodes, cores and gpus"},
-          {"[cluster/slot{a}/node;switch/slot{b}/node]",
-           "cannot judge the type cluster, the type switch: R tells only nodes, cores and gpus"},
-          {"node/node", "cannot judge a node below a node: R tells only nodes, cores and gpus"},
-          {"core/pu=2", "cannot judge what is below a core: R tells only nodes, cores and gpus"},
-          {"node{id:\"3\"}", "cannot judge the id of a node: R tells only nodes, cores and gpus"},
-          {"node{model:fast}", "cannot judge the key model: R tells only nodes, cores and gpus"},
-      });
+  check_shapes(mixed(),
+               {
+                   {"node/memory=4", "cannot check the type memory: R has only nodes, cores and gpus"},
+                   {"node=2/socket=2/core", "cannot check the type socket: R has only nodes, cores and gpus"},
+                   {"[cluster/slot{a}/node;switch/slot{b}/node]",
+                    "cannot check the type cluster, the type switch: R has only nodes, cores and gpus"},
+                   {"node/node", "cannot check a node below a node: R has only nodes, cores and gpus"},
+                   {"core/pu=2", "cannot check resources below a core: R has only nodes, cores and gpus"},
+                   {"node{id:\"3\"}", "cannot check the id of a node: R has only nodes, cores and gpus"},
+                   {"node{model:fast}", "cannot check the key model: R has only nodes, cores and gpus"},
+               });
   CHECK(check_feasibility(parse_shape("node/memory"), Constraint(), mixed()).verdict == Verdict::undecided);
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("a request of very many different slots is not decided") {
   const Feasibility answer = check_feasibility(parse_shape(shape + "]"), Constraint(), set);
   CHECK(answer.verdict == Verdict::undecided);
   CHECK(answer.reason ==
-        "cannot judge 1 core, 1 slot with 2 cores, 1 slot with 3 cores, 1 slot with 4 cores and 596 more at "
+        "cannot check 1 core, 1 slot with 2 cores, 1 slot with 3 cores, 1 slot with 4 cores and 596 more at "
         "the "
         "same time: too many ways to place them");
 }
@@ -222,7 +222,8 @@ TEST_CASE("a jobspec brings its resources and constraints") {
 
   Json big = jobspec;
   big["attributes"]["system"]["constraints"] = {{"properties", {"big"}}};
-  CHECK(check_jobspec_feasibility(big, mixed()).reason == "needs 8 nodes, what matches the constraint has 4");
+  CHECK(check_jobspec_feasibility(big, mixed()).reason ==
+        "needs 8 nodes, the matching part of the inventory has 4");
   for (const char* attributes :
        {"null", "{}", R"({"system": null})", R"({"system": {"constraints": null}})"}) {
     Json loose = jobspec;

@@ -213,7 +213,8 @@ TEST_CASE("each rank has one agent, the latest") {
   CHECK(roster.admit(11, "n2", inventory, never).rank == 2);
   CHECK(roster.rank_of(11) == 2U);
   CHECK(roster.agent_of(2) == 11U);
-  CHECK(error_of([&] { roster.admit(11, "n3", inventory, never); }) == "17 the agent on n3 is here already");
+  CHECK(error_of([&] { roster.admit(11, "n3", inventory, never); }) ==
+        "17 the agent on n3 has said hello already");
   CHECK(error_of([&] { roster.admit(12, "stranger", inventory, never); }) ==
         "22 host stranger is not in the inventory");
 

@@ -154,7 +154,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
        },
        "scheduling.graph.edges[1].metadata.name.power: is not a string"},
       {[](json& g) { g["nodes"].push_back(vertex("lost", "core", 9)); },
-       "scheduling.graph.nodes[10]: the core is in no node"},
+       "scheduling.graph.nodes[10]: the core is not inside a node"},
       {[](json& g) { g["edges"].push_back(edge("2", "g", "contains", EdgeForm::flat)); },
        "scheduling.graph.nodes[9]: is contained in two nodes"},
       {[](json& g) { g["edges"].push_back(edge("1", "2", "contains", EdgeForm::flat)); },
@@ -168,7 +168,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
       {[](json& g) {
          g = {{"nodes", json::array()}, {"edges", json::array()}};
        },
-       "scheduling.graph.nodes: none is a node"},
+       "scheduling.graph.nodes: has no node"},
   };
   for (const Broken& row : rows) {
     CAPTURE(row.error);

@@ -248,7 +248,7 @@ TEST_CASE("entries that overlap in every possible way are refused before they ta
                        {"children", {{"core", std::to_string(2 * i)}}}});
   CHECK(error_of([&] {
           static_cast<void>(ResourceSet::parse(with("R_lite", entries.dump())));
-        }).find("is one of too many that stand in several entries") != std::string::npos);
+        }).find("is one of too many ranks in several entries") != std::string::npos);
 }
 
 TEST_CASE("one wrong byte anywhere gives an R or an error, the same from text and from JSON") {

@@ -31,7 +31,7 @@ TEST_CASE("a check beyond its budget is answered 110 and says so") {
   const proto::ClientId client = stand.connect();
   const proto::Message refused = stand.call(client, "feasibility.check", too_slow());
   CHECK(refused.errnum() == ETIMEDOUT);
-  CHECK(refused.text() == "the request takes more than 20000000 steps to judge");
+  CHECK(refused.text() == "checking the request takes more than 20000000 steps");
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
   CHECK(stand.call(client, "feasibility.check", nodes(9)).errnum() == EINVAL);
 }
@@ -44,7 +44,7 @@ TEST_CASE("without a thread to be had a check is refused, and the next one finds
     stand.request(client, "feasibility.check", nodes(1));
     const proto::Message refused = stand.receive(client);
     CHECK(refused.errnum() == EAGAIN);
-    CHECK(refused.text().starts_with("no thread for feasibility checks: "));
+    CHECK(refused.text().starts_with("cannot start a thread for feasibility checks: "));
   }
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
 }

@@ -84,7 +84,7 @@ TEST_CASE("each topic has its role, and everybody else is denied it and leaves n
       stand.settle();
       const proto::Message refusal = stand.receive(client);
       CHECK(refusal.errnum() == EPERM);
-      CHECK(refusal.text().starts_with(std::string(row.topic) + " takes the role "));
+      CHECK(refusal.text().starts_with(std::string(row.topic) + " requires the role "));
       stand.request(client, row.topic, row.payload, row.flags | noresponse);
       stand.settle();
       CHECK(stand.silent(client));

@@ -71,7 +71,7 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
       {R"({"timestamp":1,"name":"drain","context":{"idset":"1"}})", "log:2: context.nodelist: is missing"},
       {R"({"timestamp":1,"name":"drain","context":{"idset":"1","nodelist":"n1","overwrite":3}})",
        "log:2: context.overwrite: 3 is not"},
-      {R"({"timestamp":5,"name":"truncate"})", "log:2: truncate: the log is not whole"},
+      {R"({"timestamp":5,"name":"truncate"})", "log:2: truncate: the log is incomplete"},
       {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"p":"0"}}})",
        "log:2: context.property-add: no restart event tells the hosts of the ranks"},
       {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"a b":"0"}}})",
@@ -359,9 +359,9 @@ TEST_CASE("a log that the configured inventory could not take up is refused") {
       R"({"timestamp":2,"name":"drain","context":{"idset":"3","nodelist":"n3","overwrite":0}})"
       "\n";
   const std::vector<std::pair<std::string, std::string>> bad{
-      {drain, "log: the log has a drain of n3, which the configured inventory does not have"},
+      {drain, "log: the log has a drain of n3, which is not in the configured inventory"},
       {update(R"({"property-add":{"q":"3"}})"),
-       "log: the log changes the property q of n3, which the configured inventory does not have"},
+       "log: the log changes the property q of n3, which is not in the configured inventory"},
       {update(R"({"expiration":900})"), "log: expiration 900 is not after starttime 1000"},
       {update(R"({"property-add":{"p":"0"}})"),
        "log: partitions a and b overlap: rank 0 (n0) would be in both, because of properties that were "

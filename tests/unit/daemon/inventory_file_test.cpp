@@ -152,7 +152,7 @@ TEST_CASE("without a thread to be had a load is refused, and the next one finds 
     stand.request(client, "resource.reload", missing);
     const proto::Message refused = stand.receive(client);
     CHECK(refused.errnum() == EAGAIN);
-    CHECK(refused.text().find("missing: no thread to read it: ") != std::string::npos);
+    CHECK(refused.text().find("missing: cannot start a thread to read it: ") != std::string::npos);
   }
   CHECK(stand.call(client, "resource.reload", missing).errnum() == ENOENT);
 }
