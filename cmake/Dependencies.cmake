@@ -1,4 +1,4 @@
-# Finds every library that the rooms use; a missing one is named by its Debian package.
+# Finds the libraries of all rooms; for a missing one it prints the Debian package.
 
 function(resourced_require name package)
   if(NOT ${name}_FOUND)

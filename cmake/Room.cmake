@@ -1,11 +1,11 @@
-# A room is one folder of the source tree and one library target. Its headers are reached through a directory
-# of links that holds this folder's headers and no others, so that a file can include the rooms that its own room
-# names and no others: an arrow that docs/architecture.md does not have fails to compile.
+# A room is one folder of the source tree and one library target. Other rooms include its headers through a directory of
+# links to them, and each room gets only the directories of the rooms that it names: an include of any other room does
+# not compile.
 
 # resourced_room(TARGET [PRECOMPILED NAME] [EXPORTS ROOM...] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
 #
-# EXPORTS names the rooms whose types stand in the headers of this one, USES those that only its sources include: they
-# do not reach the rooms that use this one. core/ itself, with Error, is part of every room.
+# EXPORTS names the rooms whose types are in the headers of this one, USES those that only its sources include: rooms
+# that use this one do not get them. Every room includes core/ itself, with Error.
 function(resourced_room target)
   cmake_parse_arguments(ROOM "" "PRECOMPILED" "EXPORTS;USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
@@ -55,7 +55,7 @@ function(resourced_program target)
 endfunction()
 
 # resourced_write_rooms(FILE): a line for each room, `FOLDER;exports ROOM...;uses ROOM...`, from the properties of its
-# target. To be called when there are all rooms.
+# target. Call it after all rooms are defined.
 function(resourced_write_rooms file)
   get_property(rooms GLOBAL PROPERTY RESOURCED_ROOMS)
   set(lines "")

@@ -1,4 +1,4 @@
-"""The local connector of Flux, from its specification alone and with nothing but Python's standard library.
+"""The local connector of Flux, written from its specification, with only Python's standard library.
 
 Bytes on a Unix stream socket: one byte of welcome, then frames of a magic number, a length and the parts of a message
 (RFC 3). Shares no code with the daemon, so that a mistake in one does not hide in the other.
@@ -13,7 +13,7 @@ REQUEST, RESPONSE = 1, 2
 TOPIC, PAYLOAD, NORESPONSE, ROUTE, STREAMING = 0x01, 0x02, 0x04, 0x08, 0x40
 ANY = 0xFFFFFFFF
 OWNER, USER, LOCAL, ADMIN = 1, 2, 4, 8
-PATIENCE = 30  # seconds until an answer that does not come is a failure
+PATIENCE = 30  # seconds to wait for an answer
 
 
 def proto(kind, flags, aux, matchtag, userid=ANY, rolemask=0):
@@ -45,7 +45,7 @@ def split(body):
 
 
 class Response:
-    """A message, taken apart. Raises ValueError if it is not a response of RFC 3 and RFC 6."""
+    """A parsed message. Raises ValueError if it is not a response of RFC 3 and RFC 6."""
 
     def __init__(self, parts):
         self.proto = parts[-1]
@@ -90,7 +90,7 @@ class Response:
 
 
 class Connector:
-    """A connection. `welcome` is the byte that it was greeted with: 0 or an errno.
+    """A connection. `welcome` is the first byte from the daemon: 0 or an errno.
 
     Every response must carry the credentials of its request, as Flux drops any other without a word: `credentials`,
     the userid and rolemask that the daemon gives this connection, or those that an owner's request claims.

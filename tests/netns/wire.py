@@ -1,8 +1,8 @@
 """Network namespaces, and wires between them that lose, delay and cut packets on purpose.
 
 A wire is a pair of tun devices, one in each namespace, and a thread that carries packets from one to the other. It
-needs root and /dev/net/tun, and no netem, which many kernels lack. Namespaces have no names: they are gone with the
-processes that use them, however the test ends.
+needs root and /dev/net/tun, but not netem, which many kernels lack. Namespaces have no names, so they end with the
+processes that use them, even if the test is killed.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def call(function, *arguments):
 
 
 class Namespace:
-    """A network of its own, as long as this object or a process in it is there."""
+    """A network namespace, which lasts as long as this object or a process in it."""
 
     def __init__(self):
         with open("/proc/self/ns/net") as here:
@@ -86,7 +86,7 @@ class Wire:
         self.carried = self.lost = 0
         self._hub = hub.tun(f"node{number}", self.hub_address, self.node_address)
         self._node = node.tun("uplink", self.node_address, self.hub_address)
-        # The same packets are lost in each run, as far as the same packets are sent.
+        # Each run loses the same packets, if it sends the same packets.
         self._random = random.Random(number)
         threading.Thread(target=self._carry, daemon=True).start()
 
@@ -114,7 +114,7 @@ class Wire:
                 heapq.heappush(under_way, (time.monotonic() + self.delay, count, key.data, packet))
             while under_way and under_way[0][0] <= time.monotonic():
                 _, _, to, packet = heapq.heappop(under_way)
-                # What was under way when the wire was cut does not arrive either.
+                # Packets that were in transit when the wire was cut are lost too.
                 if self.cut:
                     self.lost += 1
                     continue
