@@ -1,7 +1,7 @@
 """The entry of a Flux broker into resourced.
 
-The broker's loader of Python modules has opened the channel and read the welcome when it calls mod_main. From there
-the process goes on as resourced-keeper, which speaks on the channel without Flux's libraries.
+The broker's loader of Python modules opens the channel and reads the welcome before it calls mod_main, which executes
+resourced-keeper in the same process. The keeper uses the channel without Flux's libraries.
 """
 
 import json
@@ -22,7 +22,7 @@ def program(name):
 
 
 def attributes(handle):
-    """The attributes that the broker has sent along: those that never change."""
+    """The attributes that the broker has sent, which never change."""
     found = {}
     name = lib.flux_attr_cache_first(handle)
     while name != ffi.NULL:
@@ -34,7 +34,7 @@ def attributes(handle):
 
 
 def read_already(handle):
-    """The messages that the handle holds, as frames. Requests came while the loader waited for a response."""
+    """The messages that the handle has queued, as frames: requests that came while the loader waited for a response."""
     everything = ffi.new("struct flux_match *", {"typemask": 0xFF, "matchtag": 0, "topic_glob": ffi.NULL})
     frames = b""
     while True:
@@ -50,7 +50,7 @@ def read_already(handle):
 
 
 def kept(name, content):
-    """A descriptor of a file in memory, for the program that comes next."""
+    """A descriptor of a file in memory, for resourced-keeper."""
     descriptor = os.memfd_create(name, 0)
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
