@@ -16,11 +16,9 @@ namespace {
 
 constexpr const char* topic = "resource.agent";
 
-using Seconds = std::chrono::duration<double>;
-
 std::optional<Milliseconds> interval_of(const proto::AgentAnswer& answer) {
   if (!answer.interval) return std::nullopt;
-  return std::chrono::round<Milliseconds>(Seconds(*answer.interval));
+  return std::chrono::round<Milliseconds>(*answer.interval);
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ std::function<std::string(const std::string&)> check(F f) {
 }
 
 Milliseconds read_interval(const std::string& text) {
-  using Seconds = std::chrono::duration<double>;
-  const Seconds time(parse_duration(text));
+  const Seconds time = parse_duration(text);
   if (time < shortest_interval || time > longest_interval) {
     throw Error(EINVAL, fmt::format("expected a time from {} s to {} s, found {} s",
                                     Seconds(shortest_interval).count(), Seconds(longest_interval).count(),

@@ -97,7 +97,7 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
-        bool terminal, const commands::WallClock& now, client::Milliseconds timeout) {
+        bool terminal, const commands::Clock& now, client::Milliseconds timeout) {
   CLI::App app(description, "resourcectl");
   commands::Context context(in, out, terminal, now, timeout);
   try {

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::client {
 
@@ -33,8 +34,8 @@ class AcquisitionObserver {
   virtual void on_resources(const ResourceSet& /*resources*/, const IdSet& /*up*/) {}
   virtual void on_property_remove(std::string_view /*name*/, const IdSet& /*ranks*/) {}
   virtual void on_property_add(std::string_view /*name*/, const IdSet& /*ranks*/) {}
-  /// Seconds since the epoch, 0 for never.
-  virtual void on_expiration(double /*time*/) {}
+  /// The epoch for never.
+  virtual void on_expiration(WallTime /*time*/) {}
   /// These targets left for good and are not in resources() any more. Who does not care sees them go down.
   virtual void on_shrink(const IdSet& ranks) { on_down(ranks); }
   /// These targets are not available now (crashed and drained look the same).

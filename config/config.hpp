@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +22,7 @@
 #include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::config {
 
@@ -55,10 +55,10 @@ struct Resource {
   /// only where nothing else names the R of an enclosed instance.
   std::string parent_r;
   std::string parent_key_file;  ///< "" when not set
-  double parent_settle = 30;    ///< seconds
-  Hostlist rerank;              ///< the hosts of an R that was handed down, in order of rank; may be empty
+  Seconds parent_settle{30};
+  Hostlist rerank;  ///< the hosts of an R that was handed down, in order of rank; may be empty
   std::optional<std::uint32_t> size;
-  double discovery_timeout = std::numeric_limits<double>::infinity();  ///< seconds
+  Seconds discovery_timeout = forever;
   bool shrink_lost = false;
 
   /// Whether the configuration itself names an inventory.
@@ -86,9 +86,8 @@ struct Bus {
 
 /// [store].
 struct Store {
-  std::string directory;  ///< "" when not set: the daemon chooses
-  double history =
-      std::numeric_limits<double>::infinity();  ///< seconds of past events kept; infinity keeps all
+  std::string directory;      ///< "" when not set: the daemon chooses
+  Seconds history = forever;  ///< for which past events are kept
   friend bool operator==(const Store&, const Store&) = default;
 };
 

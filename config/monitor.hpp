@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/time.hpp"
+
 namespace resourced::config {
 
 /// Whether every target is online always, or as its node agent shows it.
@@ -15,16 +17,16 @@ enum class MonitorMode : std::uint8_t { fixed, agents };
 [[nodiscard]] MonitorMode parse_monitor_mode(std::string_view text);
 [[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
 
-/// [monitor]. Times in seconds, infinity for never.
+/// [monitor]. `forever` for never.
 struct Monitor {
   MonitorMode mode = MonitorMode::fixed;
-  double torpid_after = 30;    ///< more than 0
-  double offline_after = 120;  ///< more than 0
-  double grace = 10;
-  double coalesce = 0.2;       ///< at most a minute
+  Seconds torpid_after{30};    ///< more than 0
+  Seconds offline_after{120};  ///< more than 0
+  Seconds grace{10};
+  Seconds coalesce{0.2};       ///< at most a minute
   std::size_t flap_count = 5;  ///< 0: flapping is not looked at
-  double flap_window = 600;
-  double lost_after = 120;  ///< as offline_after unless it is set
+  Seconds flap_window{600};
+  Seconds lost_after{120};  ///< as offline_after unless it is set
   friend bool operator==(const Monitor&, const Monitor&) = default;
 };
 

@@ -2,18 +2,18 @@
 
 namespace resourced::config {
 
-double read_seconds(const TableReader& table, const Setting& setting) {
-  const double seconds = *table.duration(setting.key);
+Seconds read_seconds(const TableReader& table, const Setting& setting) {
+  const double seconds = table.duration(setting.key)->count();
   const Bounds& bounds = *setting.value.bounds;
   if (bounds.excludes_least && seconds == bounds.least)
     table.fail(setting.key, fmt::format("must be more than {}", bounds.least));
   if (seconds > bounds.most)
     table.fail(setting.key, fmt::format("{}s is more than {}s", seconds, bounds.most));
-  return seconds;
+  return Seconds(seconds);
 }
 
 std::chrono::milliseconds read_milliseconds(const TableReader& table, const Setting& setting) {
-  const double seconds = *table.duration(setting.key);
+  const double seconds = table.duration(setting.key)->count();
   const double milliseconds = std::round(seconds * 1000);
   const Bounds& bounds = *setting.value.bounds;
   if (milliseconds < bounds.least * 1000 || milliseconds > bounds.most * 1000)

@@ -29,9 +29,9 @@ using FieldType = std::remove_cvref_t<decltype(std::declval<Config&>().*Table.*F
 inline nlohmann::json tell_text(const std::string& text) {
   return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
-inline nlohmann::json tell_seconds(const double& seconds) { return format_duration(seconds); }
+inline nlohmann::json tell_seconds(const Seconds& duration) { return format_duration(duration); }
 inline nlohmann::json tell_milliseconds(const std::chrono::milliseconds& duration) {
-  return format_duration(static_cast<double>(duration.count()) / 1000);
+  return format_duration(duration);
 }
 template <class T>
 nlohmann::json tell(const T& value) {
@@ -64,8 +64,8 @@ inline std::string read_filled(const TableReader& table, const Setting& setting)
 inline std::string read_path(const TableReader& table, const Setting& setting) {
   return table.path(setting.key);
 }
-/// Seconds within the bounds of the setting.
-[[nodiscard]] double read_seconds(const TableReader& table, const Setting& setting);
+/// Within the bounds of the setting.
+[[nodiscard]] Seconds read_seconds(const TableReader& table, const Setting& setting);
 /// Rounded to milliseconds, and then within the bounds.
 [[nodiscard]] std::chrono::milliseconds read_milliseconds(const TableReader& table, const Setting& setting);
 

@@ -1,7 +1,5 @@
 // What settings mean for each other.
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "config/read_config.hpp"
@@ -43,7 +41,7 @@ void check_discovery(const Config& config) {
   const Resource& resource = config.resource;
   if (config.monitor.mode != MonitorMode::agents || resource.has_inventory() || !resource.parent_uri.empty())
     return;
-  if (!resource.size && std::isinf(resource.discovery_timeout))
+  if (!resource.size && resource.discovery_timeout == forever)
     throw config.fault("resource.size", "is missing: discovery needs a size or a discovery-timeout");
 }
 

@@ -100,7 +100,7 @@ std::optional<std::int64_t> TableReader::integer(std::string_view key, std::int6
   return *value;
 }
 
-std::optional<double> TableReader::duration(std::string_view key) const {
+std::optional<Seconds> TableReader::duration(std::string_view key) const {
   const Node* node = find(key);
   if (!node) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&node->value)) {
@@ -119,7 +119,7 @@ std::optional<double> TableReader::duration(std::string_view key) const {
     fail_type(key, "a duration (such as \"5s\", or a number of seconds)");
   }
   if (std::isnan(seconds) || seconds < 0) fail(key, fmt::format("{} is not a duration", seconds));
-  return seconds;
+  return Seconds(seconds);
 }
 
 const std::string* TableReader::string(std::string_view key) const {

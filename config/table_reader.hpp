@@ -15,6 +15,7 @@
 #include "config/setting.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::config {
 
@@ -44,7 +45,7 @@ class TableReader {
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min,
                                                     std::int64_t max) const;
   /// Seconds, from RFC 23 text or a number.
-  [[nodiscard]] std::optional<double> duration(std::string_view key) const;
+  [[nodiscard]] std::optional<Seconds> duration(std::string_view key) const;
   [[nodiscard]] const std::string* string(std::string_view key) const;
   /// A string that is not empty and has no control characters, or "".
   [[nodiscard]] std::string filled_string(std::string_view key) const;

@@ -9,10 +9,7 @@ namespace resourced::daemon {
 
 WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 
-double uptime() {
-  using Seconds = std::chrono::duration<double>;
-  return std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
 
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());

@@ -10,8 +10,7 @@
 namespace resourced::daemon {
 
 [[nodiscard]] WallTime wall_clock();
-/// Seconds of a clock that never goes back.
-[[nodiscard]] double uptime();
+[[nodiscard]] SteadyTime steady_clock();
 
 /// The value of an environment variable; nothing if there is none of this name.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);

@@ -55,12 +55,12 @@ class Server {
         store_(state_directory(options, config_)),
         service_(store_, wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
-                  peers::Access(config_.access, geteuid()), config_.limits, uptime, agent_settings(config_),
-                  [this](double when) { wake_at(when); }, [this] { reload(); },
+                  peers::Access(config_.access, geteuid()), config_.limits, steady_clock,
+                  agent_settings(config_), [this](SteadyTime when) { wake_at(when); }, [this] { reload(); },
                   [this](const ResourceSet& resources, const std::string& path, bool force) {
                     load(resources, path, force);
                   },
-                  [this](double seconds, std::function<void()> work) { later(seconds, std::move(work)); }}),
+                  [this](Seconds pause, std::function<void()> work) { later(pause, std::move(work)); }}),
         listeners_(loop_, service_, config_),
         drain_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),
@@ -157,7 +157,7 @@ class Server {
     nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                                expiration_set);
     parent_ = std::make_unique<parent::ParentLink>(
-        loop_, std::move(mirror), uptime,
+        loop_, std::move(mirror), steady_clock,
         [this](const nodes::ParentChange& change) { service_.on_parent(change); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
@@ -189,21 +189,20 @@ class Server {
     service_.exclude_from_discovery(config::excluded_hosts(config_));
   }
 
-  void wake_at(double when) {
+  void wake_at(SteadyTime when) {
     if (stopping_) return;
     using Duration = asio::steady_timer::duration;
-    const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(when));
+    const auto time = std::chrono::duration_cast<Duration>(when.time_since_epoch());
     agent_timer_.expires_at(asio::steady_timer::time_point(time));
     agent_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) service_.on_time();
     });
   }
 
-  void later(double seconds, std::function<void()> work) {
-    if (seconds <= 0) return asio::post(loop_, std::move(work));
+  void later(Seconds pause, std::function<void()> work) {
+    if (pause <= Seconds(0)) return asio::post(loop_, std::move(work));
     const auto timer = std::make_shared<asio::steady_timer>(loop_);
-    timer->expires_after(
-        std::chrono::ceil<asio::steady_timer::duration>(std::chrono::duration<double>(seconds)));
+    timer->expires_after(std::chrono::ceil<asio::steady_timer::duration>(pause));
     timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
       if (!error) work();
     });
@@ -336,8 +335,7 @@ class Server {
   // Old events are dropped now and then; how often matters to nobody but the disk.
   void trim_history() {
     constexpr std::chrono::minutes between{1};
-    store_.trim(std::isfinite(config_.store.history) ? wall_clock() - Seconds(config_.store.history)
-                                                     : WallTime());
+    store_.trim(config_.store.history < forever ? wall_clock() - config_.store.history : WallTime());
     trim_timer_.expires_after(between);
     trim_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) trim_history();

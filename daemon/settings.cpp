@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 #include <utility>
 
 #include <boost/asio/ip/address.hpp>
@@ -111,9 +110,7 @@ std::optional<nodes::Settings> agent_settings(const config::Config& config) {
   settings.monitor = {monitor.torpid_after, monitor.offline_after, monitor.grace,     monitor.coalesce,
                       monitor.flap_count,   monitor.flap_window,   monitor.lost_after};
   settings.expect_all = config.resource.shrink_lost;
-  if (!config.resource.shrink_lost) {
-    settings.monitor.lost_after = std::numeric_limits<double>::infinity();
-  }
+  if (!config.resource.shrink_lost) settings.monitor.lost_after = forever;
   settings.verify = config.resource.verify;
   settings.norestrict = config.resource.norestrict;
   return settings;

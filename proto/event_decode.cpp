@@ -110,7 +110,7 @@ EventBody read_restart(const Context& context) {
 
 EventBody read_update(const Context& context) {
   UpdateEvent event;
-  event.expiration = context.number("expiration");
+  if (const auto time = context.number("expiration")) event.expiration = wall_time(*time);
   event.property_add = context.properties("property-add");
   event.property_remove = context.properties("property-remove");
   if (context.text("shrink")) {
@@ -170,17 +170,17 @@ EventEntry read_event_entry(const json& entry) {
   const auto name = entry.find("name");
   if (name == entry.end() || !name->is_string()) throw Error(EINVAL, "name: must be a string");
   const auto context = entry.find("context");
-  return {timestamp->get<double>(), name->get_ref<const std::string&>(),
+  return {wall_time(timestamp->get<double>()), name->get_ref<const std::string&>(),
           context == entry.end() ? nullptr : &*context};
 }
 
 std::optional<Event> decode_event(const json& entry) {
   const EventEntry event = read_event_entry(entry);
-  if (!std::isfinite(event.timestamp) || event.timestamp <= 0)
+  if (!std::isfinite(to_number(event.timestamp)) || event.timestamp <= WallTime{})
     throw Error(EINVAL, "timestamp: must be greater than 0");
   const auto reader = readers().find(event.name);
   if (reader == readers().end()) return std::nullopt;
-  return Event{wall_time(event.timestamp), reader->second(Context(event.context))};
+  return Event{event.timestamp, reader->second(Context(event.context))};
 }
 
 }  // namespace resourced::proto

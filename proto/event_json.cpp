@@ -55,7 +55,7 @@ class ContextWriter {
   void operator()(const UpdateEvent& event) {
     if (event.expiration) {
       append_key(out_, "expiration");
-      append_number(out_, *event.expiration);
+      append_number(out_, to_number(*event.expiration));
     }
     properties("property-add", event.property_add);
     properties("property-remove", event.property_remove);

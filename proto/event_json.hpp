@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/module/event.hpp"
+#include "core/time.hpp"
 
 namespace resourced::proto {
 
@@ -33,7 +34,7 @@ template <class Body>
 
 /// An entry of an event log as it stands, also one whose name is not known here. Its parts live in the entry.
 struct EventEntry {
-  double timestamp;
+  WallTime timestamp;
   std::string_view name;
   /// An object in an event of RFC 44, anything in others; null for none.
   const nlohmann::json* context;

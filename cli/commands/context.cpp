@@ -12,8 +12,7 @@
 
 namespace resourced::cli::commands {
 
-Context::Context(std::istream& in, std::ostream& out, bool terminal, WallClock now,
-                 client::Milliseconds timeout)
+Context::Context(std::istream& in, std::ostream& out, bool terminal, Clock now, client::Milliseconds timeout)
     : in_(in), out_(out), terminal_(terminal), now_(std::move(now)), timeout_(timeout) {}
 
 Context::~Context() = default;

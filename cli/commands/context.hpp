@@ -14,6 +14,7 @@
 #include "cli/views/listing.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
+#include "core/time.hpp"
 
 namespace resourced::cli::commands {
 
@@ -31,13 +32,12 @@ class DetailedError : public Error {
   std::string detail_;
 };
 
-/// Seconds since the epoch.
-using WallClock = std::function<double()>;
+using Clock = std::function<WallTime()>;
 
 class Context {
  public:
   /// `timeout` is the longest wait for an answer of the daemon.
-  Context(std::istream& in, std::ostream& out, bool terminal, WallClock now, client::Milliseconds timeout);
+  Context(std::istream& in, std::ostream& out, bool terminal, Clock now, client::Milliseconds timeout);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -46,7 +46,7 @@ class Context {
   [[nodiscard]] std::ostream& out() const noexcept { return out_; }
   /// Output goes to a person: colour and symbols are welcome.
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
-  [[nodiscard]] double now() const { return now_(); }
+  [[nodiscard]] WallTime now() const { return now_(); }
   [[nodiscard]] client::Milliseconds timeout() const noexcept { return timeout_; }
 
   /// Options of the program. An empty URI or key file stands for the client's default.
@@ -65,7 +65,7 @@ class Context {
   std::istream& in_;
   std::ostream& out_;
   bool terminal_;
-  WallClock now_;
+  Clock now_;
   client::Milliseconds timeout_;
   std::unique_ptr<client::Connection> connection_;
 };

@@ -138,15 +138,15 @@ class PastWatch {
 
 std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  double seconds = 0;
+  Seconds time{};
   try {
-    seconds = parse_duration(text);
+    time = parse_duration(text);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
-  constexpr double longest = 1e9;
-  if (seconds > longest) return std::nullopt;
-  return std::chrono::ceil<client::Milliseconds>(std::chrono::duration<double>(seconds));
+  constexpr Seconds longest{1e9};
+  if (time > longest) return std::nullopt;
+  return std::chrono::ceil<client::Milliseconds>(time);
 }
 
 void read_journal(Context& context, const EventlogOptions& options) {

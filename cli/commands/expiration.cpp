@@ -13,11 +13,11 @@
 
 namespace resourced::cli::commands {
 
-double parse_expiration(std::string_view text, double now) {
+WallTime parse_expiration(std::string_view text, WallTime now) {
   if (text.starts_with('+')) {
     try {
-      const double duration = parse_duration(text.substr(1));
-      if (std::isfinite(duration)) return now + duration;
+      const Seconds duration = parse_duration(text.substr(1));
+      if (duration < forever) return now + duration;
     } catch (const Error& error) {
       throw UsageError(fmt::format("bad time \"{}\": {}", text, error.what()));
     }
@@ -29,7 +29,7 @@ double parse_expiration(std::string_view text, double now) {
   if (error != std::errc() || stop != end || !std::isfinite(time) || time < 0) {
     throw UsageError(fmt::format("bad time \"{}\": expected seconds since the epoch, +DURATION or 0", text));
   }
-  return time;
+  return wall_time(time);
 }
 
 }  // namespace resourced::cli::commands

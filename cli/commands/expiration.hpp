@@ -3,10 +3,12 @@
 
 #include <string_view>
 
+#include "core/time.hpp"
+
 namespace resourced::cli::commands {
 
-/// Seconds since the epoch from a number of them, or from `+DURATION` (RFC 23) counted from `now`; 0 is
+/// A time from seconds since the epoch, or from `+DURATION` (RFC 23) counted from `now`; 0 is
 /// never. Throws UsageError that shows the text.
-[[nodiscard]] double parse_expiration(std::string_view text, double now);
+[[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
 
 }  // namespace resourced::cli::commands

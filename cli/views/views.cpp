@@ -198,7 +198,7 @@ Listing drain_view(const Json& payload, const ViewFilter& filter) {
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
-    listing.rows.push_back({Cell(entry.timestamp, format_time(entry.timestamp)), "drained",
+    listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)), "drained",
                             entry.targets.encode(), entry.targets.count(), entry.reason,
                             all.hosts(entry.targets).encode()});
   }
@@ -268,10 +268,10 @@ std::string info_line(const ResourceCounts& counts) {
   return fmt::format("{} Nodes, {} Cores, {} GPUs", counts.nodes, counts.cores, counts.gpus);
 }
 
-std::string format_time(double seconds) {
-  const auto time = static_cast<std::time_t>(std::floor(seconds));
+std::string format_time(WallTime time) {
+  const auto seconds = static_cast<std::time_t>(std::floor(to_number(time)));
   std::tm local{};
-  if (localtime_r(&time, &local) == nullptr) return fmt::format("{}", seconds);
+  if (localtime_r(&seconds, &local) == nullptr) return fmt::format("{}", to_number(time));
   std::array<char, 32> text{};
   const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
   return {text.data(), length};
@@ -302,7 +302,7 @@ std::string format_event(const nlohmann::json& event) {
     }
     throw Error(EPROTO, "the daemon sent something that is not an event");
   }();
-  auto line = fmt::format("{:.6f} {}", entry.timestamp, entry.name);
+  auto line = fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
   if (entry.context != nullptr) {
     for (const auto& [key, value] : entry.context->items()) {
       line +=

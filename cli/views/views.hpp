@@ -10,6 +10,7 @@
 
 #include "cli/views/listing.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/time.hpp"
 
 namespace resourced::cli::views {
 
@@ -50,7 +51,7 @@ struct ViewFilter {
 [[nodiscard]] std::string info_line(const ResourceCounts& counts);
 
 /// `2024-02-29T12:00:00` in local time.
-[[nodiscard]] std::string format_time(double seconds);
+[[nodiscard]] std::string format_time(WallTime time);
 
 /// A line for each group of targets that waits to move between parts of a divided inventory until its holder
 /// lets go (resource.status). Of the filter only the targets count.

@@ -59,7 +59,7 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
   }
   if (input.command.recorded.drains.size() != module_.drains().ranks().count())
     rewrite_drains(effects.records.back().changes, module_);
-  carry_out(nodes_.begin(module_, to_number(now.steady)), now, effects);
+  carry_out(nodes_.begin(module_, now.steady), now, effects);
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
@@ -74,7 +74,7 @@ void Engine::take(const Load& input, Now now, Effects& effects) {
   partitions_ = input.partitions;
   for (Event& event : events) apply(std::move(event), effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
-  carry_out(nodes_.begin_again(module_, to_number(now.steady)), now, effects);
+  carry_out(nodes_.begin_again(module_, now.steady), now, effects);
 }
 
 void Engine::execute(const Command& command, Now now, Effects& effects) {
@@ -139,28 +139,27 @@ void Engine::take(const WatchNodes& input, Now /*now*/, Effects& /*effects*/) {
 }
 
 void Engine::take(const Discover& input, Now now, Effects& /*effects*/) {
-  nodes_.discover(input.settings, input.recorded, to_number(now.steady));
+  nodes_.discover(input.settings, input.recorded, now.steady);
 }
 
 void Engine::take(const DiscoverWithout& input, Now now, Effects& effects) {
   nodes_.exclude(input.hosts);
   // Fewer agents may be enough now.
-  effects.discovered = nodes_.discovered(to_number(now.steady));
+  effects.discovered = nodes_.discovered(now.steady);
 }
 
 void Engine::take(const AgentHello& input, Now now, Effects& effects) {
-  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, to_number(now.steady)), now,
-            effects);
+  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), now, effects);
   // This may be the one that the inventory waits for.
-  effects.discovered = nodes_.discovered(to_number(now.steady));
+  effects.discovered = nodes_.discovered(now.steady);
 }
 
 void Engine::take(const AgentBeat& input, Now now, Effects& /*effects*/) {
-  nodes_.beat(input.agent, to_number(now.steady));
+  nodes_.beat(input.agent, now.steady);
 }
 
 void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
-  nodes_.end(input.agent, input.end, to_number(now.steady));
+  nodes_.end(input.agent, input.end, now.steady);
 }
 
 void Engine::take(const ForceDown& input, Now now, Effects& effects) {
@@ -168,7 +167,7 @@ void Engine::take(const ForceDown& input, Now now, Effects& effects) {
   if (!module_.inventory().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
   MonitorCommand command;
   command.offline = input.ranks & module_.online();
-  nodes_.force_down(command.offline, to_number(now.steady));
+  nodes_.force_down(command.offline, now.steady);
   execute(std::move(command), now, effects);
 }
 
@@ -182,9 +181,9 @@ void Engine::take(const ParentSays& input, Now now, Effects& effects) {
 }
 
 void Engine::take(const Tick& /*input*/, Now now, Effects& effects) {
-  effects.discovered = nodes_.discovered(to_number(now.steady));
+  effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
-  execute_all(nodes_.tick(module_, to_number(now.steady)), now, effects);
+  execute_all(nodes_.tick(module_, now.steady), now, effects);
 }
 
 }  // namespace resourced::engine

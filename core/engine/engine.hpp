@@ -165,8 +165,8 @@ class Engine {
   /// Acquisition::acquire() and nodes::Nodes::hello() throw.
   [[nodiscard]] Effects step(const Input& input, Now now);
 
-  /// When a Tick has something to do if nothing else comes until then; steady.
-  [[nodiscard]] std::optional<double> next_deadline() const { return nodes_.next_deadline(); }
+  /// When a Tick has something to do if nothing else comes until then.
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }

@@ -23,7 +23,6 @@ struct TableChanges {
   /// Targets whose drain entry has changed to this one. Those of `undrained` are no longer drained.
   struct Drained {
     TargetNames targets;
-    /// Seconds since the Unix epoch.
     WallTime timestamp{};
     std::optional<std::string> reason;
   };

@@ -42,7 +42,7 @@ void require_utf8(const JobspecProgram& program) {
 }
 
 ordered_json system_attributes(const JobspecProgram& program) {
-  ordered_json system = {{"duration", program.duration}};
+  ordered_json system = {{"duration", to_number(program.duration)}};
   if (program.cwd) system["cwd"] = *program.cwd;
   if (program.environment) system["environment"] = *program.environment;
   return system;

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/jobspec/resource_graph.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -17,8 +18,8 @@ namespace resourced {
 struct JobspecProgram {
   /// At least one string.
   std::vector<std::string> command;
-  /// In seconds; 0 is without limit.
-  double duration = 0;
+  /// 0 is without limit.
+  Seconds duration{};
   std::optional<std::string> cwd;
   std::optional<std::map<std::string, std::string>> environment;
 };

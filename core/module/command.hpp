@@ -37,8 +37,8 @@ struct PropertyCommand {
 };
 
 struct ExpirationCommand {
-  /// Seconds since the Unix epoch; 0 takes the expiration away.
-  double expiration = 0;
+  /// The epoch takes the expiration away.
+  WallTime expiration{};
 };
 
 struct ShrinkCommand {
@@ -67,8 +67,8 @@ struct RecordedState {
   std::vector<TargetName> shrunk;
   /// An expiration set at run time. It holds as long as the configured one is what it was then.
   struct Expiration {
-    double value = 0;
-    double configured = 0;
+    WallTime value{};
+    WallTime configured{};
     /// When it was set: the timestamp of its event.
     WallTime timestamp{};
   };

@@ -99,11 +99,13 @@ std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime no
 }
 
 std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime now) const {
-  const double time = command.expiration;
-  if (!std::isfinite(time) || time < 0) throw Error(EINVAL, "expiration must be a time, or 0 for none");
-  const double start = inventory_.starttime();
-  if (time != 0 && start != 0 && time <= start) {
-    throw Error(EINVAL, fmt::format("expiration {} is not after starttime {}", time, start));
+  const WallTime time = command.expiration;
+  if (!std::isfinite(to_number(time)) || time < WallTime{})
+    throw Error(EINVAL, "expiration must be a time, or 0 for none");
+  const WallTime start = inventory_.starttime();
+  if (time != WallTime{} && start != WallTime{} && time <= start) {
+    throw Error(EINVAL,
+                fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
   }
   if (time == inventory_.expiration()) return {};
   UpdateEvent update;

@@ -5,6 +5,7 @@
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -16,7 +17,7 @@ struct Delta {
   IdSet shrink;
   ResourceSet::Properties property_add;
   ResourceSet::Properties property_remove;
-  std::optional<double> expiration;
+  std::optional<WallTime> expiration;
 
   [[nodiscard]] bool empty() const noexcept;
 

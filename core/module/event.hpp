@@ -47,7 +47,7 @@ struct DefineEvent {
 /// expiration (resource-update of RFC 44), properties, or the set of targets (events of this project's own).
 /// A log of an earlier daemon has all of them under one name.
 struct UpdateEvent {
-  std::optional<double> expiration;
+  std::optional<WallTime> expiration;
   ResourceSet::Properties property_add;
   ResourceSet::Properties property_remove;
   /// The hosts of all targets whose properties change, in rank order; logs of earlier daemons have none.
@@ -100,7 +100,7 @@ using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEven
                                OfflineEvent, TorpidEvent, LivelyEvent>;
 
 struct Event {
-  /// Seconds since the Unix epoch, > 0.
+  /// After the epoch.
   WallTime timestamp{};
   EventBody body;
 };

@@ -1,7 +1,6 @@
 #include "core/nodes/discovery.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,7 +23,7 @@ std::unordered_map<std::string, IdSet::Id> by_host(const RecordedHosts& recorded
 
 }  // namespace
 
-Discovery::Discovery(const DiscoverySettings& settings, RecordedHosts recorded, double now)
+Discovery::Discovery(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now)
     : settings_(settings), recorded_(std::move(recorded)), deadline_(now + settings.timeout) {}
 
 void Discovery::exclude(const Hostlist& hosts) {
@@ -53,14 +52,14 @@ void Discovery::withdraw(const std::string& hostname) {
   if (nodes_.erase(hostname) > 0 && excluded_.find(hostname)) --excluded_here_;
 }
 
-bool Discovery::complete(double now) const {
+bool Discovery::complete(SteadyTime now) const {
   if (nodes_.empty()) return false;
   const std::size_t excluded_elsewhere = excluded_.size() - excluded_here_ - excluded_gone_;
   return now >= deadline_ || (settings_.size && nodes_.size() + excluded_elsewhere >= *settings_.size);
 }
 
-std::optional<double> Discovery::next_deadline() const {
-  if (nodes_.empty() || std::isinf(deadline_)) return std::nullopt;
+std::optional<SteadyTime> Discovery::next_deadline() const {
+  if (nodes_.empty() || deadline_ == SteadyTime(forever)) return std::nullopt;
   return deadline_;
 }
 

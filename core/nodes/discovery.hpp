@@ -1,10 +1,9 @@
 // The inventory as the node agents report it, where no configuration names one (RFC 28: dynamic discovery):
-// collects reports until there are enough, and numbers the hosts. Pure: time is an argument, in seconds of a
-// clock that never goes back. What became known before goes on through the store, without another discovery.
+// collects reports until there are enough, and numbers the hosts. Pure: time is an argument. What became
+// known before goes on through the store, without another discovery.
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
@@ -21,8 +21,8 @@ struct DiscoverySettings {
   /// How many nodes make the inventory complete, those that are excluded included; nothing for as many as
   /// come in time.
   std::optional<std::size_t> size;
-  /// Seconds after which the agents that have come are all there are. If none has, the first one is.
-  double timeout = std::numeric_limits<double>::infinity();
+  /// The time after which the agents that have come are all there are. If none has, the first one is.
+  Seconds timeout = forever;
 };
 
 /// Hosts of the last inventory, and hosts that left for good.
@@ -36,7 +36,7 @@ struct RecordedHosts {
 
 class Discovery {
  public:
-  Discovery(const DiscoverySettings& settings, RecordedHosts recorded, double now);
+  Discovery(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
 
   /// Hosts that are excluded count towards the size whether they report or not. Takes the place of those
   /// before.
@@ -49,9 +49,9 @@ class Discovery {
   void withdraw(const std::string& hostname);
 
   /// Whether the inventory is complete.
-  [[nodiscard]] bool complete(double now) const;
+  [[nodiscard]] bool complete(SteadyTime now) const;
   /// When complete() becomes true by itself, if agents stay as they are.
-  [[nodiscard]] std::optional<double> next_deadline() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   /// How many nodes have reported.
   [[nodiscard]] std::size_t count() const noexcept { return nodes_.size(); }
 
@@ -62,7 +62,7 @@ class Discovery {
  private:
   DiscoverySettings settings_;
   RecordedHosts recorded_;
-  double deadline_;
+  SteadyTime deadline_;
   std::map<std::string, NodeReport> nodes_;
   // Each host once. excluded_here_ counts those that have reported.
   Hostlist excluded_;

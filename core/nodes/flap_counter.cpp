@@ -4,7 +4,7 @@
 
 namespace resourced::nodes {
 
-void FlapCounter::configure(std::size_t most, double window) noexcept {
+void FlapCounter::configure(std::size_t most, Seconds window) noexcept {
   most_ = most;
   window_ = window;
   if (most_ == 0) {
@@ -13,7 +13,7 @@ void FlapCounter::configure(std::size_t most, double window) noexcept {
   }
 }
 
-bool FlapCounter::fell(IdSet::Id rank, double now) {
+bool FlapCounter::fell(IdSet::Id rank, SteadyTime now) {
   if (most_ == 0) return false;
   const auto [found, fresh] = falls_.try_emplace(rank);
   Falls& falls = found->second;
@@ -23,14 +23,15 @@ bool FlapCounter::fell(IdSet::Id rank, double now) {
     order_.splice(order_.end(), order_, falls.place);
   }
   falls.times.push_back(now);
-  const auto recent = std::ranges::find_if(falls.times, [&](double time) { return now - time <= window_; });
+  const auto recent =
+      std::ranges::find_if(falls.times, [&](SteadyTime time) { return now - time <= window_; });
   falls.times.erase(falls.times.begin(), recent);
   if (falls.times.size() <= most_) return false;
   forget(rank);
   return true;
 }
 
-void FlapCounter::forget_before(double now) {
+void FlapCounter::forget_before(SteadyTime now) {
   while (!order_.empty() && now - falls_.at(order_.front()).times.back() > window_) forget(order_.front());
 }
 

@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
 class FlapCounter {
  public:
-  /// More than `most` falls within `window` seconds are too many; a `most` of 0 allows any number.
-  void configure(std::size_t most, double window) noexcept;
+  /// More than `most` falls within `window` are too many; a `most` of 0 allows any number.
+  void configure(std::size_t most, Seconds window) noexcept;
 
   /// A target has gone offline. Returns whether this was once too often; its count begins anew then.
   /// `now` never goes back.
-  bool fell(IdSet::Id rank, double now);
+  bool fell(IdSet::Id rank, SteadyTime now);
 
   /// Drops what is older than the window, in time proportional to the targets that are dropped.
-  void forget_before(double now);
+  void forget_before(SteadyTime now);
   void forget(IdSet::Id rank);
 
   /// How many targets are kept.
@@ -29,12 +30,12 @@ class FlapCounter {
 
  private:
   struct Falls {
-    std::vector<double> times;
+    std::vector<SteadyTime> times;
     std::list<IdSet::Id>::iterator place;
   };
 
   std::size_t most_ = 0;
-  double window_ = 0;
+  Seconds window_{};
   std::unordered_map<IdSet::Id, Falls> falls_;
   // By their latest fall, the longest ago first.
   std::list<IdSet::Id> order_;

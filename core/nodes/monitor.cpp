@@ -1,7 +1,6 @@
 #include "core/nodes/monitor.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -16,9 +15,9 @@ void Monitor::configure(const MonitorSettings& settings) {
   flaps_.configure(settings.flap_count, settings.flap_window);
 }
 
-void Monitor::advance(double now) { now_ = std::max(now_, now); }
+void Monitor::advance(SteadyTime now) { now_ = std::max(now_, now); }
 
-void Monitor::hello(IdSet::Id rank, double now) {
+void Monitor::hello(IdSet::Id rank, SteadyTime now) {
   advance(now);
   const bool fresh = targets_.find(rank) == nullptr;
   Target& target = targets_.get(rank);
@@ -28,13 +27,13 @@ void Monitor::hello(IdSet::Id rank, double now) {
   heard(target);
 }
 
-void Monitor::beat(IdSet::Id rank, double now) {
+void Monitor::beat(IdSet::Id rank, SteadyTime now) {
   advance(now);
   Target* target = targets_.find(rank);
   if (target != nullptr && target->connected) heard(*target);
 }
 
-void Monitor::gone(IdSet::Id rank, double now) {
+void Monitor::gone(IdSet::Id rank, SteadyTime now) {
   advance(now);
   Target* target = targets_.find(rank);
   if (target == nullptr || !target->connected) return;
@@ -44,7 +43,7 @@ void Monitor::gone(IdSet::Id rank, double now) {
   gone_.push_back(*target);
 }
 
-void Monitor::goodbye(IdSet::Id rank, double now) {
+void Monitor::goodbye(IdSet::Id rank, SteadyTime now) {
   advance(now);
   Target* target = targets_.find(rank);
   if (target == nullptr) return;
@@ -52,13 +51,13 @@ void Monitor::goodbye(IdSet::Id rank, double now) {
   target->connected = false;
 }
 
-bool Monitor::is_silent(IdSet::Id rank, double now) const {
+bool Monitor::is_silent(IdSet::Id rank, SteadyTime now) const {
   const Target* target = targets_.find(rank);
   return target == nullptr || !target->online || !target->connected ||
          target->heard_at + settings_.torpid_after <= now;
 }
 
-void Monitor::expect(const IdSet& ranks, double now) {
+void Monitor::expect(const IdSet& ranks, SteadyTime now) {
   advance(now);
   ranks.for_each([&](IdSet::Id rank) {
     if (targets_.find(rank) != nullptr) return;
@@ -120,7 +119,7 @@ void Monitor::mark(Target& target) {
   marked_.insert(target.rank);
 }
 
-std::optional<MonitorBatch> Monitor::tick(double now) {
+std::optional<MonitorBatch> Monitor::tick(SteadyTime now) {
   advance(now);
   expire_connections();
   expire_silent();
@@ -169,16 +168,16 @@ void Monitor::expire_lost() {
   }
 }
 
-std::optional<double> Monitor::next_deadline() const {
-  double next = std::numeric_limits<double>::infinity();
+std::optional<SteadyTime> Monitor::next_deadline() const {
+  SteadyTime next(forever);
   if (!marked_.empty()) next = std::min(next, opened_ + settings_.coalesce);
-  const double silence = std::min(settings_.torpid_after, settings_.offline_after);
+  const Seconds silence = std::min(settings_.torpid_after, settings_.offline_after);
   if (const Target* target = lively_.front()) next = std::min(next, target->heard_at + silence);
   if (const Target* target = torpid_.front())
     next = std::min(next, target->heard_at + settings_.offline_after);
   if (const Target* target = gone_.front()) next = std::min(next, target->since + settings_.grace);
   if (const Target* target = offline_.front()) next = std::min(next, target->since + settings_.lost_after);
-  if (std::isinf(next)) return std::nullopt;
+  if (next == SteadyTime(forever)) return std::nullopt;
   return next;
 }
 

@@ -1,7 +1,7 @@
 // Which targets are alive, as their node agents show it: hello, beats, silence, a lost connection. What comes
-// of it is gathered and given out as few changes, however many agents there are. Pure: time is an argument,
-// in seconds of a clock that never goes back. Who may speak for which target is the business of
-// agent_roster.hpp, what changes do to the inventory that of Module (MonitorCommand).
+// of it is gathered and given out as few changes, however many agents there are. Pure: time is an argument.
+// Who may speak for which target is the business of agent_roster.hpp, what changes do to the inventory that
+// of Module (MonitorCommand).
 //
 // A restart knows nothing of the time before: every target is offline until its agent says hello again, so
 // that none is ever up that may have died meanwhile. No scheduler sees them go down, as the first picture
@@ -9,31 +9,31 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <string>
 
 #include "core/nodes/flap_counter.hpp"
 #include "core/nodes/monitored_target.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
-/// Times in seconds; infinity for never.
+/// `forever` for never.
 struct MonitorSettings {
   /// Silent for so long: torpid, offline. A time of `offline_after` that is not the longer skips torpid.
-  double torpid_after = 30;
-  double offline_after = 120;
+  Seconds torpid_after{30};
+  Seconds offline_after{120};
   /// The connection gone for so long without another hello: offline.
-  double grace = 10;
+  Seconds grace{10};
   /// How long changes are gathered, from the first on.
-  double coalesce = 0.2;
+  Seconds coalesce{0.2};
   /// Offline more often than `flap_count` times within `flap_window`: to be drained. A count of 0 turns it
   /// off.
   std::size_t flap_count = 5;
-  double flap_window = 600;
+  Seconds flap_window{600};
   /// Offline for so long and not back: lost for good.
-  double lost_after = std::numeric_limits<double>::infinity();
+  Seconds lost_after = forever;
   friend bool operator==(const MonitorSettings&, const MonitorSettings&) = default;
 };
 
@@ -61,29 +61,29 @@ class Monitor {
   void configure(const MonitorSettings& settings);
 
   /// The agent of a target is there, or there again.
-  void hello(IdSet::Id rank, double now);
+  void hello(IdSet::Id rank, SteadyTime now);
   /// A sign of life on the connection that said hello; without one it counts for nothing. Constant time.
-  void beat(IdSet::Id rank, double now);
+  void beat(IdSet::Id rank, SteadyTime now);
   /// The connection is lost. It is for the caller to pass over connections that another hello has replaced.
-  void gone(IdSet::Id rank, double now);
+  void gone(IdSet::Id rank, SteadyTime now);
   /// The agent has ended in order: offline at once.
-  void goodbye(IdSet::Id rank, double now);
+  void goodbye(IdSet::Id rank, SteadyTime now);
 
   /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
-  [[nodiscard]] bool is_silent(IdSet::Id rank, double now) const;
+  [[nodiscard]] bool is_silent(IdSet::Id rank, SteadyTime now) const;
 
   /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. To be
   /// told only where what is lost matters, as each costs memory from then on.
-  void expect(const IdSet& ranks, double now);
+  void expect(const IdSet& ranks, SteadyTime now);
   /// These targets are no more.
   void forget(const IdSet& ranks);
 
   /// Takes up what has become due, and returns the changes if their time has come and there are any. Costs
   /// what is due.
-  [[nodiscard]] std::optional<MonitorBatch> tick(double now);
+  [[nodiscard]] std::optional<MonitorBatch> tick(SteadyTime now);
 
   /// When tick() has something to do next, if nothing is heard until then.
-  [[nodiscard]] std::optional<double> next_deadline() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
   /// Targets that are in memory.
   [[nodiscard]] std::size_t size() const noexcept { return targets_.size(); }
@@ -91,7 +91,7 @@ class Monitor {
  private:
   using Target = MonitoredTarget;
 
-  void advance(double now);
+  void advance(SteadyTime now);
   void heard(Target& target);
   void fall(Target& target);
   void mark(Target& target);
@@ -103,7 +103,7 @@ class Monitor {
   void drop(Target& target);
 
   MonitorSettings settings_;
-  double now_ = 0;
+  SteadyTime now_{};
   TargetPages targets_;
   // Online targets by when they were heard last.
   TargetList<&Target::by_heard> lively_;
@@ -115,7 +115,7 @@ class Monitor {
   // Targets that may differ from what was told, and since when there are any.
   IdSet marked_;
   IdSet flapping_;
-  double opened_ = 0;
+  SteadyTime opened_{};
 };
 
 }  // namespace resourced::nodes

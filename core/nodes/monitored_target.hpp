@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
@@ -21,8 +22,8 @@ struct MonitoredTarget {
   Links by_heard;
   /// Its place by `since` while it is offline, or its connection is gone.
   Links by_since;
-  double heard_at = 0;
-  double since = 0;
+  SteadyTime heard_at{};
+  SteadyTime since{};
   IdSet::Id rank = 0;
   bool known : 1 = false;
   bool connected : 1 = false;

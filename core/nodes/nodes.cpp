@@ -12,9 +12,9 @@ AgentNews replaced_news(AgentId agent, const std::string& host) {
 
 }  // namespace
 
-double Settings::beat_interval() const noexcept {
-  constexpr double longest = 10;
-  constexpr double beats_before_silence = 3;
+Seconds Settings::beat_interval() const noexcept {
+  constexpr Seconds longest{10};
+  constexpr int beats_before_silence = 3;
   return std::min(longest, std::min(monitor.torpid_after, monitor.offline_after) / beats_before_silence);
 }
 
@@ -28,7 +28,7 @@ const Settings& Nodes::watched() const {
   return *settings_;
 }
 
-void Nodes::discover(const DiscoverySettings& settings, RecordedHosts recorded, double now) {
+void Nodes::discover(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now) {
   discovery_.emplace(settings, std::move(recorded), now);
 }
 
@@ -36,14 +36,14 @@ void Nodes::exclude(const Hostlist& hosts) {
   if (discovery_) discovery_->exclude(hosts);
 }
 
-std::optional<ResourceSet> Nodes::discovered(double now) {
+std::optional<ResourceSet> Nodes::discovered(SteadyTime now) {
   if (!discovery_ || !discovery_->complete(now)) return std::nullopt;
   ResourceSet inventory = discovery_->inventory();
   discovery_.reset();
   return inventory;
 }
 
-Findings Nodes::begin(const Module& module, double now) {
+Findings Nodes::begin(const Module& module, SteadyTime now) {
   Findings findings;
   if (!settings_) return findings;
   if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
@@ -63,7 +63,7 @@ Findings Nodes::begin(const Module& module, double now) {
   return findings;
 }
 
-Findings Nodes::begin_again(const Module& module, double now) {
+Findings Nodes::begin_again(const Module& module, SteadyTime now) {
   Findings findings;
   for (const auto& [id, agent] : agents_) {
     findings.news.push_back({id, std::nullopt, Error(EAGAIN, "another R was loaded: say hello again")});
@@ -82,7 +82,7 @@ Findings Nodes::begin_again(const Module& module, double now) {
 }
 
 Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& report, const Module& module,
-                      double now) {
+                      SteadyTime now) {
   (void)watched();
   Findings findings;
   if (discovery_) {
@@ -107,7 +107,7 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
   return findings;
 }
 
-void Nodes::admit(AgentId agent, const NodeReport& report, const Module& module, double now,
+void Nodes::admit(AgentId agent, const NodeReport& report, const Module& module, SteadyTime now,
                   Findings& findings) {
   const auto may_replace = [&](AgentId present, IdSet::Id rank) {
     return monitor_.is_silent(rank, now) || agents_.at(present).connection == agents_.at(agent).connection;
@@ -145,11 +145,11 @@ std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& modu
   return unfit;
 }
 
-void Nodes::beat(AgentId agent, double now) {
+void Nodes::beat(AgentId agent, SteadyTime now) {
   if (const auto rank = roster_.rank_of(agent)) monitor_.beat(*rank, now);
 }
 
-void Nodes::end(AgentId agent, End end, double now) {
+void Nodes::end(AgentId agent, End end, SteadyTime now) {
   const auto found = agents_.find(agent);
   if (found == agents_.end()) return;
   if (const auto& waiting = found->second.waiting) {
@@ -168,7 +168,7 @@ void Nodes::end(AgentId agent, End end, double now) {
   agents_.erase(found);
 }
 
-void Nodes::force_down(const IdSet& ranks, double now) {
+void Nodes::force_down(const IdSet& ranks, SteadyTime now) {
   ranks.for_each([&](IdSet::Id rank) { monitor_.goodbye(rank, now); });
 }
 
@@ -185,7 +185,7 @@ std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
   return news;
 }
 
-std::vector<Command> Nodes::tick(const Module& module, double now) {
+std::vector<Command> Nodes::tick(const Module& module, SteadyTime now) {
   if (discovery_) return {};
   auto batch = monitor_.tick(now);
   if (!batch) return {};
@@ -193,7 +193,7 @@ std::vector<Command> Nodes::tick(const Module& module, double now) {
   return monitor_commands(*batch, module);
 }
 
-std::optional<double> Nodes::next_deadline() const {
+std::optional<SteadyTime> Nodes::next_deadline() const {
   return discovery_ ? discovery_->next_deadline() : monitor_.next_deadline();
 }
 

@@ -1,7 +1,6 @@
 // What node agents say of their nodes, and the commands that follow from it: who speaks for which target,
 // whether it is alive, whether the node is what the inventory says, and, until there is an inventory, which
-// one the agents tell. Pure: time is an argument, in seconds of a clock that never goes back. A caller
-// applies the commands before it asks again.
+// one the agents tell. Pure: time is an argument. A caller applies the commands before it asks again.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include "core/nodes/parent.hpp"
 #include "core/nodes/presence.hpp"
 #include "core/rset/verify.hpp"
+#include "core/time.hpp"
 
 namespace resourced::nodes {
 
@@ -37,8 +37,8 @@ struct Settings {
   /// Targets without an agent are lost after a time, like those whose agent has gone.
   bool expect_all = false;
 
-  /// How often an agent should beat, in seconds: several times before its silence means anything.
-  [[nodiscard]] double beat_interval() const noexcept;
+  /// How often an agent should beat: several times before its silence means anything.
+  [[nodiscard]] Seconds beat_interval() const noexcept;
   /// Whether the agent counted cores as these settings want it; true if the report does not tell.
   [[nodiscard]] bool wants(const NodeReport& report) const noexcept {
     return report.norestrict.value_or(norestrict) == norestrict;
@@ -81,18 +81,18 @@ class Nodes {
   [[nodiscard]] const Settings& watched() const;
 
   /// Collects agents until they make an inventory. Requires that agents are watched.
-  void discover(const DiscoverySettings& settings, RecordedHosts recorded, double now);
+  void discover(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
   /// Hosts for which the discovery does not wait. After it, nothing.
   void exclude(const Hostlist& hosts);
   /// The inventory, once the agents that were waited for are there, or their time has passed; then the
   /// discovery is over. Agents wait on for begin().
-  [[nodiscard]] std::optional<ResourceSet> discovered(double now);
+  [[nodiscard]] std::optional<ResourceSet> discovered(SteadyTime now);
 
   /// There is an inventory: agents that waited get their targets.
-  [[nodiscard]] Findings begin(const Module& module, double now);
+  [[nodiscard]] Findings begin(const Module& module, SteadyTime now);
   /// The inventory is another one, and no agent speaks for a target of it. Targets that are online have the
   /// grace time for their agents to say hello again.
-  [[nodiscard]] Findings begin_again(const Module& module, double now);
+  [[nodiscard]] Findings begin_again(const Module& module, SteadyTime now);
   /// From now on a target is online if the enclosing instance says so, too.
   void enclose(const Module& module) { presence_.emplace(module.online()); }
   [[nodiscard]] bool enclosed() const noexcept { return presence_.has_value(); }
@@ -102,14 +102,14 @@ class Nodes {
   /// takes the place of one that is silent or uses the same connection. Throws Error ENOSYS as watched(),
   /// EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
   [[nodiscard]] Findings hello(AgentId agent, ConnectionId connection, const NodeReport& report,
-                               const Module& module, double now);
+                               const Module& module, SteadyTime now);
   /// A sign of life. An agent that is not here is passed over. Constant time.
-  void beat(AgentId agent, double now);
+  void beat(AgentId agent, SteadyTime now);
   /// An agent is no more: in order, or its connection is lost. One that is not here is passed over.
   enum class End { farewell, lost };
-  void end(AgentId agent, End end, double now);
+  void end(AgentId agent, End end, SteadyTime now);
   /// These targets are offline until their agents say hello again. The caller tells the module.
-  void force_down(const IdSet& ranks, double now);
+  void force_down(const IdSet& ranks, SteadyTime now);
   /// These targets are no more.
   [[nodiscard]] std::vector<AgentNews> forget(const IdSet& ranks);
 
@@ -123,9 +123,9 @@ class Nodes {
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const IdSet& ranks, const Module& module) const;
 
   /// The commands of what has become due.
-  [[nodiscard]] std::vector<Command> tick(const Module& module, double now);
+  [[nodiscard]] std::vector<Command> tick(const Module& module, SteadyTime now);
   /// When there is something to do if nothing is heard until then: discovered() or tick().
-  [[nodiscard]] std::optional<double> next_deadline() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
  private:
   struct Agent {
@@ -134,7 +134,8 @@ class Nodes {
     std::optional<NodeReport> waiting;
   };
 
-  void admit(AgentId agent, const NodeReport& report, const Module& module, double now, Findings& findings);
+  void admit(AgentId agent, const NodeReport& report, const Module& module, SteadyTime now,
+             Findings& findings);
   void verify(IdSet::Id rank, const NodeReport& report, const Module& module, Findings& findings);
 
   std::optional<Settings> settings_;

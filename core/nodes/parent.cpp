@@ -54,12 +54,12 @@ bool ParentChange::empty() const noexcept {
   return down.empty() && up.empty() && shrink.empty() && !expiration;
 }
 
-ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle,
+ParentMirror::ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, Seconds settle,
                            WallTime known_until)
     : handed_down_(handed_down),
       inventory_(inventory),
       settle_(settle),
-      expirations_after_(std::max(wall_time(handed_down.starttime()), known_until)),
+      expirations_after_(std::max(handed_down.starttime(), known_until)),
       handed_ranks_(find_handed_ranks(handed_down, inventory)),
       parent_names_(handed_ranks_.size()) {
   begin();
@@ -86,7 +86,7 @@ void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSe
   (void)states_.drains.drain(targets_of(drained), {}, std::nullopt, Overwrite::nothing);
 }
 
-void ParentMirror::synced(double now) {
+void ParentMirror::synced(SteadyTime now) {
   synced_ = true;
   if (was_synced_) {
     settled_at_ = now + settle_;
@@ -101,7 +101,7 @@ IdSet ParentMirror::unreachable() const {
   return (inventory_.ranks() - states_.online) | states_.torpid | absent_;
 }
 
-std::optional<ParentChange> ParentMirror::take(double now) {
+std::optional<ParentChange> ParentMirror::take(SteadyTime now) {
   if (!synced_) return std::nullopt;
   IdSet down = unreachable();
   if (now < settled_at_) down -= held_;
@@ -126,7 +126,7 @@ std::optional<ParentChange> ParentMirror::take(double now) {
   return change;
 }
 
-std::optional<double> ParentMirror::next_deadline() const {
+std::optional<SteadyTime> ParentMirror::next_deadline() const {
   const IdSet held = (held_ & unreachable()) - states_.drains.ranks() - shrunk_ - told_shrunk_ - told_down_;
   if (!synced_ || held.empty()) return std::nullopt;
   return settled_at_;
@@ -200,7 +200,7 @@ IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts)
 
 EventBody ParentMirror::translate(const RestartEvent& event, WallTime timestamp) {
   renumber(event.ranks, event.nodelist);
-  link(timestamp <= wall_time(handed_down_.starttime()), true);
+  link(timestamp <= handed_down_.starttime(), true);
   return RestartEvent{inventory_.ranks() - absent_, targets_of(event.online) | absent_, {}};
 }
 
@@ -219,8 +219,7 @@ EventBody ParentMirror::translate(const UpdateEvent& event, WallTime timestamp) 
   }
   UpdateEvent own;
   // A target that left earlier and was handed down all the same had been loaded again.
-  if (timestamp > wall_time(handed_down_.starttime()))
-    own.shrink = targets_of(event.shrink, event.shrink_nodelist);
+  if (timestamp > handed_down_.starttime()) own.shrink = targets_of(event.shrink, event.shrink_nodelist);
   shrunk_ |= own.shrink;
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);

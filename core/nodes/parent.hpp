@@ -1,6 +1,5 @@
 // The enclosing instance (RFC 28): the inventory that it handed down, and the events of these hosts in its
-// journal (RFC 44) since then. The caller reads the journal. Pure: time is an argument, in seconds of a clock
-// that never goes back.
+// journal (RFC 44) since then. The caller reads the journal. Pure: time is an argument.
 //
 // A restart of the parent may change its ranks, so a target is known there by its host and, where hosts
 // repeat, by its ordinal among them (target_names.hpp).
@@ -35,8 +34,8 @@ struct ParentChange {
   IdSet up;
   /// Left the parent for good.
   IdSet shrink;
-  /// Seconds since the epoch, 0 for none.
-  std::optional<double> expiration;
+  /// The epoch for none.
+  std::optional<WallTime> expiration;
   /// When the parent set it: the timestamp of its event.
   WallTime expiration_set{};
 
@@ -48,8 +47,8 @@ class ParentMirror {
   /// `inventory` is that of this instance, made of the R that was handed down. An expiration is news if it
   /// was set after the starttime of that R and after `known_until`, when the one that this instance has was
   /// set at run time. After the connection was lost, targets that have gone offline meanwhile are down only
-  /// after `settle` seconds: a parent that restarts waits for its own agents.
-  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, double settle = 0,
+  /// after `settle`: a parent that restarts waits for its own agents.
+  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, Seconds settle = {},
                WallTime known_until = {});
 
   /// The journal begins, or begins again after the connection was lost: the state of the parent is unknown
@@ -62,19 +61,19 @@ class ParentMirror {
   /// missing at a restart.
   void assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid);
   /// The whole history has been applied.
-  void synced(double now);
+  void synced(SteadyTime now);
 
   /// Whether the parent has any of these hosts, or had one that left for good. A parent that has none is
   /// another instance than the one that handed them down.
   [[nodiscard]] bool acquainted() const;
 
   /// New times hold from the next synced() on.
-  void set_settle(double settle) noexcept { settle_ = settle; }
+  void set_settle(Seconds settle) noexcept { settle_ = settle; }
 
   /// The differences from the last call; nothing before synced(), or if there are none.
-  [[nodiscard]] std::optional<ParentChange> take(double now);
+  [[nodiscard]] std::optional<ParentChange> take(SteadyTime now);
   /// When take() returns a change if no event comes until then.
-  [[nodiscard]] std::optional<double> next_deadline() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
  private:
   struct Link {
@@ -108,7 +107,7 @@ class ParentMirror {
 
   ResourceSet handed_down_;
   ResourceSet inventory_;
-  double settle_;
+  Seconds settle_;
   // An expiration that the parent set until then is none for this instance.
   WallTime expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
@@ -124,17 +123,17 @@ class ParentMirror {
   // By own rank. Targets that the parent does not have count as online.
   TargetStates states_;
   IdSet shrunk_;
-  std::optional<double> expiration_;
+  std::optional<WallTime> expiration_;
   WallTime expiration_set_{};
   bool synced_ = false;
   bool was_synced_ = false;
-  double settled_at_ = 0;
+  SteadyTime settled_at_{};
   // Offline when the connection was back, and not heard of since.
   IdSet held_;
 
   IdSet told_down_;
   IdSet told_shrunk_;
-  std::optional<double> told_expiration_;
+  std::optional<WallTime> told_expiration_;
   WallTime told_expiration_set_{};
 };
 

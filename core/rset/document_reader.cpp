@@ -83,13 +83,13 @@ Hostlist read_nodelist(const json& nodelist) {
   return hosts;
 }
 
-double read_time(const json& execution, std::string_view key) {
+WallTime read_time(const json& execution, std::string_view key) {
   const json* value = member(execution, key);
-  if (value == nullptr) return 0;
+  if (value == nullptr) return {};
   if (!value->is_number()) fail_at(member_path("execution", key), "is not a number");
   const double time = value->get<double>();
   if (!std::isfinite(time) || time < 0) fail_at(member_path("execution", key), "is not a time");
-  return time;
+  return wall_time(time);
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ void DocumentReader::properties(const json& properties) {
 void DocumentReader::times(const json& execution) {
   set_.starttime_ = read_time(execution, "starttime");
   set_.expiration_ = read_time(execution, "expiration");
-  if (set_.expiration_ != 0 && set_.expiration_ <= set_.starttime_)
+  if (set_.expiration_ != WallTime{} && set_.expiration_ <= set_.starttime_)
     fail_at("execution.expiration", "is not after starttime");
 }
 

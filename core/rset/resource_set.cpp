@@ -27,8 +27,10 @@ void check_name(std::string_view name) {
   if (!defect.empty()) throw Error(EINVAL, fmt::format("property {}: {}", quoted(name), defect));
 }
 
-void check_time(std::string_view name, double time) {
-  if (!std::isfinite(time) || time < 0) throw Error(EINVAL, fmt::format("{}: {} is not a time", name, time));
+void check_time(std::string_view name, WallTime time) {
+  const double seconds = to_number(time);
+  if (!std::isfinite(seconds) || seconds < 0)
+    throw Error(EINVAL, fmt::format("{}: {} is not a time", name, seconds));
 }
 
 bool equal_values(const auto& a, const auto& b) { return a == b || (a && b && *a == *b); }
@@ -177,17 +179,19 @@ void ResourceSet::remove_property(std::string_view name, const IdSet& ranks) {
   if (property->second.empty()) properties_.erase(property);
 }
 
-void ResourceSet::set_starttime(double time) {
+void ResourceSet::set_starttime(WallTime time) {
   check_time("starttime", time);
-  if (expiration_ != 0 && time >= expiration_)
-    throw Error(EINVAL, fmt::format("starttime {} is not before expiration {}", time, expiration_));
+  if (expiration_ != WallTime{} && time >= expiration_)
+    throw Error(EINVAL, fmt::format("starttime {} is not before expiration {}", to_number(time),
+                                    to_number(expiration_)));
   starttime_ = time;
 }
 
-void ResourceSet::set_expiration(double time) {
+void ResourceSet::set_expiration(WallTime time) {
   check_time("expiration", time);
-  if (time != 0 && time <= starttime_)
-    throw Error(EINVAL, fmt::format("expiration {} is not after starttime {}", time, starttime_));
+  if (time != WallTime{} && time <= starttime_)
+    throw Error(EINVAL, fmt::format("expiration {} is not after starttime {}", to_number(time),
+                                    to_number(starttime_)));
   expiration_ = time;
 }
 
@@ -204,7 +208,7 @@ void ResourceSet::set_scheduling(json scheduling) {
 }
 
 void ResourceSet::inherit(const ResourceSet& from) {
-  if (starttime_ == 0 && expiration_ == 0) {
+  if (starttime_ == WallTime{} && expiration_ == WallTime{}) {
     starttime_ = from.starttime_;
     expiration_ = from.expiration_;
   }

@@ -18,6 +18,7 @@
 
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced {
 
@@ -82,9 +83,9 @@ class ResourceSet {
   [[nodiscard]] const Properties& properties() const noexcept { return properties_; }
   /// Hosts in the order of the sorted ranks.
   [[nodiscard]] const Hostlist& nodelist() const noexcept;
-  /// Seconds since the epoch; 0 = unset.
-  [[nodiscard]] double starttime() const noexcept { return starttime_; }
-  [[nodiscard]] double expiration() const noexcept { return expiration_; }
+  /// The epoch: not set.
+  [[nodiscard]] WallTime starttime() const noexcept { return starttime_; }
+  [[nodiscard]] WallTime expiration() const noexcept { return expiration_; }
   /// Only in an allocation.
   [[nodiscard]] std::optional<std::uint64_t> nslots() const noexcept { return nslots_; }
   /// The opaque `scheduling` object, or null.
@@ -126,8 +127,8 @@ class ResourceSet {
   void add_property(std::string_view name, const IdSet& ranks);
   void remove_property(std::string_view name, const IdSet& ranks);
   /// Throw Error EINVAL for a time that is negative or not finite, or that breaks starttime < expiration.
-  void set_starttime(double time);
-  void set_expiration(double time);
+  void set_starttime(WallTime time);
+  void set_expiration(WallTime time);
   /// Throws Error EINVAL for 0.
   void set_nslots(std::optional<std::uint64_t> nslots);
   /// Throws Error EINVAL for anything but an object that is fit to be `scheduling`.
@@ -149,8 +150,8 @@ class ResourceSet {
   std::shared_ptr<const TargetTable> table_;
   std::shared_ptr<const CarriedKeys> carried_;
   Properties properties_;
-  double starttime_ = 0;
-  double expiration_ = 0;
+  WallTime starttime_{};
+  WallTime expiration_{};
   std::optional<std::uint64_t> nslots_;
 };
 

@@ -118,9 +118,9 @@ std::string ResourceSet::encode(bool with_scheduling) const {
     out.raw("}");
   }
   out.key("starttime");
-  out.value(starttime_);
+  out.value(to_number(starttime_));
   out.key("expiration");
-  out.value(expiration_);
+  out.value(to_number(expiration_));
   if (carried_) out.members(carried_->execution);
   out.raw("}");
   if (carried_ && carried_->scheduling && with_scheduling) {
@@ -144,8 +144,8 @@ json ResourceSet::to_json(bool with_scheduling) const {
   if (!empty()) hosts.push_back(nodelist().encode());
   if (nslots_) execution["nslots"] = *nslots_;
   for (const auto& [name, ranks] : properties_) execution["properties"][name] = ranks.encode();
-  execution["starttime"] = starttime_;
-  execution["expiration"] = expiration_;
+  execution["starttime"] = to_number(starttime_);
+  execution["expiration"] = to_number(expiration_);
 
   json document = carried_ ? json(carried_->document) : json::object();
   document["version"] = 1;

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -45,12 +44,11 @@ bool equal_in_any_case(std::string_view text, std::string_view lower_case) {
 
 }  // namespace
 
-double parse_duration(std::string_view text) {
+Seconds parse_duration(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with('-')) fail(EINVAL, text, "it is negative");
   if (rest.starts_with('+')) rest.remove_prefix(1);
-  if (equal_in_any_case(rest, "inf") || equal_in_any_case(rest, "infinity"))
-    return std::numeric_limits<double>::infinity();
+  if (equal_in_any_case(rest, "inf") || equal_in_any_case(rest, "infinity")) return forever;
 
   // What from_chars would take beyond the decimal forms (inf, nan, a second sign) does not start like this.
   const std::size_t start = rest.find_first_not_of('.');
@@ -65,10 +63,11 @@ double parse_duration(std::string_view text) {
   if (unit == units.end()) fail(EINVAL, text, fmt::format("{} is not a unit (ms, s, m, h, d)", quoted(rest)));
   const double seconds = in_seconds(number, *unit);
   if (std::isinf(seconds)) fail(ERANGE, text, "the number is out of range");
-  return seconds;
+  return Seconds(seconds);
 }
 
-std::string format_duration(double seconds) {
+std::string format_duration(Seconds duration) {
+  const double seconds = duration.count();
   if (std::isnan(seconds) || seconds < 0)
     throw Error(EINVAL, fmt::format("{} seconds is not a duration", seconds));
   if (std::isinf(seconds)) return "inf";

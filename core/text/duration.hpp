@@ -4,16 +4,18 @@
 #include <string>
 #include <string_view>
 
+#include "core/time.hpp"
+
 namespace resourced {
 
 /// Reads `N[ms|s|m|h|d]`, `inf` or `infinity` (any case). N is a non-negative decimal floating point number
-/// as C99 writes it; hexadecimal, nan, blanks and a minus are refused. Returns seconds; infinity for `inf`
-/// only. Throws Error EINVAL that shows the text, ERANGE for a number that is too large or too close to zero
-/// for a double.
-[[nodiscard]] double parse_duration(std::string_view text);
+/// as C99 writes it; hexadecimal, nan, blanks and a minus are refused. Returns `forever` for `inf` only.
+/// Throws Error EINVAL that shows the text, ERANGE for a number that is too large or too close to zero for a
+/// double.
+[[nodiscard]] Seconds parse_duration(std::string_view text);
 
-/// The shortest text that parse_duration reads back as exactly this many seconds. Throws Error EINVAL for a
-/// negative number and for nan.
-[[nodiscard]] std::string format_duration(double seconds);
+/// The shortest text that parse_duration reads back as exactly this duration. Throws Error EINVAL for one
+/// that is negative or nan.
+[[nodiscard]] std::string format_duration(Seconds duration);
 
 }  // namespace resourced

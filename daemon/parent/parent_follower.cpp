@@ -17,19 +17,19 @@ namespace {
 /// Pauses between attempts after a failure.
 constexpr client::BackoffLimits pauses{client::Milliseconds(100), client::Milliseconds(10000)};
 /// How long nobody may answer before it is said, once.
-constexpr double patience = 10;
+constexpr Seconds patience{10};
 constexpr std::size_t most_held = 100000;
 /// What somebody else says goes into the log up to here.
 constexpr std::size_t longest_text = 300;
 
-std::optional<double> earlier(std::optional<double> a, std::optional<double> b) {
+std::optional<SteadyTime> earlier(std::optional<SteadyTime> a, std::optional<SteadyTime> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
 }
 
 }  // namespace
 
-ParentFollower::ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, double now,
+ParentFollower::ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, SteadyTime now,
                                Tell tell)
     : connection_(connection), mirror_(mirror), tell_(std::move(tell)), now_(now), pause_(pauses) {
   mirror_.begin();
@@ -39,7 +39,7 @@ ParentFollower::ParentFollower(client::Connection& connection, nodes::ParentMirr
 
 ParentFollower::~ParentFollower() { drop_requests(); }
 
-void ParentFollower::process(double now) {
+void ParentFollower::process(SteadyTime now) {
   now_ = now;
   try {
     connection_.process();
@@ -48,7 +48,7 @@ void ParentFollower::process(double now) {
   }
 }
 
-void ParentFollower::tick(double now) {
+void ParentFollower::tick(SteadyTime now) {
   now_ = now;
   if (ask_at_ && *ask_at_ <= now_) {
     ask_at_.reset();
@@ -62,7 +62,7 @@ void ParentFollower::tick(double now) {
   tell();
 }
 
-std::optional<double> ParentFollower::next_deadline() const {
+std::optional<SteadyTime> ParentFollower::next_deadline() const {
   return earlier(earlier(ask_at_, miss_at_), mirror_.next_deadline());
 }
 
@@ -161,10 +161,9 @@ void ParentFollower::fail(std::string_view why) {
   drop_requests();
   held_.clear();
   mirror_.begin();
-  using Seconds = std::chrono::duration<double>;
-  if (synced_at_) pause_.held(std::chrono::duration_cast<client::Milliseconds>(Seconds(now_ - *synced_at_)));
+  if (synced_at_) pause_.held(std::chrono::duration_cast<client::Milliseconds>(now_ - *synced_at_));
   synced_at_.reset();
-  ask_at_ = now_ + Seconds(pause_.next()).count();
+  ask_at_ = now_ + pause_.next();
 
   const std::string_view text = why.substr(0, longest_text);
   if (text == last_failure_) return;

@@ -1,7 +1,7 @@
 // Follows the journal of the enclosing instance (RFC 28, RFC 44) and tells what this one has to do because of
 // it. A lost connection is tried again for ever, and so is a parent that refuses, answers nonsense or is
 // another instance than it should be; until it is heard again, what is known of it holds. The daemon's loop
-// is the business of parent_link.hpp: time is an argument, in seconds of a clock that never goes back.
+// is the business of parent_link.hpp: time is an argument.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@
 #include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "core/nodes/parent.hpp"
+#include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/status.hpp"
@@ -24,17 +25,17 @@ class ParentFollower {
   using Tell = std::function<void(const nodes::ParentChange&)>;
 
   /// Asks at once. Connection and mirror must outlive the follower, and nobody else may use them meanwhile.
-  ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, double now, Tell tell);
+  ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, SteadyTime now, Tell tell);
   ~ParentFollower();
   ParentFollower(const ParentFollower&) = delete;
   ParentFollower& operator=(const ParentFollower&) = delete;
 
   /// Does what the connection has to do.
-  void process(double now);
+  void process(SteadyTime now);
   /// Does what is due.
-  void tick(double now);
+  void tick(SteadyTime now);
   /// When there is something to do if nothing is heard until then.
-  [[nodiscard]] std::optional<double> next_deadline() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
   /// The history is through, and the parent is heard.
   [[nodiscard]] bool synced() const noexcept { return synced_at_.has_value(); }
@@ -58,18 +59,18 @@ class ParentFollower {
   client::Connection& connection_;
   nodes::ParentMirror& mirror_;
   Tell tell_;
-  double now_;
+  SteadyTime now_;
   std::optional<RequestId> journal_;
   std::optional<RequestId> status_;
   /// The events that came since `resource.status` was asked for, which tells the present state: the history
   /// may be truncated, and does not say which drains a restart of the parent gave up.
   std::vector<Event> held_;
-  std::optional<double> synced_at_;
+  std::optional<SteadyTime> synced_at_;
 
   client::Backoff pause_;
-  std::optional<double> ask_at_;
+  std::optional<SteadyTime> ask_at_;
   /// When it is time to say that nobody answers.
-  std::optional<double> miss_at_;
+  std::optional<SteadyTime> miss_at_;
   std::string last_failure_;
   peers::RateLimit successes_;
   peers::RateLimit failures_;

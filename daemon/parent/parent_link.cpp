@@ -45,7 +45,7 @@ std::unique_ptr<client::Connection> connect_parent(const config::Config& config)
   }
 }
 
-ParentLink::ParentLink(asio::io_context& loop, nodes::ParentMirror mirror, std::function<double()> uptime,
+ParentLink::ParentLink(asio::io_context& loop, nodes::ParentMirror mirror, std::function<SteadyTime()> uptime,
                        ParentFollower::Tell tell)
     : mirror_(std::move(mirror)),
       uptime_(std::move(uptime)),
@@ -70,7 +70,7 @@ void ParentLink::follow(std::unique_ptr<client::Connection> connection) {
 void ParentLink::ignore() {
   leave();
   // A parent to which nothing has happened.
-  const double now = uptime_();
+  const SteadyTime now = uptime_();
   mirror_.begin();
   mirror_.synced(now);
   if (const auto change = mirror_.take(now)) tell_(*change);
@@ -91,7 +91,7 @@ void ParentLink::arm() {
     return;
   }
   using Duration = asio::steady_timer::duration;
-  const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*deadline));
+  const auto time = std::chrono::duration_cast<Duration>(deadline->time_since_epoch());
   timer_.expires_at(asio::steady_timer::time_point(time));
   timer_.async_wait([this, session = std::weak_ptr(session_)](const boost::system::error_code& error) {
     if (error || session.expired()) return;

@@ -26,8 +26,7 @@ void check_parent(const config::Config& config);
 
 class ParentLink {
  public:
-  /// `uptime` gives seconds of the steady clock.
-  ParentLink(boost::asio::io_context& loop, nodes::ParentMirror mirror, std::function<double()> uptime,
+  ParentLink(boost::asio::io_context& loop, nodes::ParentMirror mirror, std::function<SteadyTime()> uptime,
              ParentFollower::Tell tell);
   ~ParentLink();
   ParentLink(const ParentLink&) = delete;
@@ -38,14 +37,14 @@ class ParentLink {
   /// Follows nobody: hosts are not down for the parent's sake any more, and the last expiration stays.
   void ignore();
   /// New times hold from the next time on that the parent is found again.
-  void set_settle(double settle) noexcept { mirror_.set_settle(settle); }
+  void set_settle(Seconds settle) noexcept { mirror_.set_settle(settle); }
 
  private:
   void leave();
   void arm();
 
   nodes::ParentMirror mirror_;
-  std::function<double()> uptime_;
+  std::function<SteadyTime()> uptime_;
   ParentFollower::Tell tell_;
   std::unique_ptr<client::Connection> connection_;
   std::optional<ParentFollower> follower_;

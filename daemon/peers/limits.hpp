@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/time.hpp"
+
 namespace resourced::daemon::peers {
 
 /// How many requests a client may make in a second, as a bucket of that many tokens that fills at that rate.
@@ -20,9 +22,9 @@ class TokenBucket {
     flood,
   };
 
-  /// Takes one token. `now` is in seconds and never decreases; `rate` may differ from call to call.
-  Verdict take(double now, double rate) noexcept {
-    tokens_ = fresh_ ? rate : std::min(rate, tokens_ + (now - last_) * rate);
+  /// Takes one token. `now` never decreases; `rate` may differ from call to call.
+  Verdict take(SteadyTime now, double rate) noexcept {
+    tokens_ = fresh_ ? rate : std::min(rate, tokens_ + (now - last_).count() * rate);
     fresh_ = false;
     last_ = now;
     tokens_ -= 1;
@@ -32,7 +34,7 @@ class TokenBucket {
 
  private:
   double tokens_ = 0;
-  double last_ = 0;
+  SteadyTime last_{};
   bool fresh_ = true;
 };
 

@@ -64,7 +64,7 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
   if (news.end) {
     requests_.end(key, *news.end);
   } else {
-    const double interval = executor_.engine().nodes().watched().beat_interval();
+    const Seconds interval = executor_.engine().nodes().watched().beat_interval();
     requests_.respond(key, answer_of({news.rank, interval}));
   }
 }

@@ -16,7 +16,7 @@ Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats)
     : access_(std::move(access)), limits_(limits), stats_(stats) {}
 
 std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const proto::Message& request,
-                                         std::size_t kept, double now) const {
+                                         std::size_t kept, SteadyTime now) const {
   switch (client.requests.take(now, static_cast<double>(limits_.requests_per_second))) {
     case peers::TokenBucket::Verdict::within:
       break;

@@ -31,9 +31,9 @@ class Gate {
     /// The client goes on in spite of refusals: it is to be disconnected without an answer.
     bool is_flood;
   };
-  /// Counts a request of a client at this uptime, in seconds. `kept` is the number of its requests that stay.
+  /// Counts a request of a client at this time. `kept` is the number of its requests that stay.
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
-                                             std::size_t kept, double now) const;
+                                             std::size_t kept, SteadyTime now) const;
 
   /// Throws Error EPERM if the request has not the right, and logs it.
   void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);

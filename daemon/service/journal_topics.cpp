@@ -12,13 +12,14 @@ namespace resourced::daemon::service {
 
 JournalTopics::JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox,
                              store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
-                             std::function<double()> uptime, Later later)
+                             std::function<SteadyTime()> uptime, Later later)
     : executor_(executor),
       requests_(requests),
       holds_(holds),
       uptime_(std::move(uptime)),
       later_(std::move(later)),
-      journal_(outbox, requests.registry(), log, most, [this] { later_(0, [this] { on_room(); }); }) {}
+      journal_(outbox, requests.registry(), log, most,
+               [this] { later_(Seconds(0), [this] { on_room(); }); }) {}
 
 void JournalTopics::journal(const Call& call) {
   proto::JournalRequest wanted = proto::parse_journal(call.optional_object());
@@ -43,16 +44,16 @@ void JournalTopics::flush() {
 
 void JournalTopics::serve() {
   const transport::LoopHold hold(&holds_, "journal");
-  const double begun = uptime_();
-  double pause = pace_.pause(begun);
-  if (pause == 0) {
+  const SteadyTime begun = uptime_();
+  Seconds pause = pace_.pause(begun);
+  if (pause == Seconds(0)) {
     const streams::Journal::Slice slice = journal_.serve();
     for (const proto::ClientId client : slice.gone) requests_.forget_gone(client);
     for (const auto& [key, error] : slice.ended) {
       if (error.errnum() == EBADMSG) on_damaged_log(error);
       requests_.end(key, error);
     }
-    const double now = uptime_();
+    const SteadyTime now = uptime_();
     pace_.spent(now, now - begun, slice.bytes);
     if (!slice.more) return;
     pause = pace_.pause(now);

@@ -19,12 +19,13 @@ namespace resourced::daemon::service {
 
 class JournalTopics {
  public:
-  /// Has the loop do something after so many seconds, unless it has ended by then. With 0 from any thread.
-  using Later = std::function<void(double, std::function<void()>)>;
+  /// Has the loop do something after a time, unless it has ended by then. With 0 from any thread.
+  using Later = std::function<void(Seconds, std::function<void()>)>;
 
-  /// `most` is journal-max, `uptime` gives seconds that never go back.
+  /// `most` is journal-max, `uptime` the steady time.
   JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox, store::EventLog& log,
-                std::size_t most, transport::LoopHolds& holds, std::function<double()> uptime, Later later);
+                std::size_t most, transport::LoopHolds& holds, std::function<SteadyTime()> uptime,
+                Later later);
 
   void journal(const Call& call);
 
@@ -55,7 +56,7 @@ class JournalTopics {
   const Executor& executor_;
   Requests& requests_;
   transport::LoopHolds& holds_;
-  std::function<double()> uptime_;
+  std::function<SteadyTime()> uptime_;
   // The consumers may want it from other threads until the journal is gone.
   Later later_;
   streams::Journal journal_;

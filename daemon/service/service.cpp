@@ -25,7 +25,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       executor_(
           log, outbox_,
           [now = std::move(now), uptime = uptime_] {
-            return engine::Now{now(), steady_time(uptime())};
+            return engine::Now{now(), uptime()};
           },
           {[this](store::LoggedEvent event, IdSet ranks) {
              journal_.append(std::move(event), std::move(ranks));
@@ -38,7 +38,8 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                 }),
       subscribers_(outbox_, registry_),
       answers_(executor_.module(), executor_.engine().acquisition()),
-      acquire_(executor_, requests_, answers_, subscribers_, [this] { later_(0, [this] { flush(); }); }),
+      acquire_(executor_, requests_, answers_, subscribers_,
+               [this] { later_(Seconds(0), [this] { flush(); }); }),
       journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
       operator_(executor_, requests_),
@@ -56,7 +57,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
 
 std::function<void(std::function<void()>)> Service::poster(std::string_view name) {
   return [this, name](std::function<void()> work) {
-    later_(0, [this, name, work = std::move(work)] {
+    later_(Seconds(0), [this, name, work = std::move(work)] {
       const transport::LoopHold hold(&holds_, name);
       work();
       settle();

@@ -48,12 +48,12 @@ class Service final : public transport::Listener {
     std::size_t journal_max = 100000;
     peers::Access access;
     config::Limits limits;
-    /// Seconds that never go back, for rates.
-    std::function<double()> uptime;
+    /// The steady time.
+    std::function<SteadyTime()> uptime;
     /// How node agents are watched; nothing where every target is online always.
     std::optional<nodes::Settings> agents;
-    /// Asks for on_time() at that uptime. A later call takes the place of an earlier one.
-    std::function<void(double)> wake_at;
+    /// Asks for on_time() at that time. A later call takes the place of an earlier one.
+    std::function<void(SteadyTime)> wake_at;
     ReloadTopics::Reload reload;
     ReloadTopics::Load load;
     JournalTopics::Later later;
@@ -130,11 +130,11 @@ class Service final : public transport::Listener {
   [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
   [[nodiscard]] Stats::Gauges gauges() const;
 
-  std::function<double()> uptime_;
+  std::function<SteadyTime()> uptime_;
   JournalTopics::Later later_;
-  std::function<void(double)> wake_at_;
+  std::function<void(SteadyTime)> wake_at_;
   /// When on_time() was asked for last.
-  std::optional<double> awake_at_;
+  std::optional<SteadyTime> awake_at_;
   store::EventLog& log_;
   Stats stats_;
   transport::LoopHolds holds_;

@@ -96,7 +96,7 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   Record record;
   record.sequence = sequence;
   const proto::EventEntry parts = proto::read_event_entry(entry);
-  record.timestamp = std::max(last, wall_time(parts.timestamp));
+  record.timestamp = std::max(last, parts.timestamp);
   record.name = parts.name;
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {

@@ -10,6 +10,7 @@
 
 #include "core/module/partition.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/time.hpp"
 
 namespace resourced::daemon::store {
 
@@ -20,8 +21,8 @@ struct Imported {
 };
 
 struct ImportOptions {
-  /// The expiration of the configuration that goes with the log, which does not tell it; 0 for none.
-  double configured_expiration = 0;
+  /// The expiration of the configuration that goes with the log, which does not tell it; the epoch for none.
+  WallTime configured_expiration{};
   /// The inventory of the configuration, where it has one, and how it is divided: a log that a start on it
   /// could not take up as it is, is refused.
   std::shared_ptr<const ResourceSet> inventory = nullptr;

@@ -41,8 +41,9 @@ ImportedState::Translated ImportedState::translate(const DefineEvent& event) {
 
 ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
   UpdateEvent own;
-  if (event.expiration && (!std::isfinite(*event.expiration) || *event.expiration < 0))
-    throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", *event.expiration));
+  const double expiration = to_number(event.expiration.value_or(WallTime{}));
+  if (!std::isfinite(expiration) || expiration < 0)
+    throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", expiration));
   own.expiration = event.expiration;
   ResourceSet named;
   if (!event.property_nodelist.empty()) {

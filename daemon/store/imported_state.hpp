@@ -21,7 +21,7 @@ namespace resourced::daemon::store {
 class ImportedState {
  public:
   /// An expiration of the log is taken to be in the place of the configured one.
-  explicit ImportedState(double configured_expiration) : configured_expiration_(configured_expiration) {}
+  explicit ImportedState(WallTime configured_expiration) : configured_expiration_(configured_expiration) {}
 
   /// Takes up the next event of the log. Returns the hosts that it concerns, as far as the log tells them.
   /// Throws Error EINVAL that names the key if the event changes something of hosts that are not known.
@@ -94,7 +94,7 @@ class ImportedState {
   [[nodiscard]] TargetNames names_of(const Numbers& numbers) const;
   [[nodiscard]] Hostlist hosts_of(const Numbers& numbers) const { return names_of(numbers).hosts; }
 
-  double configured_expiration_;
+  WallTime configured_expiration_;
   LoggedTargets targets_;
   std::map<TargetName, IdSet::Id> numbers_;
   std::vector<TargetName> names_;
@@ -103,7 +103,7 @@ class ImportedState {
   Numbers shrunk_;
   // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;
-  std::optional<double> expiration_;
+  std::optional<WallTime> expiration_;
   WallTime expiration_timestamp_{};
   bool is_expiration_since_load_ = false;
 };

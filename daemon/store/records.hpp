@@ -23,7 +23,6 @@ using engine::TableChanges;
 /// One event as the store keeps it: a line of the event log, and the rows of the present that it changes.
 struct Record {
   Sequence sequence = 0;
-  /// Seconds since the Unix epoch.
   WallTime timestamp{};
   std::string name;
   /// The event as one line of JSON.
@@ -52,7 +51,7 @@ struct EventTargets {
 
 /// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
 struct EventFilter {
-  /// Not older than this, seconds since the Unix epoch.
+  /// Not older than this.
   std::optional<WallTime> since;
   /// Those that concern one of these.
   std::shared_ptr<const EventTargets> targets;

@@ -55,7 +55,7 @@ bool is_trimmed(Database& database) {
 std::optional<Record> replay(Database& database) {
   try {
     if (!some_host_repeats(database) || is_trimmed(database)) return std::nullopt;
-    ImportedState state(0);
+    ImportedState state(WallTime{});
     Statement events(database, "SELECT text, name FROM event ORDER BY sequence");
     while (events.step()) {
       if (const auto event = read_event(events.text(0))) {
@@ -114,8 +114,8 @@ void restore_inventory(Database& database) {
     }
   }
   Statement expiration(database, "SELECT value, configured FROM expiration");
-  if (expiration.step() && expiration.real(0) == inventory.expiration()) {
-    inventory.set_expiration(expiration.real(1));
+  if (expiration.step() && expiration.time(0) == inventory.expiration()) {
+    inventory.set_expiration(expiration.time(1));
   }
   expiration.reset();
   Statement put(database, "UPDATE inventory SET text = ?");

@@ -184,7 +184,7 @@ RecordedState StoreWriter::load() {
   Statement shrunk(database_, "SELECT host, ordinal FROM shrunk");
   while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
   Statement expiration(database_, "SELECT value, configured, timestamp FROM expiration");
-  if (expiration.step()) state.expiration = {expiration.real(0), expiration.real(1), expiration.time(2)};
+  if (expiration.step()) state.expiration = {expiration.time(0), expiration.time(1), expiration.time(2)};
   Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
   if (inventory.step()) {
     const std::string method = inventory.text(0);

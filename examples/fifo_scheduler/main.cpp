@@ -48,9 +48,7 @@ void print(const nlohmann::ordered_json& object) {
     fail("standard output");
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+WallTime now() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 
 /// A descriptor that becomes readable when the user wants an end.
 int watch_signals() {

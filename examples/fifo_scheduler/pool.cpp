@@ -103,11 +103,11 @@ std::string Pool::denial(const Request& request) const {
   return "there are too many ways to place it";
 }
 
-bool Pool::expired(double now) const {
-  return inventory_.expiration() != 0 && inventory_.expiration() <= now;
+bool Pool::expired(WallTime now) const {
+  return inventory_.expiration() != WallTime{} && inventory_.expiration() <= now;
 }
 
-std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, double now) {
+std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, WallTime now) {
   if (expired(now)) return std::nullopt;
   const std::vector<Node> nodes = free_nodes(request);
   const std::optional<std::vector<Share>> shares = place(sizes_of(nodes), request.demand);
@@ -127,8 +127,9 @@ std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, doub
   ResourceSet allocation = intersect(inventory_, chosen).without_local_properties();
   allocation.set_nslots(request.slots);
   allocation.set_starttime(now);
-  const double end = now + request.duration;
-  if (request.duration > 0 && (inventory_.expiration() == 0 || end < inventory_.expiration()))
+  const WallTime end = now + request.duration;
+  if (request.duration > Seconds(0) &&
+      (inventory_.expiration() == WallTime{} || end < inventory_.expiration()))
     allocation.set_expiration(end);
   hold(id, allocation);
   return allocation;

@@ -15,6 +15,7 @@
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 #include "examples/fifo_scheduler/request.hpp"
 
 namespace resourced::fifo {
@@ -32,18 +33,18 @@ class Pool {
   void shrink(const IdSet& ranks);
   void add_property(std::string_view name, const IdSet& ranks) { inventory_.add_property(name, ranks); }
   void remove_property(std::string_view name, const IdSet& ranks) { inventory_.remove_property(name, ranks); }
-  void set_expiration(double time) { inventory_.set_expiration(time); }
+  void set_expiration(WallTime time) { inventory_.set_expiration(time); }
 
   /// Why the request could never be served, were everything up and free; empty if it could.
   [[nodiscard]] std::string denial(const Request& request) const;
   /// Whether the resources have expired: nothing is allocated any more.
-  [[nodiscard]] bool expired(double now) const;
+  [[nodiscard]] bool expired(WallTime now) const;
 
   /// Takes what the request needs from what is up, free, and matches its constraint, lowest ranks first, and
   /// gives the allocation as an R. Nothing if it has to wait. A request for whole nodes is served by nodes of
   /// which nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
   /// taken, for a duration that is too short to be told from `now`.
-  [[nodiscard]] std::optional<ResourceSet> allocate(JobId id, const Request& request, double now);
+  [[nodiscard]] std::optional<ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
   /// False if nothing is held under this id.
   bool release(JobId id);

@@ -42,7 +42,7 @@ Request read_jobspec(std::string_view line) {
     const nlohmann::json& value = jobspec[duration];
     if (!value.is_number() || value < 0)
       throw Error(EINVAL, "attributes.system.duration: must be a number of seconds, 0 or more");
-    request.duration = value.get<double>();
+    request.duration = Seconds(value.get<double>());
   }
   return request;
 }

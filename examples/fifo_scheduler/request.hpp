@@ -8,6 +8,7 @@
 #include "core/constraint/constraint.hpp"
 #include "core/feasibility/request_demand.hpp"
 #include "core/jobspec/resource_graph.hpp"
+#include "core/time.hpp"
 
 namespace resourced::fifo {
 
@@ -19,8 +20,8 @@ struct Request {
   Demand demand;
   /// nslots of the allocation; a request without slots counts as one.
   std::uint64_t slots = 1;
-  /// In seconds; 0 is as long as the resources last.
-  double duration = 0;
+  /// 0 is as long as the resources last.
+  Seconds duration{};
 };
 
 /// Reads `SHAPE`, `SHAPE where QUERY`, or a jobspec as JSON, of which only `resources` and in

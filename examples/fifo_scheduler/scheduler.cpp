@@ -116,10 +116,10 @@ void Scheduler::on_property_add(std::string_view name, const IdSet& ranks) {
   say_({{"property-add", {{name, ranks.encode()}}}});
 }
 
-void Scheduler::on_expiration(double time) {
+void Scheduler::on_expiration(WallTime time) {
   pool_.set_expiration(time);
   try_head_ = true;
-  say_({{"expiration", time}});
+  say_({{"expiration", to_number(time)}});
 }
 
 void Scheduler::on_shrink(const IdSet& ranks) {

@@ -13,6 +13,7 @@
 
 #include "client/acquisition.hpp"
 #include "core/error.hpp"
+#include "core/time.hpp"
 #include "examples/fifo_scheduler/pool.hpp"
 
 namespace resourced::fifo {
@@ -20,8 +21,7 @@ namespace resourced::fifo {
 class Scheduler final : public client::AcquisitionObserver {
  public:
   using Say = std::function<void(const nlohmann::ordered_json&)>;
-  /// Seconds since the epoch.
-  using Clock = std::function<double()>;
+  using Clock = std::function<WallTime()>;
 
   Scheduler(Say say, Clock clock) : say_(std::move(say)), clock_(std::move(clock)) {}
 
@@ -36,7 +36,7 @@ class Scheduler final : public client::AcquisitionObserver {
   void on_resources(const ResourceSet& resources, const IdSet& up) override;
   void on_property_remove(std::string_view name, const IdSet& ranks) override;
   void on_property_add(std::string_view name, const IdSet& ranks) override;
-  void on_expiration(double time) override;
+  void on_expiration(WallTime time) override;
   void on_shrink(const IdSet& ranks) override;
   void on_down(const IdSet& ranks) override;
   void on_up(const IdSet& ranks) override;

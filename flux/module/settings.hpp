@@ -11,6 +11,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/rset/verify.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/time.hpp"
 
 namespace resourced::flux::module {
 
@@ -28,8 +29,8 @@ struct Settings {
   /// Whether the configuration says how to verify.
   bool is_verify_set = false;
   std::uint64_t journal_max = 100000;
-  /// How long events are kept, in seconds; infinity for ever.
-  double history = 90.0 * 24 * 3600;
+  /// How long events are kept.
+  Seconds history{90.0 * 24 * 3600};
   /// Whether systemd starts the processes of the instance (systemd.enable).
   bool systemd = false;
 };

@@ -105,7 +105,7 @@ std::string encode_delta(const Delta& delta) {
   properties("property-remove", delta.property_remove);
   if (delta.expiration) {
     append_key(out, "expiration");
-    append_number(out, *delta.expiration);
+    append_number(out, to_number(*delta.expiration));
   }
   out += '}';
   return out;
@@ -120,7 +120,7 @@ Delta parse_delta(const json& payload) {
   delta.property_remove = optional_properties("property-remove", payload);
   if (const auto found = payload.find("expiration"); found != payload.end()) {
     if (!found->is_number()) reject("expiration", "not a number");
-    delta.expiration = found->get<double>();
+    delta.expiration = wall_time(found->get<double>());
   }
   return delta;
 }

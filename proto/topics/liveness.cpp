@@ -34,13 +34,12 @@ nodes::NodeReport parse_agent_hello(const json& payload) {
 std::string encode_agent_answer(const AgentAnswer& answer) {
   json payload = json::object();
   if (answer.rank) payload["rank"] = *answer.rank;
-  if (answer.interval) payload["interval"] = *answer.interval;
+  if (answer.interval) payload["interval"] = to_number(*answer.interval);
   if (answer.norestrict) payload["norestrict"] = *answer.norestrict;
   return payload.dump();
 }
 
 AgentAnswer parse_agent_answer(const json& payload) {
-  using Seconds = std::chrono::duration<double>;
   AgentAnswer answer;
   if (const auto rank = payload.find("rank"); rank != payload.end()) {
     if (!rank->is_number_unsigned()) throw Error(EPROTO, "resource.agent: rank: not a rank");
@@ -52,7 +51,7 @@ AgentAnswer parse_agent_answer(const json& payload) {
       throw Error(EPROTO, fmt::format("resource.agent: interval: not a time from {:g} s to {:g} s",
                                       Seconds(shortest_interval).count(), Seconds(longest_interval).count()));
     }
-    answer.interval = time.count();
+    answer.interval = time;
   }
   if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
     if (!norestrict->is_boolean()) throw Error(EPROTO, "resource.agent: norestrict: not true or false");

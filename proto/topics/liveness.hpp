@@ -14,6 +14,7 @@
 #include "core/nodes/node_report.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::proto {
 
@@ -28,8 +29,8 @@ namespace resourced::proto {
 struct AgentAnswer {
   /// Missing until it is known.
   std::optional<std::uint64_t> rank = std::nullopt;
-  /// Seconds between beats.
-  std::optional<double> interval = std::nullopt;
+  /// Between beats.
+  std::optional<Seconds> interval = std::nullopt;
   /// Alone in its response: another report is wanted, with this norestrict.
   std::optional<bool> norestrict = std::nullopt;
 };

@@ -76,12 +76,14 @@ PropertyCommand parse_property(const json& payload) {
           required_string(payload, "name"), required_string(payload, "targets")};
 }
 
-json encode_expiration(const ExpirationCommand& command) { return {{"expiration", command.expiration}}; }
+json encode_expiration(const ExpirationCommand& command) {
+  return {{"expiration", to_number(command.expiration)}};
+}
 
 ExpirationCommand parse_expiration(const json& payload) {
   const json& time = required_member(payload, "expiration");
   if (!time.is_number()) throw Error(EPROTO, "expiration must be a number");
-  return {time.get<double>()};
+  return {wall_time(time.get<double>())};
 }
 
 json encode_shrink(const ShrinkCommand& command) { return {{"targets", command.targets}}; }

@@ -25,7 +25,7 @@ constexpr std::string_view empty_resources =
 
 // Targets that were drained within one second for one reason.
 struct DrainEntry {
-  double second;
+  WallTime second;
   std::string_view reason;
   const IdSet* first;
   /// All of them, where there is more than one group.
@@ -41,7 +41,7 @@ std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<std::string_view, std::size_t> by_reason(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
-    const double second = std::round(to_number(key.timestamp));
+    const WallTime second = wall_time(std::round(to_number(key.timestamp)));
     if (!entries.empty() && entries.back().second != second) by_reason.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
     const auto [place, is_new] = by_reason.emplace(reason, entries.size());
@@ -59,14 +59,14 @@ void append_drains(std::string& out, const DrainTable& drains) {
   const std::vector<DrainEntry> entries = drain_entries(drains);
   constexpr std::size_t usual_size = 80;
   out.reserve(out.size() + entries.size() * usual_size);
-  double second = -1;
+  std::optional<WallTime> second;
   std::string timestamp;
   out += '{';
   for (const DrainEntry& entry : entries) {
     if (entry.second != second) {
       second = entry.second;
       timestamp = R"(:{"timestamp":)";
-      append_number(timestamp, second);
+      append_number(timestamp, to_number(*second));
       timestamp += R"(,"reason":)";
     }
     if (out.back() != '{') out += ',';
@@ -160,7 +160,8 @@ Status::Drain answered_drain(const std::string& targets, const nlohmann::json& e
   const nlohmann::json& reason = answered(entry, "reason");
   if (!time.is_number() || !(reason.is_string() || reason.is_null()))
     throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", targets));
-  return {IdSet::parse(targets), time.get<double>(), reason.is_string() ? reason.get<std::string>() : ""};
+  return {IdSet::parse(targets), wall_time(time.get<double>()),
+          reason.is_string() ? reason.get<std::string>() : ""};
 }
 
 }  // namespace

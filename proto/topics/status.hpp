@@ -15,6 +15,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::proto {
 
@@ -30,8 +31,7 @@ namespace resourced::proto {
 struct Status {
   struct Drain {
     IdSet targets;
-    /// Seconds since the epoch.
-    double timestamp = 0;
+    WallTime timestamp{};
     /// Empty for none.
     std::string reason;
   };

@@ -32,8 +32,8 @@ json hello(const std::string& host) {
 nodes::Settings agent_settings() {
   nodes::Settings settings;
   settings.monitor.flap_count = 0;
-  settings.monitor.torpid_after = 30;
-  settings.monitor.offline_after = 60;
+  settings.monitor.torpid_after = Seconds(30);
+  settings.monitor.offline_after = Seconds(60);
   return settings;
 }
 
@@ -118,11 +118,11 @@ void Simulation::start() {
       .limits = {},
       .uptime = [this] { return uptime_; },
       .agents = with_agents_ ? std::optional(agent_settings()) : std::nullopt,
-      .wake_at = [this](double when) { wake_ = when; },
+      .wake_at = [this](SteadyTime when) { wake_ = when; },
       .reload = nullptr,
       .load = [this](const ResourceSet& resources, const std::string& /*path*/,
                      bool /*force*/) { take_load(resources); },
-      .later = [this](double /*seconds*/, std::function<void()> work) { post(std::move(work)); },
+      .later = [this](Seconds /*pause*/, std::function<void()> work) { post(std::move(work)); },
   };
   service_ = std::make_unique<daemon::service::Service>(
       *log_, [this] { return wall_time(now_); }, std::move(settings));
@@ -402,7 +402,7 @@ void Simulation::set_clock() {
 }
 
 void Simulation::pass() {
-  const double end = uptime_ + (chance(0.1) ? 20.0 : 0.3);
+  const SteadyTime end = uptime_ + Seconds(chance(0.1) ? 20.0 : 0.3);
   while (wake_ && *wake_ <= end) {
     uptime_ = std::max(uptime_, *std::exchange(wake_, std::nullopt));
     service_->on_time();
@@ -421,7 +421,7 @@ void Simulation::settle() {
     log_->sync(log_->unsynced());
     notify();
     // The journal limits its pace, so time must pass.
-    uptime_ += 1;
+    uptime_ += Seconds(1);
   } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
   check_views();
@@ -429,7 +429,7 @@ void Simulation::settle() {
 
 void Simulation::step() {
   now_ += 0.001;
-  uptime_ += 0.001;
+  uptime_ += Seconds(0.001);
   const std::uint32_t kind = below(1000);
   if (kind < 250) return operate();
   if (kind < 295) return ask_status();

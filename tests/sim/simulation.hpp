@@ -184,8 +184,8 @@ class Simulation {
   std::unique_ptr<daemon::service::Service> service_;
   std::uint64_t notified_ = 0;
   double now_ = 1000;
-  double uptime_ = 0;
-  std::optional<double> wake_;
+  SteadyTime uptime_{};
+  std::optional<SteadyTime> wake_;
   std::uint64_t last_client_ = 0;
   std::uint32_t last_matchtag_ = 0;
   ClientId operator_{};

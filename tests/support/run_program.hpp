@@ -25,7 +25,8 @@ inline Outcome run(const std::vector<std::string>& arguments, const std::string&
   std::ostringstream err;
   Outcome outcome;
   outcome.status = cli::run(
-      static_cast<int>(argv.size()), argv.data(), in, out, err, false, [] { return 1700000000.0; }, timeout);
+      static_cast<int>(argv.size()), argv.data(), in, out, err, false, [] { return wall_time(1700000000); },
+      timeout);
   outcome.out = out.str();
   outcome.err = err.str();
   return outcome;

@@ -46,7 +46,7 @@ class Recorder : public client::AcquisitionObserver {
   void on_property_add(std::string_view name, const IdSet& ranks) override {
     add("property-add {} {}", name, ranks.encode());
   }
-  void on_expiration(double time) override { add("expiration {}", time); }
+  void on_expiration(WallTime time) override { add("expiration {}", to_number(time)); }
   void on_shrink(const IdSet& ranks) override { add("shrink {}", ranks.encode()); }
   void on_down(const IdSet& ranks) override { add("down {}", ranks.encode()); }
   void on_up(const IdSet& ranks) override { add("up {}", ranks.encode()); }
@@ -128,7 +128,7 @@ TEST_SUITE("acquisition") {
       CHECK(acquisition.resources().ranks().encode() == step.ranks);
       CHECK(acquisition.up().encode() == step.up);
       CHECK(acquisition.resources().properties().at("fast").encode() == step.fast);
-      CHECK(acquisition.resources().expiration() == step.expiration);
+      CHECK(acquisition.resources().expiration() == wall_time(step.expiration));
     }
     CHECK(acquisition.state() == Acquisition::State::held);
   }

@@ -95,7 +95,7 @@ class Acting : public client::AcquisitionObserver {
     called("property-remove");
   }
   void on_property_add(std::string_view /*name*/, const IdSet& /*ranks*/) override { called("property-add"); }
-  void on_expiration(double /*time*/) override { called("expiration"); }
+  void on_expiration(WallTime /*time*/) override { called("expiration"); }
   void on_shrink(const IdSet& /*ranks*/) override { called("shrink"); }
   void on_down(const IdSet& /*ranks*/) override { called("down"); }
   void on_up(const IdSet& /*ranks*/) override { called("up"); }

@@ -156,7 +156,7 @@ properties = ["debug"]
                                                         "systemd",
                                                         "tbon"});
   CHECK(config.resource.norestrict);
-  CHECK(config.store.history == 30 * 86400.0);
+  CHECK(config.store.history == Seconds(30 * 86400));
   const Inventory inventory = load_inventory(config);
   CHECK(inventory.resources.counts() == ResourceCounts{16, 128, 4});
   CHECK(inventory.exclude.encode() == "0");
@@ -192,7 +192,7 @@ TEST_CASE("a configuration in a file for each table, as packages install it") {
             dir.file("system.toml:4: sched-simple: ignored: it is for other parts of Flux")});
   CHECK(load_inventory(config).resources.ranks().encode() == "0-3");
   CHECK(config.access.local.empty());
-  CHECK(config.store.history == 30 * 86400.0);
+  CHECK(config.store.history == Seconds(30 * 86400));
 }
 
 TEST_CASE("nothing is passed over where there is nothing of Flux") {
@@ -227,8 +227,8 @@ TEST_CASE("unknown keys in tables of this daemon stay errors beside Flux's own")
 }
 
 TEST_CASE("resource.history is store.history") {
-  CHECK(load_text("[resource]\nhistory = \"2h\"\n").store.history == 7200);
-  CHECK(load_text("[resource]\nhistory = \"2h\"\n[store]\nhistory = 7200\n").store.history == 7200);
+  CHECK(load_text("[resource]\nhistory = \"2h\"\n").store.history == Seconds(7200));
+  CHECK(load_text("[resource]\nhistory = \"2h\"\n[store]\nhistory = 7200\n").store.history == Seconds(7200));
   CHECK(refusal("[resource]\nhistory = \"2h\"\n[store]\nhistory = \"3h\"\n")
             .starts_with("2: resource.history: differs from store.history ("));
   CHECK(refusal("[resource]\nhistory = \"2 weeks\"\n").starts_with("2: resource.history: "));

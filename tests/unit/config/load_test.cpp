@@ -22,7 +22,7 @@ TEST_CASE("an empty file gives the defaults") {
   CHECK_FALSE(config.resource.rediscover);
   CHECK(config.resource.journal_max == 100000);
   CHECK_FALSE(config.resource.size);
-  CHECK(std::isinf(config.resource.discovery_timeout));
+  CHECK(config.resource.discovery_timeout == forever);
   CHECK(config.bus.listen.empty());
   CHECK(config.bus.send_hwm == 1000);
   CHECK(config.bus.receive_hwm == 1000);
@@ -30,7 +30,7 @@ TEST_CASE("an empty file gives the defaults") {
   CHECK(config.bus.heartbeat_timeout == std::chrono::seconds(15));
   CHECK(config.bus.max_message_size == 67108864);
   CHECK(config.store.directory.empty());
-  CHECK(std::isinf(config.store.history));
+  CHECK(config.store.history == forever);
   CHECK(config.log.level == LogLevel::info);
   CHECK(config.acquire.partitions.empty());
 }
@@ -78,7 +78,7 @@ constraint = "x&-slow"
   CHECK(resource.journal_max == 5);
   CHECK(resource.parent_uri == "local:///run/flux/local");
   CHECK(resource.size == 16U);
-  CHECK(resource.discovery_timeout == 120);
+  CHECK(resource.discovery_timeout == Seconds(120));
   CHECK(resource.shrink_lost);
   REQUIRE(resource.entries.size() == 1);
   CHECK(resource.entries[0].hosts.encode() == "a[0-3]");
@@ -92,7 +92,7 @@ constraint = "x&-slow"
   CHECK(config.bus.heartbeat_interval == std::chrono::milliseconds(250));
   CHECK(config.bus.heartbeat_timeout == std::chrono::milliseconds(1500));
   CHECK(config.bus.max_message_size == 1048576);
-  CHECK(config.store.history == 2592000);
+  CHECK(config.store.history == Seconds(2592000));
   CHECK(config.log.level == LogLevel::debug);
   REQUIRE(config.acquire.partitions.size() == 2);
   CHECK(config.acquire.partitions[0] == Partition{"left", "a[0-1]", std::nullopt});
@@ -118,7 +118,7 @@ TEST_CASE("durations are RFC 23 text or a number of seconds") {
   };
   for (const auto& c : cases) {
     CAPTURE(c.written);
-    CHECK(load_text("[store]\nhistory = " + c.written).store.history == c.seconds);
+    CHECK(load_text("[store]\nhistory = " + c.written).store.history == Seconds(c.seconds));
   }
 }
 

@@ -23,7 +23,8 @@ const std::string inventory = "[[resource.config]]\nhosts = \"a[0-3]\"\ncores = 
 
 TEST_CASE("without [monitor] every node is online") {
   const Monitor monitor = load_text("").monitor;
-  CHECK(monitor == Monitor{MonitorMode::fixed, 30, 120, 10, 0.2, 5, 600, 120});
+  CHECK(monitor == Monitor{MonitorMode::fixed, Seconds(30), Seconds(120), Seconds(10), Seconds(0.2), 5,
+                           Seconds(600), Seconds(120)});
   CHECK(load_text("[monitor]\nmode = \"static\"\n").monitor == monitor);
 }
 
@@ -39,13 +40,14 @@ flap-window = "1h"
 lost-after = "1d"
 )")
                               .monitor;
-  CHECK(monitor == Monitor{MonitorMode::agents, 60, 300, 0.5, 0, 3, 3600, 86400});
+  CHECK(monitor == Monitor{MonitorMode::agents, Seconds(60), Seconds(300), Seconds(0.5), Seconds(0), 3,
+                           Seconds(3600), Seconds(86400)});
 }
 
 TEST_CASE("what is offline is lost after as long as it was silent, unless said otherwise") {
-  CHECK(load_text("[monitor]\noffline-after = \"5m\"\n").monitor.lost_after == 300);
-  CHECK(std::isinf(load_text("[monitor]\noffline-after = \"inf\"\n").monitor.lost_after));
-  CHECK(load_text("[monitor]\noffline-after = \"5m\"\nlost-after = 0\n").monitor.lost_after == 0);
+  CHECK(load_text("[monitor]\noffline-after = \"5m\"\n").monitor.lost_after == Seconds(300));
+  CHECK(load_text("[monitor]\noffline-after = \"inf\"\n").monitor.lost_after == forever);
+  CHECK(load_text("[monitor]\noffline-after = \"5m\"\nlost-after = 0\n").monitor.lost_after == Seconds(0));
 }
 
 TEST_CASE("what is wrong with [monitor] is named by file, line and key") {

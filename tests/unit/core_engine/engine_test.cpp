@@ -144,7 +144,7 @@ TEST_CASE("the tables of a log bring the state to the next start, by host and wh
   before.step(DrainCommand{"1", "fan", {}});
   before.step(PropertyCommand{PropertyCommand::Op::add, "big", "2"});
   before.step(ShrinkCommand{"0"});
-  before.step(ExpirationCommand{5000});
+  before.step(ExpirationCommand{wall_time(5000)});
 
   Engine after;
   (void)after.step(start("k,h,h,h", before.tables.state()), at(100));
@@ -153,7 +153,7 @@ TEST_CASE("the tables of a log bring the state to the next start, by host and wh
   CHECK(module.inventory().ranks() == IdSet::parse("0,2-3"));
   CHECK(module.drains().ranks() == IdSet{2});
   CHECK(module.inventory().properties().at("big") == IdSet{3});
-  CHECK(module.inventory().expiration() == 5000);
+  CHECK(module.inventory().expiration() == wall_time(5000));
 }
 
 TEST_CASE("a drain of a host that is gone leaves the tables with the next start") {

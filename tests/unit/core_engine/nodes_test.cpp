@@ -32,7 +32,7 @@ nodes::NodeReport report(const std::string& host, const IdSet& cores = four_core
 
 nodes::Settings settings() {
   nodes::Settings settings;
-  settings.monitor.coalesce = 0;
+  settings.monitor.coalesce = Seconds(0);
   return settings;
 }
 
@@ -219,10 +219,10 @@ TEST_CASE("the discovery does not wait for excluded hosts, and ends with its tim
   }
   SUBCASE("time") {
     Watching it;
-    (void)it.step(Discover{{.size = 3, .timeout = 30}, {}}, 1);
+    (void)it.step(Discover{{.size = 3, .timeout = Seconds(30)}, {}}, 1);
     (void)it.step(AgentHello{1, 1, report("a")}, 2);
     REQUIRE(it.engine.next_deadline());
-    CHECK(*it.engine.next_deadline() == 31);
+    CHECK(*it.engine.next_deadline() == steady_time(31));
     CHECK_FALSE(it.step(Tick{}, 30).discovered);
     CHECK(it.step(Tick{}, 31).discovered);
   }
@@ -262,19 +262,19 @@ TEST_CASE("of the expirations of this instance and the enclosing one the later h
   (void)it.step(Enclose{}, 2);
   const auto expiration = [&] { return it.engine.module().inventory().expiration(); };
   nodes::ParentChange change;
-  change.expiration = 5000;
+  change.expiration = wall_time(5000);
   change.expiration_set = wall_time(10);
   (void)it.step(ParentSays{change}, 11);
-  CHECK(expiration() == 5000);
-  (void)it.step(SetExpiration{{4000}}, 20);
-  CHECK(expiration() == 4000);
-  change.expiration = 6000;
+  CHECK(expiration() == wall_time(5000));
+  (void)it.step(SetExpiration{{wall_time(4000)}}, 20);
+  CHECK(expiration() == wall_time(4000));
+  change.expiration = wall_time(6000);
   change.expiration_set = wall_time(19);
   (void)it.step(ParentSays{change}, 21);
-  CHECK(expiration() == 4000);
+  CHECK(expiration() == wall_time(4000));
   change.expiration_set = wall_time(22);
   (void)it.step(ParentSays{change}, 23);
-  CHECK(expiration() == 6000);
+  CHECK(expiration() == wall_time(6000));
 }
 
 }  // namespace

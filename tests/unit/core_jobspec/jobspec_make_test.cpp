@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-const JobspecProgram program{.command = {"app", "-v"}, .duration = 60, .cwd = {}, .environment = {}};
+const JobspecProgram program{.command = {"app", "-v"}, .duration = Seconds(60), .cwd = {}, .environment = {}};
 
 std::string program_error(const std::string& shape, const JobspecProgram& with = program) {
   return test::verdict([&] { (void)make_jobspec(parse_shape(shape), with); });
@@ -61,13 +61,13 @@ TEST_CASE("what cannot be a jobspec is refused") {
   JobspecProgram none = program;
   none.command.clear();
   JobspecProgram negative = program;
-  negative.duration = -1;
+  negative.duration = Seconds(-1);
   CHECK(program_error("node/core") == "resources: must have a slot to run the command in");
   CHECK(program_error("slot{a,k:1}/core") == "resources[0].k: is not a key of a resource vertex");
   CHECK(program_error("slot/core", none) == "tasks[0].command: must have at least one string");
   CHECK(program_error("slot/node", none) == "tasks[0].command: must have at least one string");
   JobspecProgram endless = program;
-  endless.duration = std::numeric_limits<double>::infinity();
+  endless.duration = forever;
   JobspecProgram bytes = program;
   bytes.command[1] = "\xff";
   JobspecProgram variable = program;

@@ -255,7 +255,7 @@ class History {
   }
 
   void expire() {
-    expiration_ = 5000 + static_cast<double>(random_() % 3);
+    expiration_ = wall_time(5000 + static_cast<double>(random_() % 3));
     attempt(ExpirationCommand{expiration_}, true);
   }
 
@@ -410,8 +410,8 @@ class History {
   World world_;
   std::optional<View> view_;
   IdSet excluded_before_;
-  double expiration_ = 0;
-  double heard_expiration_ = 0;
+  WallTime expiration_{};
+  WallTime heard_expiration_{};
 };
 
 TEST_CASE("any history keeps the rules of RFC 28") {

@@ -91,7 +91,7 @@ TEST_CASE("drains and who is online go with their targets; what is excluded is d
 TEST_CASE("a loaded inventory is taken as it is: what left is back, what was set at run time is gone") {
   Loaded world("a,b,c");
   world.execute(PropertyCommand{PropertyCommand::Op::add, "fast", "a"});
-  world.execute(ExpirationCommand{5000});
+  world.execute(ExpirationCommand{wall_time(5000)});
   world.execute(ShrinkCommand{"c"});
   world.load("a,b,c", "", "0-2");
   CHECK(world.module.inventory() == of("a,b,c"));

@@ -81,7 +81,7 @@ class Family {
         return parent_.execute(below(2) == 0 ? MonitorCommand{{}, {}, some, {}}
                                              : MonitorCommand{{}, {}, {}, some});
       case 6:
-        parent_.execute(ExpirationCommand{5000 + below(3) * 1.0});
+        parent_.execute(ExpirationCommand{wall_time(5000 + below(3) * 1.0)});
         return;
       case 7:
         return agents();
@@ -126,8 +126,8 @@ class Family {
   void follow() {
     if (!connected_) return;
     for (; heard_ < parent_.log().size(); ++heard_) mirror_->apply(parent_.log()[heard_]);
-    mirror_->synced(0);
-    const auto change = mirror_->take(0);
+    mirror_->synced({});
+    const auto change = mirror_->take({});
     if (!change) return;
     CHECK_FALSE(change->up.intersects(change->down));
     CHECK_FALSE(change->shrink.intersects(change->up | change->down));

@@ -28,7 +28,7 @@ std::string delta_text(const Delta& delta) {
   if (!delta.shrink.empty()) text += " shrink=" + delta.shrink.encode();
   if (!delta.property_add.empty()) text += " property-add" + properties_text(delta.property_add);
   if (!delta.property_remove.empty()) text += " property-remove" + properties_text(delta.property_remove);
-  if (delta.expiration) text += fmt::format(" expiration={}", *delta.expiration);
+  if (delta.expiration) text += fmt::format(" expiration={}", to_number(*delta.expiration));
   return text;
 }
 
@@ -104,7 +104,7 @@ class Script {
       const auto op = words.at(0) == "add" ? PropertyCommand::Op::add : PropertyCommand::Op::remove;
       world_.execute(PropertyCommand{op, words.at(1), words.at(2)});
     } else if (verb == "expiration") {
-      world_.execute(ExpirationCommand{std::stod(words.at(0))});
+      world_.execute(ExpirationCommand{wall_time(std::stod(words.at(0)))});
     } else if (verb == "shrink") {
       world_.execute(ShrinkCommand{words.at(0)});
     } else {
@@ -150,7 +150,7 @@ class Script {
     } else if (verb == "inventory") {
       const ResourceSet& inventory = world_.module().inventory();
       say(fmt::format("{} {} expiration={}{}", inventory.ranks().encode(), inventory.nodelist().encode(),
-                      inventory.expiration(), properties_text(inventory.properties())));
+                      to_number(inventory.expiration()), properties_text(inventory.properties())));
     } else {
       FAIL("the script has an unknown command: ", verb);
     }
@@ -159,10 +159,10 @@ class Script {
   void carry_out_agents(const std::string& verb, const IdSet& ranks) {
     ranks.for_each([&](IdSet::Id rank) {
       nodes::Monitor& monitor = world_.monitor();
-      if (verb == "hello") monitor.hello(rank, world_.now);
-      if (verb == "beat") monitor.beat(rank, world_.now);
-      if (verb == "gone") monitor.gone(rank, world_.now);
-      if (verb == "goodbye") monitor.goodbye(rank, world_.now);
+      if (verb == "hello") monitor.hello(rank, steady_time(world_.now));
+      if (verb == "beat") monitor.beat(rank, steady_time(world_.now));
+      if (verb == "gone") monitor.gone(rank, steady_time(world_.now));
+      if (verb == "goodbye") monitor.goodbye(rank, steady_time(world_.now));
     });
   }
 
@@ -170,7 +170,7 @@ class Script {
     const auto exclude = take_option(words, "exclude");
     nodes::MonitorSettings settings;
     if (const auto count = take_option(words, "flap-count")) settings.flap_count = std::stoul(*count);
-    if (const auto lost = take_option(words, "lost-after")) settings.lost_after = std::stod(*lost);
+    if (const auto lost = take_option(words, "lost-after")) settings.lost_after = Seconds(std::stod(*lost));
     auto inventory = make_inventory(words.at(0), {});
     const IdSet excluded = exclude ? parse_targets(*exclude, *inventory) : IdSet{};
     world_.start_with_agents(std::move(inventory), excluded, settings);

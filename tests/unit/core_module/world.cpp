@@ -46,8 +46,9 @@ void World::start_with_agents(std::shared_ptr<const ResourceSet> inventory, cons
 }
 
 void World::pass(double time) {
-  for (auto next = monitor_.next_deadline(); next && *next <= time; next = monitor_.next_deadline()) {
-    now = std::max(now, *next);
+  for (auto next = monitor_.next_deadline(); next && to_number(*next) <= time;
+       next = monitor_.next_deadline()) {
+    now = std::max(now, to_number(*next));
     tick();
   }
   now = time;
@@ -55,7 +56,7 @@ void World::pass(double time) {
 }
 
 void World::tick() {
-  const auto batch = monitor_.tick(now);
+  const auto batch = monitor_.tick(steady_time(now));
   if (!batch) return;
   for (const Command& command : nodes::monitor_commands(*batch, *module_)) execute(command);
 }

@@ -2,7 +2,6 @@
 // rank.
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -90,79 +89,80 @@ TEST_CASE("a node is held against the inventory") {
 
 TEST_CASE("discovery is over when enough agents have come, or in time") {
   SUBCASE("enough") {
-    nodes::Discovery discovery({2, std::numeric_limits<double>::infinity()}, {}, 100);
+    nodes::Discovery discovery({2, forever}, {}, steady_time(100));
     discovery.report(report("a"));
-    CHECK_FALSE(discovery.complete(1e9));
+    CHECK_FALSE(discovery.complete(steady_time(1e9)));
     CHECK_FALSE(discovery.next_deadline());
     discovery.report(report("a"));  // the same host again is not another one
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
     discovery.report(report("b"));
-    CHECK(discovery.complete(101));
+    CHECK(discovery.complete(steady_time(101)));
     discovery.withdraw("a");
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
   }
   SUBCASE("in time, whoever is there") {
-    nodes::Discovery discovery({5, 60}, {}, 100);
+    nodes::Discovery discovery({5, Seconds(60)}, {}, steady_time(100));
     discovery.report(report("a"));
-    CHECK(discovery.next_deadline() == 160);
-    CHECK_FALSE(discovery.complete(159));
-    CHECK(discovery.complete(160));
+    CHECK(discovery.next_deadline() == steady_time(160));
+    CHECK_FALSE(discovery.complete(steady_time(159)));
+    CHECK(discovery.complete(steady_time(160)));
   }
   SUBCASE("the first one after the time") {
-    nodes::Discovery discovery({std::nullopt, 60}, {}, 100);
-    CHECK_FALSE(discovery.complete(500));
+    nodes::Discovery discovery({std::nullopt, Seconds(60)}, {}, steady_time(100));
+    CHECK_FALSE(discovery.complete(steady_time(500)));
     CHECK_FALSE(discovery.next_deadline());
     discovery.report(report("late"));
-    CHECK(discovery.complete(500));
+    CHECK(discovery.complete(steady_time(500)));
   }
 }
 
 TEST_CASE("a host that left for good does not count, and is told so") {
-  nodes::Discovery discovery({2, 60}, {IdSet::parse("0-2"), Hostlist::parse("a,b,c"), {"b"}}, 100);
+  nodes::Discovery discovery({2, Seconds(60)}, {IdSet::parse("0-2"), Hostlist::parse("a,b,c"), {"b"}},
+                             steady_time(100));
   discovery.report(report("a"));
   CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
-  CHECK_FALSE(discovery.complete(101));
+  CHECK_FALSE(discovery.complete(steady_time(101)));
   // Nor does it if it is excluded as well.
   discovery.exclude(Hostlist::parse("b"));
-  CHECK_FALSE(discovery.complete(101));
+  CHECK_FALSE(discovery.complete(steady_time(101)));
   discovery.report(report("c"));
-  CHECK(discovery.complete(101));
+  CHECK(discovery.complete(steady_time(101)));
   CHECK(discovery.inventory().nodelist() == Hostlist::parse("a,c"));
 }
 
 TEST_CASE("a host that is excluded counts once, whether it reports or not") {
-  nodes::Discovery discovery({3, std::numeric_limits<double>::infinity()}, {}, 100);
+  nodes::Discovery discovery({3, forever}, {}, steady_time(100));
   discovery.exclude(Hostlist::parse("c"));
-  CHECK_FALSE(discovery.complete(101));
+  CHECK_FALSE(discovery.complete(steady_time(101)));
   discovery.report(report("a"));
-  CHECK_FALSE(discovery.complete(101));
+  CHECK_FALSE(discovery.complete(steady_time(101)));
   SUBCASE("it does not report") {
     discovery.report(report("b"));
-    CHECK(discovery.complete(101));
+    CHECK(discovery.complete(steady_time(101)));
     discovery.withdraw("b");
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
   }
   SUBCASE("it reports") {
     discovery.report(report("c"));
     discovery.report(report("c"));
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
     discovery.withdraw("c");
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
     discovery.report(report("c"));
     discovery.report(report("b"));
-    CHECK(discovery.complete(101));
+    CHECK(discovery.complete(steady_time(101)));
   }
   SUBCASE("it is excluded no more") {
     discovery.report(report("b"));
     discovery.exclude({});
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
     discovery.exclude(Hostlist::parse("b,c"));
-    CHECK(discovery.complete(101));
+    CHECK(discovery.complete(steady_time(101)));
   }
   SUBCASE("nobody has reported, and all are excluded") {
     discovery.withdraw("a");
     discovery.exclude(Hostlist::parse("a,b,c"));
-    CHECK_FALSE(discovery.complete(101));
+    CHECK_FALSE(discovery.complete(steady_time(101)));
   }
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string> order = hosts;
     std::ranges::shuffle(order, random);
-    nodes::Discovery discovery({}, {}, 0);
+    nodes::Discovery discovery({}, {}, steady_time(0));
     for (const std::string& host : order) discovery.report(report(host, host == "n2" ? "0-7" : "0-3"));
     const ResourceSet inventory = discovery.inventory();
     CHECK(inventory.ranks().encode() == "0-7");
@@ -184,7 +184,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
 }
 
 TEST_CASE("a later report takes the place of an earlier one, properties too") {
-  nodes::Discovery discovery({}, {}, 0);
+  nodes::Discovery discovery({}, {}, steady_time(0));
   nodes::NodeReport first = report("a", "0-3");
   first.properties = {"old"};
   discovery.report(first);
@@ -198,7 +198,7 @@ TEST_CASE("a later report takes the place of an earlier one, properties too") {
 }
 
 TEST_CASE("hosts keep the ranks that they had, newcomers get what is free") {
-  nodes::Discovery discovery({}, {IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b"), {}}, 0);
+  nodes::Discovery discovery({}, {IdSet::parse("0-2,5"), Hostlist::parse("c,gone,a,b"), {}}, steady_time(0));
   for (const char* host : {"a", "b", "c", "d", "x1", "x2"}) discovery.report(report(host));
   const ResourceSet inventory = discovery.inventory();
   CHECK(inventory.ranks().encode() == "0-5");

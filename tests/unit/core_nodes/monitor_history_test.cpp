@@ -2,7 +2,6 @@
 // is made by its number alone.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <random>
 #include <vector>
 
@@ -21,10 +20,10 @@ struct WatchedTarget {
   bool connected = false;
   bool online = false;
   bool torpid = false;
-  double heard_at = 0;
-  double gone_at = 0;
-  double fell_at = 0;
-  std::vector<double> falls;
+  SteadyTime heard_at{};
+  SteadyTime gone_at{};
+  SteadyTime fell_at{};
+  std::vector<SteadyTime> falls;
   bool flapping = false;
   bool told_online = false;
   bool told_torpid = false;
@@ -35,30 +34,30 @@ class Model {
  public:
   nodes::MonitorSettings settings;
 
-  void hello(IdSet::Id rank, double now) {
+  void hello(IdSet::Id rank, SteadyTime now) {
     targets_[rank].connected = true;
     hear(targets_[rank], now);
   }
-  void beat(IdSet::Id rank, double now) {
+  void beat(IdSet::Id rank, SteadyTime now) {
     if (targets_[rank].connected) hear(targets_[rank], now);
   }
-  void gone(IdSet::Id rank, double now) {
+  void gone(IdSet::Id rank, SteadyTime now) {
     if (!targets_[rank].connected) return;
     targets_[rank].connected = false;
     targets_[rank].gone_at = now;
   }
-  void goodbye(IdSet::Id rank, double now) {
+  void goodbye(IdSet::Id rank, SteadyTime now) {
     if (targets_[rank].online) fall(targets_[rank], now);
     targets_[rank].connected = false;
   }
   void forget(IdSet::Id rank) { targets_[rank] = {}; }
-  void expect(IdSet::Id rank, double now) {
+  void expect(IdSet::Id rank, SteadyTime now) {
     if (targets_[rank].known) return;
     targets_[rank].known = true;
     targets_[rank].fell_at = now;
   }
 
-  nodes::MonitorBatch tick(double now) {
+  nodes::MonitorBatch tick(SteadyTime now) {
     IdSet lost;
     for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
       WatchedTarget& target = targets_[rank];
@@ -76,8 +75,8 @@ class Model {
     return collect(lost);
   }
 
-  [[nodiscard]] double deadline() const {
-    double next = std::numeric_limits<double>::infinity();
+  [[nodiscard]] SteadyTime deadline() const {
+    SteadyTime next(forever);
     if (pending()) next = opened_ + settings.coalesce;
     for (const WatchedTarget& target : targets_) {
       if (target.online) {
@@ -91,24 +90,24 @@ class Model {
     return next;
   }
 
-  void pass(double now) { last_ = now; }
+  void pass(SteadyTime now) { last_ = now; }
 
  private:
   [[nodiscard]] bool pending() const {
     return std::ranges::any_of(targets_, [](const WatchedTarget& target) { return target.changed; });
   }
 
-  [[nodiscard]] bool is_dead(const WatchedTarget& target, double now) const {
+  [[nodiscard]] bool is_dead(const WatchedTarget& target, SteadyTime now) const {
     return target.heard_at + settings.offline_after <= now ||
            (!target.connected && target.gone_at + settings.grace <= now);
   }
 
-  void change(WatchedTarget& target, double now) {
+  void change(WatchedTarget& target, SteadyTime now) {
     if (!pending()) opened_ = now;
     target.changed = true;
   }
 
-  void hear(WatchedTarget& target, double now) {
+  void hear(WatchedTarget& target, SteadyTime now) {
     target.known = true;
     target.heard_at = now;
     if (!target.online || target.torpid) change(target, now);
@@ -116,13 +115,13 @@ class Model {
     target.torpid = false;
   }
 
-  void fall(WatchedTarget& target, double now) {
+  void fall(WatchedTarget& target, SteadyTime now) {
     change(target, now);
     target.online = target.torpid = false;
     target.fell_at = now;
     target.falls.push_back(now);
-    const auto recent =
-        std::ranges::count_if(target.falls, [&](double time) { return now - time <= settings.flap_window; });
+    const auto recent = std::ranges::count_if(
+        target.falls, [&](SteadyTime time) { return now - time <= settings.flap_window; });
     if (recent <= static_cast<std::ptrdiff_t>(settings.flap_count)) return;
     target.flapping = true;
     target.falls.clear();
@@ -147,8 +146,8 @@ class Model {
   }
 
   std::array<WatchedTarget, watched_count> targets_;
-  double opened_ = 0;
-  double last_ = 0;
+  SteadyTime opened_{};
+  SteadyTime last_{};
 };
 
 class AgentHistory {
@@ -159,7 +158,7 @@ class AgentHistory {
     for (int i = 0; i < steps; ++i) {
       // Now and then exactly when the monitor asks for it, so that what is due at once is seen at once.
       const auto next = monitor_.next_deadline();
-      now_ = next && below(2) == 0 ? std::max(now_, *next) : now_ + below(40) / 4.0;
+      now_ = next && below(2) == 0 ? std::max(now_, *next) : now_ + Seconds(below(40) / 4.0);
       step();
       check();
     }
@@ -169,12 +168,12 @@ class AgentHistory {
   unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
 
   void reconfigure() {
-    model_.settings.torpid_after = below(20) + 1;
-    model_.settings.offline_after = below(40) + 1;
-    model_.settings.grace = below(10);
-    model_.settings.coalesce = below(8) / 4.0;
-    model_.settings.flap_window = below(100);
-    model_.settings.lost_after = below(3) == 0 ? std::numeric_limits<double>::infinity() : below(60);
+    model_.settings.torpid_after = Seconds(below(20) + 1);
+    model_.settings.offline_after = Seconds(below(40) + 1);
+    model_.settings.grace = Seconds(below(10));
+    model_.settings.coalesce = Seconds(below(8) / 4.0);
+    model_.settings.flap_window = Seconds(below(100));
+    model_.settings.lost_after = below(3) == 0 ? forever : Seconds(below(60));
     model_.settings.flap_count = flap_count_;
     monitor_.configure(model_.settings);
   }
@@ -224,14 +223,14 @@ class AgentHistory {
       CHECK(batch->flapping.encode() == expected.flapping.encode());
       CHECK(batch->lost.encode() == expected.lost.encode());
     }
-    CHECK(monitor_.next_deadline().value_or(std::numeric_limits<double>::infinity()) == model_.deadline());
+    CHECK(monitor_.next_deadline().value_or(SteadyTime(forever)) == model_.deadline());
   }
 
   std::mt19937 random_;
   std::size_t flap_count_ = below(3) + 1;
   Model model_;
   nodes::Monitor monitor_;
-  double now_ = 1;
+  SteadyTime now_ = steady_time(1);
 };
 
 TEST_CASE("any history of agents is seen as the rules have it") {

@@ -1,7 +1,6 @@
 // Agents that come, go and fall silent: what the monitor makes of it, and when.
 #include "core/nodes/monitor.hpp"
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,12 +28,12 @@ std::string text_of(const std::optional<nodes::MonitorBatch>& batch) {
 // Times that are easy to follow: all batches come one second after what caused them.
 nodes::MonitorSettings settings() {
   nodes::MonitorSettings settings;
-  settings.torpid_after = 30;
-  settings.offline_after = 100;
-  settings.grace = 10;
-  settings.coalesce = 1;
+  settings.torpid_after = Seconds(30);
+  settings.offline_after = Seconds(100);
+  settings.grace = Seconds(10);
+  settings.coalesce = Seconds(1);
   settings.flap_count = 2;
-  settings.flap_window = 500;
+  settings.flap_window = Seconds(500);
   return settings;
 }
 
@@ -47,20 +46,21 @@ struct Step {
 // Plays steps, with the timer that the monitor asks for. Returns each batch behind its time.
 std::string play(nodes::Monitor& monitor, const std::vector<Step>& steps) {
   std::string heard;
-  const auto tick = [&](double now) {
+  const auto tick = [&](SteadyTime now) {
     if (const std::string batch = text_of(monitor.tick(now)); !batch.empty()) {
-      heard += fmt::format("{}{}: {}", heard.empty() ? "" : "; ", now, batch);
+      heard += fmt::format("{}{}: {}", heard.empty() ? "" : "; ", to_number(now), batch);
     }
   };
   for (const Step& step : steps) {
-    for (auto next = monitor.next_deadline(); next && *next <= step.time; next = monitor.next_deadline()) {
+    const SteadyTime time = steady_time(step.time);
+    for (auto next = monitor.next_deadline(); next && *next <= time; next = monitor.next_deadline()) {
       tick(*next);
     }
-    if (step.what == 'h') monitor.hello(step.rank, step.time);
-    if (step.what == 'b') monitor.beat(step.rank, step.time);
-    if (step.what == 'g') monitor.gone(step.rank, step.time);
-    if (step.what == 'e') monitor.goodbye(step.rank, step.time);
-    tick(step.time);
+    if (step.what == 'h') monitor.hello(step.rank, time);
+    if (step.what == 'b') monitor.beat(step.rank, time);
+    if (step.what == 'g') monitor.gone(step.rank, time);
+    if (step.what == 'e') monitor.goodbye(step.rank, time);
+    tick(time);
   }
   return heard;
 }
@@ -137,12 +137,12 @@ TEST_CASE("a node that flaps is to be drained, once") {
 
 TEST_CASE("flaps within one window count, though nobody else hears of them") {
   nodes::Monitor monitor(settings());
-  monitor.hello(0, 1);
+  monitor.hello(0, steady_time(1));
   for (const double time : {1.1, 1.2, 1.3}) {
-    monitor.goodbye(0, time);
-    monitor.hello(0, time);
+    monitor.goodbye(0, steady_time(time));
+    monitor.hello(0, steady_time(time));
   }
-  const auto batch = monitor.tick(2);
+  const auto batch = monitor.tick(steady_time(2));
   CHECK(text_of(batch) == "online=0 flapping=0");
   REQUIRE(batch);
   CHECK(batch->flapping_reason == "flapping: offline more than 2 times within 500s");
@@ -159,7 +159,7 @@ TEST_CASE("a flap count of 0 leaves flapping alone") {
 
 TEST_CASE("what stays away is lost, where that matters") {
   nodes::MonitorSettings losing = settings();
-  losing.lost_after = 200;
+  losing.lost_after = Seconds(200);
   nodes::Monitor monitor(losing);
   SUBCASE("after it went offline") {
     CHECK(play(monitor, {{1, 'h', 0}, {5, 'e', 0}, {1000, ' ', 0}}) ==
@@ -176,7 +176,7 @@ TEST_CASE("what stays away is lost, where that matters") {
           "2: online=0; 6: offline=0; 206: online=0");
   }
   SUBCASE("if it is expected and never comes") {
-    monitor.expect(IdSet{0, 1}, 10);
+    monitor.expect(IdSet{0, 1}, steady_time(10));
     CHECK(play(monitor, {{100, 'h', 1}, {120, 'b', 1}, {215, ' ', 0}}) ==
           "101: online=1; 151: torpid=1; 211: lost=0");
   }
@@ -186,11 +186,11 @@ TEST_CASE("targets that are no more are forgotten, whatever state they are in") 
   nodes::Monitor monitor(settings());
   play(monitor,
        {{1, 'h', 0}, {1, 'h', 1}, {1, 'h', 2}, {1, 'h', 3}, {20, 'b', 0}, {30, 'g', 2}, {31, 'e', 3}});
-  monitor.hello(4, 31);
+  monitor.hello(4, steady_time(31));
   monitor.forget(IdSet::range(0, 9));
   CHECK(monitor.size() == 0);
   CHECK_FALSE(monitor.next_deadline());
-  CHECK_FALSE(monitor.tick(1000));
+  CHECK_FALSE(monitor.tick(steady_time(1000)));
   CHECK(play(monitor, {{1001, 'h', 0}, {1010, ' ', 0}}) == "1002: online=0");
 }
 
@@ -198,53 +198,53 @@ TEST_CASE("new times hold for what is silent or gone already") {
   nodes::Monitor monitor(settings());
   CHECK(play(monitor, {{1, 'h', 0}, {1, 'h', 1}, {5, 'g', 1}, {6, ' ', 0}}) == "2: online=0-1");
   nodes::MonitorSettings other = settings();
-  other.torpid_after = 8;
-  other.grace = 2;
-  other.coalesce = 0;
+  other.torpid_after = Seconds(8);
+  other.grace = Seconds(2);
+  other.coalesce = Seconds(0);
   monitor.configure(other);
   CHECK(play(monitor, {{20, ' ', 0}}) == "7: offline=1; 9: torpid=0");
-  other.offline_after = std::numeric_limits<double>::infinity();
+  other.offline_after = forever;
   monitor.configure(other);
   CHECK_FALSE(monitor.next_deadline());
 }
 
 TEST_CASE("an offline time that is not the longer leaves torpid out") {
   nodes::MonitorSettings quick = settings();
-  quick.offline_after = 30;
+  quick.offline_after = Seconds(30);
   nodes::Monitor monitor(quick);
   CHECK(play(monitor, {{1, 'h', 0}, {100, ' ', 0}}) == "2: online=0; 32: offline=0");
 }
 
 TEST_CASE("a timer that comes late finds what is due, and nothing twice") {
   nodes::Monitor monitor(settings());
-  monitor.hello(0, 1);
-  CHECK(text_of(monitor.tick(500)).empty());  // online and offline again: no news
-  CHECK_FALSE(monitor.tick(1000));
+  monitor.hello(0, steady_time(1));
+  CHECK(text_of(monitor.tick(steady_time(500))).empty());  // online and offline again: no news
+  CHECK_FALSE(monitor.tick(steady_time(1000)));
 }
 
 TEST_CASE("a clock that goes back is taken to stand still") {
   nodes::Monitor monitor(settings());
-  monitor.hello(0, 100);
-  monitor.hello(1, 50);
-  CHECK(text_of(monitor.tick(101)) == "online=0-1");
-  CHECK(monitor.next_deadline() == 130);
+  monitor.hello(0, steady_time(100));
+  monitor.hello(1, steady_time(50));
+  CHECK(text_of(monitor.tick(steady_time(101))) == "online=0-1");
+  CHECK(monitor.next_deadline() == steady_time(130));
 }
 
 TEST_CASE("10,000 agents within a second make a handful of batches, and a million fit") {
   nodes::MonitorSettings often = settings();
-  often.coalesce = 0.2;
+  often.coalesce = Seconds(0.2);
   nodes::Monitor monitor(often);
   int batches = 0;
   IdSet online;
   for (IdSet::Id rank = 0; rank < 10000; ++rank) {
-    const double now = 1 + rank / 10000.0;
+    const SteadyTime now = steady_time(1 + rank / 10000.0);
     monitor.hello(rank * 7919 % 10000, now);
     if (const auto batch = monitor.tick(now)) {
       ++batches;
       online |= batch->online;
     }
   }
-  if (const auto batch = monitor.tick(3)) {
+  if (const auto batch = monitor.tick(steady_time(3))) {
     ++batches;
     online |= batch->online;
   }
@@ -252,10 +252,10 @@ TEST_CASE("10,000 agents within a second make a handful of batches, and a millio
   CHECK(online == IdSet::range(0, 9999));
 
   nodes::Monitor large(often);
-  for (IdSet::Id rank = 0; rank < 1048576; ++rank) large.hello(rank, 1);
-  CHECK(text_of(large.tick(2)) == "online=0-1048575");
-  CHECK(text_of(large.tick(31.5)).empty());
-  CHECK(text_of(large.tick(32)) == "torpid=0-1048575");
+  for (IdSet::Id rank = 0; rank < 1048576; ++rank) large.hello(rank, steady_time(1));
+  CHECK(text_of(large.tick(steady_time(2))) == "online=0-1048575");
+  CHECK(text_of(large.tick(steady_time(31.5))).empty());
+  CHECK(text_of(large.tick(steady_time(32))) == "torpid=0-1048575");
 }
 
 }  // namespace

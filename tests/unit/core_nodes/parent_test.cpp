@@ -24,7 +24,7 @@ std::string text_of(const std::optional<nodes::ParentChange>& change) {
   add("down", change->down.encode());
   add("up", change->up.encode());
   add("shrink", change->shrink.encode());
-  if (change->expiration) add("expiration", fmt::format("{}", *change->expiration));
+  if (change->expiration) add("expiration", fmt::format("{}", to_number(*change->expiration)));
   return text;
 }
 
@@ -55,7 +55,7 @@ Event define(const char* ranks, const char* hosts) {
 }
 Event expiration(double time, double at) {
   UpdateEvent update;
-  update.expiration = time;
+  update.expiration = wall_time(time);
   return {wall_time(at), std::move(update)};
 }
 
@@ -64,16 +64,16 @@ TEST_CASE("the inventory handed down is numbered from 0") {
   handed.add_property("ssd", IdSet{5, 9});
   handed.add_property("+local", IdSet{4});
   handed.set_nslots(4);
-  handed.set_starttime(100);
-  handed.set_expiration(900);
+  handed.set_starttime(wall_time(100));
+  handed.set_expiration(wall_time(900));
 
   const ResourceSet plain = nodes::enclosed_inventory(handed);
   CHECK(plain.ranks().encode() == "0-3");
   CHECK(plain.nodelist().encode() == "n[4-6,9]");
   CHECK(plain.properties() == ResourceSet::Properties{{"ssd", IdSet{1, 3}}});
   CHECK_FALSE(plain.nslots());
-  CHECK(plain.starttime() == 100);
-  CHECK(plain.expiration() == 900);
+  CHECK(plain.starttime() == wall_time(100));
+  CHECK(plain.expiration() == wall_time(900));
 
   const ResourceSet ordered = nodes::enclosed_inventory(handed, Hostlist::parse("n9,n[4-6]"));
   CHECK(ordered.nodelist().encode() == "n[9,4-6]");
@@ -120,12 +120,12 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
     CAPTURE(row.name);
     nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
     mirror.apply(restart("0-9", "n[0-9]", "0-9"));
-    mirror.synced(0);
-    CHECK_FALSE(mirror.take(0));
+    mirror.synced(steady_time(0));
+    CHECK_FALSE(mirror.take(steady_time(0)));
     std::string heard;
     for (const Event& event : row.events) {
       mirror.apply(event);
-      if (const std::string change = text_of(mirror.take(0)); !change.empty()) {
+      if (const std::string change = text_of(mirror.take(steady_time(0))); !change.empty()) {
         heard += (heard.empty() ? "" : "; ") + change;
       }
     }
@@ -136,14 +136,14 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
 TEST_CASE("an expiration from before the last one of the instance's own is no news") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   constexpr double own_until = 100;
-  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 0, wall_time(own_until));
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), Seconds(0), wall_time(own_until));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, own_until - 1));
   mirror.apply(expiration(6000, own_until));
-  mirror.synced(0);
-  CHECK_FALSE(mirror.take(0));
+  mirror.synced(steady_time(0));
+  CHECK_FALSE(mirror.take(steady_time(0)));
   mirror.apply(expiration(7000, own_until + 1));
-  CHECK(text_of(mirror.take(0)) == "expiration=7000");
+  CHECK(text_of(mirror.take(steady_time(0))) == "expiration=7000");
 }
 
 TEST_CASE("an expiration that the parent sets again is news, as this instance may have set another") {
@@ -151,25 +151,25 @@ TEST_CASE("an expiration that the parent sets again is news, as this instance ma
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, 10));
-  mirror.synced(0);
-  const auto first = mirror.take(0);
+  mirror.synced(steady_time(0));
+  const auto first = mirror.take(steady_time(0));
   REQUIRE(first);
   CHECK(first->expiration_set == wall_time(10));
   // The connection is lost, and the history comes once more.
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, 10));
-  mirror.synced(1);
-  CHECK_FALSE(mirror.take(1));
+  mirror.synced(steady_time(1));
+  CHECK_FALSE(mirror.take(steady_time(1)));
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, 10));
   mirror.apply(expiration(6000, 20));
   mirror.apply(expiration(5000, 30));
-  mirror.synced(2);
-  const auto again = mirror.take(2);
+  mirror.synced(steady_time(2));
+  const auto again = mirror.take(steady_time(2));
   REQUIRE(again);
-  CHECK(again->expiration == 5000);
+  CHECK(again->expiration == wall_time(5000));
   CHECK(again->expiration_set == wall_time(30));
 }
 
@@ -180,10 +180,10 @@ TEST_CASE("a history is told as what came of it") {
   mirror.apply(drain("4-5", "n[4-5]"));
   mirror.apply(undrain("4", "n4"));
   mirror.apply(offline("9"));
-  CHECK_FALSE(mirror.take(0));
-  mirror.synced(0);
-  CHECK(text_of(mirror.take(0)) == "down=1,3");
-  CHECK_FALSE(mirror.take(0));
+  CHECK_FALSE(mirror.take(steady_time(0)));
+  mirror.synced(steady_time(0));
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=1,3");
+  CHECK_FALSE(mirror.take(steady_time(0)));
 }
 
 TEST_CASE("after a lost connection only the difference is told") {
@@ -192,45 +192,45 @@ TEST_CASE("after a lost connection only the difference is told") {
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(drain("4-5", "n[4-5]"));
   mirror.apply(expiration(7000, 2));
-  mirror.synced(0);
-  CHECK(text_of(mirror.take(0)) == "down=0-1 expiration=7000");
+  mirror.synced(steady_time(0));
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=0-1 expiration=7000");
 
   // The parent has restarted without n6, its ranks are others, and n4 was undrained meanwhile.
   mirror.begin();
-  CHECK_FALSE(mirror.take(5));
+  CHECK_FALSE(mirror.take(steady_time(5)));
   mirror.apply(drain("4-5", "n[4-5]"));
   mirror.apply(expiration(7000, 2));
   mirror.apply(restart("0-8", "n[9,0-5,7-8]", "0-8"));
   mirror.apply(undrain("5", "n4"));
-  mirror.synced(5);
-  CHECK(text_of(mirror.take(5)) == "down=2 up=0");
+  mirror.synced(steady_time(5));
+  CHECK(text_of(mirror.take(steady_time(5))) == "down=2 up=0");
   mirror.apply(offline("0"));
-  CHECK(text_of(mirror.take(5)) == "down=3");
+  CHECK(text_of(mirror.take(steady_time(5))) == "down=3");
   mirror.apply(online("9"));
-  CHECK_FALSE(mirror.take(5));
+  CHECK_FALSE(mirror.take(steady_time(5)));
 }
 
 TEST_CASE("a parent that restarts has time to find its nodes again") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
-  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), 10);
+  nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), Seconds(10));
   mirror.apply(restart("0-9", "n[0-9]", "4-6"));
-  mirror.synced(100);
-  CHECK(text_of(mirror.take(100)) == "down=3");  // nothing to wait for at the start
+  mirror.synced(steady_time(100));
+  CHECK(text_of(mirror.take(steady_time(100))) == "down=3");  // nothing to wait for at the start
   CHECK_FALSE(mirror.next_deadline());
 
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", ""));
   mirror.apply(drain("4", "n4"));
-  mirror.synced(200);
-  CHECK(text_of(mirror.take(200)) == "down=0");  // a drain is meant, and n9 was down before
-  CHECK(mirror.next_deadline() == 210);
+  mirror.synced(steady_time(200));
+  CHECK(text_of(mirror.take(steady_time(200))) == "down=0");  // a drain is meant, and n9 was down before
+  CHECK(mirror.next_deadline() == steady_time(210));
   mirror.apply(online("5,9"));
-  CHECK(text_of(mirror.take(203)) == "up=3");
-  CHECK_FALSE(mirror.take(209));
-  CHECK(text_of(mirror.take(210)) == "down=2");
+  CHECK(text_of(mirror.take(steady_time(203))) == "up=3");
+  CHECK_FALSE(mirror.take(steady_time(209)));
+  CHECK(text_of(mirror.take(steady_time(210))) == "down=2");
   CHECK_FALSE(mirror.next_deadline());
   mirror.apply(offline("9"));
-  CHECK(text_of(mirror.take(300)) == "down=3");
+  CHECK(text_of(mirror.take(steady_time(300))) == "down=3");
 }
 
 TEST_CASE(
@@ -240,8 +240,8 @@ TEST_CASE(
   const auto follow = [&](const std::vector<Event>& history) {
     mirror.begin();
     for (const Event& event : history) mirror.apply(event);
-    mirror.synced(0);
-    return text_of(mirror.take(0));
+    mirror.synced(steady_time(0));
+    return text_of(mirror.take(steady_time(0)));
   };
   std::vector<Event> history{restart("0-3", "h,h,h,h", "0-3")};
   CHECK(follow(history).empty());
@@ -275,45 +275,45 @@ TEST_CASE("a truncated history is made good by the parent's status") {
                                  {}}});
   mirror.apply(offline("1"));
   mirror.assume(IdSet{2, 7}, IdSet{4}, IdSet{});
-  mirror.synced(0);
-  CHECK(text_of(mirror.take(0)) == "down=1,3");
+  mirror.synced(steady_time(0));
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=1,3");
 }
 
 TEST_CASE("only an expiration that is newer than the hand-down counts") {
   ResourceSet handed = nodes("4", "n4");
-  handed.set_starttime(100);
-  handed.set_expiration(1000);
+  handed.set_starttime(wall_time(100));
+  handed.set_expiration(wall_time(1000));
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(expiration(5000, 99));
-  mirror.synced(0);
-  CHECK_FALSE(mirror.take(0));
+  mirror.synced(steady_time(0));
+  CHECK_FALSE(mirror.take(steady_time(0)));
   mirror.apply(expiration(6000, 101));
-  CHECK(text_of(mirror.take(0)) == "expiration=6000");
+  CHECK(text_of(mirror.take(steady_time(0))) == "expiration=6000");
 }
 
 TEST_CASE("a target that was handed down after it left the parent is not gone") {
   ResourceSet handed = nodes("1-2", "n[1-2]");
-  handed.set_starttime(100);
+  handed.set_starttime(wall_time(100));
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-2", "n[0-2]", "0-2"));
   mirror.apply(shrink("1", "n1", 99));
-  mirror.synced(0);
-  CHECK_FALSE(mirror.take(0));
+  mirror.synced(steady_time(0));
+  CHECK_FALSE(mirror.take(steady_time(0)));
   mirror.apply(offline("1"));
-  CHECK(text_of(mirror.take(0)) == "down=0");
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=0");
   mirror.apply(shrink("1-2", "n[1-2]", 101));
-  CHECK(text_of(mirror.take(0)) == "shrink=0-1");
+  CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0-1");
 
   // Ordinals of a shared host count a target that left before the hand-down, too.
   ResourceSet shared = nodes("2-3", "h,h");
-  shared.set_starttime(100);
+  shared.set_starttime(wall_time(100));
   nodes::ParentMirror of_shared(shared, nodes::enclosed_inventory(shared));
   of_shared.apply(restart("0-3", "h,h,h,h", "0-3"));
   of_shared.apply(shrink("0", "h", 99));
   of_shared.apply(restart("1-3", "h,h,h", "1-3", 101));
   of_shared.apply(drain("3", "h"));
-  of_shared.synced(0);
-  CHECK(text_of(of_shared.take(0)) == "down=1");
+  of_shared.synced(steady_time(0));
+  CHECK(text_of(of_shared.take(steady_time(0))) == "down=1");
 }
 
 TEST_CASE("a target that the parent lists again after it left is back, unless that was told") {
@@ -325,29 +325,29 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     mirror.apply(shrink("1-2", "n[1-2]"));
     mirror.apply(again);
     mirror.apply(shrink("2", "n2"));
-    mirror.synced(0);
-    CHECK(text_of(mirror.take(0)) == "shrink=1");
+    mirror.synced(steady_time(0));
+    CHECK(text_of(mirror.take(steady_time(0))) == "shrink=1");
     mirror.apply(drain("1", "n1"));
-    CHECK(text_of(mirror.take(0)) == "down=0");
+    CHECK(text_of(mirror.take(steady_time(0))) == "down=0");
 
     // What left here stays away, whatever becomes of it there.
     mirror.apply(shrink("1", "n1"));
-    CHECK(text_of(mirror.take(0)) == "shrink=0");
+    CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0");
     mirror.apply(again);
     mirror.apply(undrain("1", "n1"));
     mirror.apply(offline("1-2"));
-    CHECK_FALSE(mirror.take(0));
+    CHECK_FALSE(mirror.take(steady_time(0)));
     CHECK_FALSE(mirror.next_deadline());
   }
 
   // A target that left was undrained by that, so it is not drained after it is back.
   nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
   drained.apply(restart("0-2", "n[0-2]", "0-2"));
-  drained.synced(0);
+  drained.synced(steady_time(0));
   drained.apply(drain("1", "n1"));
   drained.apply(shrink("1", "n1"));
   drained.apply(define("0-2", "n[0-2]"));
-  CHECK_FALSE(drained.take(0));
+  CHECK_FALSE(drained.take(steady_time(0)));
 
   // One target of a shared host is back only if the host has more of them than were left.
   const ResourceSet shared = nodes("1", "h");
@@ -356,8 +356,8 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
   mirror.apply(shrink("1", "h"));
   mirror.apply(restart("0-2", "", "0-2", 3));
   mirror.apply(restart("0-1", "h,h", "0-1", 3));
-  mirror.synced(0);
-  CHECK(text_of(mirror.take(0)) == "shrink=0");
+  mirror.synced(steady_time(0));
+  CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0");
 }
 
 TEST_CASE("a shrink costs what the parent has, not what it names") {
@@ -365,8 +365,8 @@ TEST_CASE("a shrink costs what the parent has, not what it names") {
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(shrink("0-4294967294", ""));
-  mirror.synced(0);
-  CHECK(text_of(mirror.take(0)) == "shrink=0-3");
+  mirror.synced(steady_time(0));
+  CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0-3");
 }
 
 TEST_CASE("ranks that share a host are told apart as long as their ranks are the same") {
@@ -374,13 +374,13 @@ TEST_CASE("ranks that share a host are told apart as long as their ranks are the
   const ResourceSet own = nodes::enclosed_inventory(handed, Hostlist::parse("m,n,n"));
   nodes::ParentMirror mirror(handed, own);
   mirror.apply(restart("0-4", "n,n,n,n,m", "0-4"));
-  mirror.synced(0);
+  mirror.synced(steady_time(0));
   mirror.apply(offline("3"));
-  CHECK(text_of(mirror.take(0)) == "down=2");
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=2");
   mirror.apply(drain("0-1", "n,n"));
-  CHECK(text_of(mirror.take(0)) == "down=1");
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=1");
   mirror.apply(offline("4"));
-  CHECK(text_of(mirror.take(0)) == "down=0");
+  CHECK(text_of(mirror.take(steady_time(0))) == "down=0");
 }
 
 TEST_CASE("a target is online when its agent and its parent say so") {
@@ -414,9 +414,9 @@ TEST_CASE("a target is online when its agent and its parent say so") {
   agents(&nodes::MonitorBatch::lively, IdSet{1, 2});
   CHECK(module.available().encode() == "1-2");
   agents(&nodes::MonitorBatch::offline, IdSet{0});
-  parent({.down = {}, .up = IdSet{0}, .shrink = {}, .expiration = 777});
+  parent({.down = {}, .up = IdSet{0}, .shrink = {}, .expiration = wall_time(777)});
   CHECK(module.available().encode() == "1-2");
-  CHECK(module.inventory().expiration() == 777);
+  CHECK(module.inventory().expiration() == wall_time(777));
   agents(&nodes::MonitorBatch::online, IdSet{0, 3});
   parent({.down = {}, .up = {}, .shrink = IdSet{0}, .expiration = {}});
   CHECK(module.available().encode() == "1-3");

@@ -113,16 +113,16 @@ TEST_CASE("properties come and go") {
 
 TEST_CASE("times keep their order") {
   ResourceSet set = sample();
-  set.set_expiration(10.5);
-  CHECK(set.expiration() == 10.5);
-  CHECK_THROWS_AS(set.set_expiration(10), Error);
-  CHECK_THROWS_AS(set.set_expiration(-1), Error);
-  CHECK_THROWS_AS(set.set_expiration(std::numeric_limits<double>::quiet_NaN()), Error);
-  CHECK_THROWS_AS(set.set_starttime(10.5), Error);
-  CHECK(set.expiration() == 10.5);
-  set.set_expiration(0);
-  set.set_starttime(1e9);
-  CHECK(set.starttime() == 1e9);
+  set.set_expiration(wall_time(10.5));
+  CHECK(set.expiration() == wall_time(10.5));
+  CHECK_THROWS_AS(set.set_expiration(wall_time(10)), Error);
+  CHECK_THROWS_AS(set.set_expiration(wall_time(-1)), Error);
+  CHECK_THROWS_AS(set.set_expiration(wall_time(std::numeric_limits<double>::quiet_NaN())), Error);
+  CHECK_THROWS_AS(set.set_starttime(wall_time(10.5)), Error);
+  CHECK(set.expiration() == wall_time(10.5));
+  set.set_expiration(wall_time(0));
+  set.set_starttime(wall_time(1e9));
+  CHECK(set.starttime() == wall_time(1e9));
 }
 
 TEST_CASE("scheduling is an object") {
@@ -153,7 +153,7 @@ TEST_CASE("equality is about content") {
   CHECK_FALSE(other == set);
   CHECK(same_resources(other, set));
   other = set;
-  other.set_expiration(0);
+  other.set_expiration(wall_time(0));
   CHECK_FALSE(other == set);
   other = set;
   other.set_scheduling({{"s", 2}});

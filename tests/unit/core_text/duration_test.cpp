@@ -15,6 +15,7 @@
 using resourced::Error;
 using resourced::format_duration;
 using resourced::parse_duration;
+using resourced::Seconds;
 
 TEST_CASE("RFC 23: accepted durations in seconds") {
   const double forever = std::numeric_limits<double>::infinity();
@@ -57,7 +58,7 @@ TEST_CASE("RFC 23: accepted durations in seconds") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    CHECK(parse_duration(row.text) == row.seconds);
+    CHECK(parse_duration(row.text) == Seconds(row.seconds));
   }
 }
 
@@ -135,10 +136,10 @@ TEST_CASE("durations are written in the shortest text") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.seconds);
-    CHECK(format_duration(row.seconds) == row.text);
+    CHECK(format_duration(Seconds(row.seconds)) == row.text);
   }
-  CHECK_THROWS_AS((void)format_duration(-1), Error);
-  CHECK_THROWS_AS((void)format_duration(std::nan("")), Error);
+  CHECK_THROWS_AS((void)format_duration(Seconds(-1)), Error);
+  CHECK_THROWS_AS((void)format_duration(Seconds(std::nan(""))), Error);
 }
 
 TEST_CASE("what is written reads back as the same number") {
@@ -149,11 +150,11 @@ TEST_CASE("what is written reads back as the same number") {
     if (i % 3 == 0) seconds = std::floor(std::fmod(seconds, 1e9));
     if (i % 3 == 1) seconds = std::floor(std::fmod(seconds, 1e9)) / 1000;
     CAPTURE(seconds);
-    CHECK(parse_duration(format_duration(seconds)) == seconds);
+    CHECK(parse_duration(format_duration(Seconds(seconds))) == Seconds(seconds));
   }
   for (const double seconds :
        {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()}) {
     CAPTURE(seconds);
-    CHECK(parse_duration(format_duration(seconds)) == seconds);
+    CHECK(parse_duration(format_duration(Seconds(seconds))) == Seconds(seconds));
   }
 }

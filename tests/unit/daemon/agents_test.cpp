@@ -15,12 +15,12 @@ using nlohmann::json;
 
 nodes::Settings settings() {
   nodes::Settings settings;
-  settings.monitor.torpid_after = 30;
-  settings.monitor.offline_after = 120;
-  settings.monitor.grace = 10;
-  settings.monitor.coalesce = 0.2;
+  settings.monitor.torpid_after = Seconds(30);
+  settings.monitor.offline_after = Seconds(120);
+  settings.monitor.grace = Seconds(10);
+  settings.monitor.coalesce = Seconds(0.2);
   settings.monitor.flap_count = 2;
-  settings.monitor.flap_window = 600;
+  settings.monitor.flap_window = Seconds(600);
   return settings;
 }
 
@@ -54,10 +54,9 @@ class AgentStand : public Stand {
 
   // Lets time pass, with all that becomes due on the way.
   void pass(double seconds) {
-    const double end = uptime + seconds;
-    while (wake > 0 && wake <= end) {
-      uptime = wake;
-      wake = 0;
+    const SteadyTime end = uptime + Seconds(seconds);
+    while (wake && *wake <= end) {
+      uptime = *std::exchange(wake, std::nullopt);
       service->on_time();
     }
     uptime = end;

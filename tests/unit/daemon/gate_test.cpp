@@ -345,7 +345,7 @@ TEST_CASE("requests beyond the rate are refused, and a flood ends the connection
   for (int i = 0; i < 10; ++i) CHECK(ping(client) == 0);
   CHECK(ping(client) == EBUSY);
   CHECK(ping(other) == 0);
-  stand.uptime = 0.55;
+  stand.uptime = steady_time(0.55);
   for (int i = 0; i < 4; ++i) CHECK(ping(client) == 0);
   CHECK(ping(client) == EBUSY);
   for (int i = 0; i < 9; ++i) CHECK(ping(client) == EBUSY);

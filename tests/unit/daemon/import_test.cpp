@@ -351,7 +351,7 @@ TEST_CASE(
 
 TEST_CASE("a log that the configured inventory could not take up is refused") {
   ResourceSet inventory({{IdSet::parse("0-2"), IdSet{0}, {}}}, Hostlist::parse("n[0-2]"));
-  inventory.set_starttime(1000);
+  inventory.set_starttime(wall_time(1000));
   ImportOptions options;
   options.inventory = std::make_shared<const ResourceSet>(inventory);
   options.partitions = {{"a", IdSet{0}, {}}, {"b", std::nullopt, parse_query("p")}};
@@ -378,10 +378,10 @@ TEST_CASE("a log that the configured inventory could not take up is refused") {
 
 TEST_CASE("an expiration is imported against the configured one") {
   const Present store(restart + update(R"({"expiration":5000})") + update(R"({"expiration":6000})"),
-                      {.configured_expiration = 700});
+                      {.configured_expiration = wall_time(700)});
   REQUIRE(store.state.expiration);
-  CHECK(store.state.expiration->value == 6000);
-  CHECK(store.state.expiration->configured == 700);
+  CHECK(store.state.expiration->value == wall_time(6000));
+  CHECK(store.state.expiration->configured == wall_time(700));
   CHECK_FALSE(Present(restart).state.expiration);
 }
 
@@ -452,7 +452,7 @@ class RandomInstance {
       case 0:
         return take(ShrinkCommand{IdSet{below(7)}.encode()});
       case 1:
-        return take(ExpirationCommand{static_cast<double>(5000 + below(3))});
+        return take(ExpirationCommand{wall_time(5000 + below(3))});
       case 2:
         return take(PropertyCommand{PropertyCommand::Op::remove, name, targets});
       case 3:
@@ -496,7 +496,7 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
         lines.insert(fmt::format("property {} {}", property.name, text_of(property.target)));
     }
     for (const TargetName& target : state.shrunk) lines.insert("shrunk " + text_of(target));
-    if (state.expiration) lines.insert(fmt::format("expiration {}", state.expiration->value));
+    if (state.expiration) lines.insert(fmt::format("expiration {}", to_number(state.expiration->value)));
     return lines;
   };
   for (unsigned seed = 1; seed <= 100; ++seed) {

@@ -130,7 +130,7 @@ TEST_CASE("when nobody else wants anything, the journal waits for nothing") {
   const Crowd crowd(stand, 40);
   const proto::ClientId admin = stand.connect();
   start_drain(stand, admin, 0, large);
-  stand.uptime += 1;
+  stand.uptime += Seconds(1);
   stand.settle();
   CHECK(stand.later.empty());
   CHECK(crowd.served() == 40);

@@ -37,7 +37,7 @@ class AgentStand : public Stand {
   }
   /// Lets as much time pass as what agents have shown takes to be told.
   void notice() {
-    uptime += 1;
+    uptime += Seconds(1);
     service->on_time();
     settle();
   }
@@ -54,7 +54,7 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   stand.request(client, "resource.monitor-waitup", proto::encode_waitup(3));
   stand.request(client, "resource.monitor-waitup", proto::encode_waitup(2));
   stand.join("n1");
-  stand.uptime += 1;
+  stand.uptime += Seconds(1);
   stand.service->on_time();
   CHECK(stand.silent(client));
   stand.settle();

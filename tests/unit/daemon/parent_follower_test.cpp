@@ -98,7 +98,7 @@ struct Follower {
   /// Lets as much time pass as the parent is ever left alone.
   Frames asked_again() {
     REQUIRE(follower.next_deadline());
-    now += 10;
+    now += Seconds(10);
     CHECK(*follower.next_deadline() <= now);
     follower.tick(now);
     return expect("resource.journal");
@@ -111,7 +111,7 @@ struct Follower {
     add("down", change.down.encode());
     add("up", change.up.encode());
     add("shrink", change.shrink.encode());
-    if (change.expiration) add("expiration", fmt::format("{}", *change.expiration));
+    if (change.expiration) add("expiration", fmt::format("{}", to_number(*change.expiration)));
   }
 
   TempDir dir;
@@ -119,8 +119,8 @@ struct Follower {
   FakeBus bus{uri};
   client::Connection connection{uri};
   ResourceSet handed = nodes("4-6", "n[4-6]");
-  nodes::ParentMirror mirror{handed, nodes::enclosed_inventory(handed), 30};
-  double now = 100;
+  nodes::ParentMirror mirror{handed, nodes::enclosed_inventory(handed), Seconds(30)};
+  SteadyTime now = steady_time(100);
   std::string text;
   bool answered = false;
   parent::ParentFollower follower{connection, mirror, now,
@@ -222,10 +222,10 @@ TEST_CASE_FIXTURE(Follower, "a parent that is back has time to find its nodes ag
   bus.respond(again, batch({offline("4")}), true);
   CHECK(told() == "down=0");
   REQUIRE(follower.next_deadline());
-  CHECK(*follower.next_deadline() == now + 30);
-  follower.tick(now + 29);
+  CHECK(*follower.next_deadline() == now + Seconds(30));
+  follower.tick(now + Seconds(29));
   CHECK(text.empty());
-  follower.tick(now + 30);
+  follower.tick(now + Seconds(30));
   CHECK(text == "down=1");
 }
 
@@ -239,7 +239,7 @@ TEST_CASE_FIXTURE(Follower, "answers that are none make it ask again, ever more 
       std::string(10000, '['),
       std::string(R"({"events":[],)") + std::string(1000, 'x'),
   };
-  double pause = 0;
+  Seconds pause{};
   Frames request = expect("resource.journal");
   for (const std::string& answer : bad) {
     CAPTURE(answer.substr(0, 40));

@@ -38,7 +38,7 @@ void Stand::start() {
                                       {},
                                       [this] { return uptime; },
                                       agents_,
-                                      [this](double when) { wake = when; },
+                                      [this](SteadyTime when) { wake = when; },
                                       nullptr,
                                       [this](ResourceSet resources, const std::string&, bool) {
                                         LoadCommand command;
@@ -47,9 +47,9 @@ void Stand::start() {
                                         if (!agents_) command.online = command.inventory->ranks();
                                         service->step(engine::Load{command, {}});
                                       },
-                                      [this](double seconds, std::function<void()> work) {
-                                        if (seconds > 0) {
-                                          later.emplace_back(uptime + seconds, std::move(work));
+                                      [this](Seconds pause, std::function<void()> work) {
+                                        if (pause > Seconds(0)) {
+                                          later.emplace_back(uptime + pause, std::move(work));
                                         } else {
                                           post(std::move(work));
                                         }

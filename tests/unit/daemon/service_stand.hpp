@@ -80,12 +80,12 @@ class Stand {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<service::Service> service;
   double now = 1000;
-  double uptime = 0;
+  SteadyTime uptime{};
   /// When the service wants to be called again.
-  double wake = 0;
+  std::optional<SteadyTime> wake;
   store::Sequence committed = 0;
   /// What the service wants to do after a pause, and at which uptime.
-  std::deque<std::pair<double, std::function<void()>>> later;
+  std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 
  private:
   void start();

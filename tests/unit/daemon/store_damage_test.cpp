@@ -56,7 +56,7 @@ Record make_event(Sequence sequence, std::mt19937& random) {
       break;
     case 4:
       record.name = "resource-update";
-      record.changes.expiration = {static_cast<double>(sequence), 0};
+      record.changes.expiration = {wall_time(static_cast<double>(sequence)), {}};
       break;
     case 5:
       record.name = "shrink";
@@ -84,7 +84,8 @@ std::string state_of(StoreWriter& writer) {
   }
   for (const TargetName& target : state.shrunk) text += "shrunk " + target.host + ';';
   if (state.expiration)
-    text += fmt::format("expiration {} {};", state.expiration->value, state.expiration->configured);
+    text += fmt::format("expiration {} {};", to_number(state.expiration->value),
+                        to_number(state.expiration->configured));
   return text + fmt::format("last {}", writer.last_sequence());
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     REQUIRE(state.properties.size() == 1);
     CHECK(state.properties[0].target.host == "test1");
     REQUIRE(state.expiration);
-    CHECK(state.expiration->value == 2000000000);
+    CHECK(state.expiration->value == wall_time(2000000000));
     // When its event was, not the last one.
     Statement event(writer.database(),
                     "SELECT timestamp FROM event WHERE text LIKE '%\"expiration\":2000000000%'");
@@ -96,7 +96,7 @@ TEST_CASE("a store of version 3 learns from its log when the expiration was set"
       REQUIRE(log.size() == 7);
       REQUIRE(log[4].text.find("expiration") != std::string::npos);
       REQUIRE(state.expiration);
-      CHECK(state.expiration->value == 4000000000);
+      CHECK(state.expiration->value == wall_time(4000000000));
       CHECK(log[4].text.find(fmt::format("\"timestamp\":{},", to_number(state.expiration->timestamp))) !=
             std::string::npos);
     }

@@ -22,7 +22,7 @@ namespace {
 using Ids = std::set<IdSet::Id>;
 using Random = std::mt19937;
 
-constexpr double now = 1000;
+constexpr WallTime now = wall_time(1000);
 
 Ids ids_of(const IdSet& set) {
   Ids ids;
@@ -128,7 +128,8 @@ class World {
         if (random_() % 4 == 0) reacquire();
         break;
       case 6:
-        expiration_ = random_() % 2 == 0 ? 0 : now + 1 + static_cast<double>(random_() % 100);
+        expiration_ =
+            random_() % 2 == 0 ? WallTime{} : now + Seconds(1 + static_cast<double>(random_() % 100));
         pool_.set_expiration(expiration_);
         break;
       default:
@@ -332,7 +333,7 @@ class World {
   std::vector<Host> hosts_;
   std::vector<Pool::JobId> jobs_;
   Pool::JobId last_job_ = 0;
-  double expiration_ = 0;
+  WallTime expiration_{};
 };
 
 TEST_CASE("any history: nothing has two holders, nothing down is given away, nobody waits in vain") {
@@ -415,18 +416,20 @@ TEST_CASE("what is held stays held while its target is down, and until it is rel
 
 TEST_CASE("an allocation ends with its duration, and no later than the inventory") {
   struct Row {
-    double inventory;
-    double duration;
-    double expected;
+    WallTime inventory;
+    Seconds duration;
+    WallTime expected;
   };
-  const Row rows[] = {{0, 0, 0},
-                      {0, 60, now + 60},
-                      {now + 90, 0, now + 90},
-                      {now + 90, 60, now + 60},
-                      {now + 90, 120, now + 90}};
+  const WallTime in_a_minute = now + Seconds(60);
+  const WallTime later = now + Seconds(90);
+  const Row rows[] = {{{}, Seconds(0), {}},
+                      {{}, Seconds(60), in_a_minute},
+                      {later, Seconds(0), later},
+                      {later, Seconds(60), in_a_minute},
+                      {later, Seconds(120), later}};
   for (const Row& row : rows) {
-    CAPTURE(row.inventory);
-    CAPTURE(row.duration);
+    CAPTURE(to_number(row.inventory));
+    CAPTURE(to_number(row.duration));
     Pool pool;
     pool.acquire(ResourceSet({{{0}, {0}, {}}}, Hostlist::parse("a")), {0});
     pool.set_expiration(row.inventory);
@@ -442,7 +445,7 @@ TEST_CASE("resources that have expired are not allocated until they last longer"
   const Request request = read_request("core=1");
   pool.set_expiration(now);
   CHECK_FALSE(pool.allocate(1, request, now));
-  pool.set_expiration(now + 1);
+  pool.set_expiration(now + Seconds(1));
   CHECK(pool.allocate(1, request, now));
 }
 
@@ -453,9 +456,9 @@ TEST_CASE("what else the inventory carries is carried on, and a failure takes no
     "scheduling": {"writer": "other"}})"),
                {0, 1});
   Request request = read_request("slot=1/node");
-  request.duration = 1e-300;
+  request.duration = Seconds(1e-300);
   CHECK_THROWS_AS((void)pool.allocate(1, request, now), Error);
-  request.duration = 0;
+  request.duration = Seconds(0);
   const auto allocation = pool.allocate(1, request, now);
   REQUIRE(allocation);
   CHECK(allocation->ranks() == IdSet{0});

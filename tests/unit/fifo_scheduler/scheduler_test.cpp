@@ -36,7 +36,7 @@ struct Stand {
     return lines;
   }
 
-  double now = 1000;
+  WallTime now = wall_time(1000);
   std::vector<Json> said;
   Scheduler scheduler{[this](const Json& object) { said.push_back(object); }, [this] { return now; }};
 };
@@ -107,11 +107,11 @@ TEST_CASE("changes are told and followed") {
   stand.scheduler.on_up({1});
   CHECK(stand.take() == Lines{R"({"up":"1"})", R"({"id":2,"R":"n1"})"});
 
-  stand.now = 2000;
-  stand.scheduler.on_expiration(1500);
+  stand.now = wall_time(2000);
+  stand.scheduler.on_expiration(wall_time(1500));
   CHECK(stand.say({"core=1"}) ==
         Lines{R"({"expiration":1500.0})", R"({"id":3,"wait":"the resources have expired"})"});
-  stand.scheduler.on_expiration(3000);
+  stand.scheduler.on_expiration(wall_time(3000));
   CHECK(stand.take() == Lines{R"({"expiration":3000.0})", R"({"id":3,"R":"n1"})"});
 }
 

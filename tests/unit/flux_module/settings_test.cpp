@@ -38,7 +38,7 @@ TEST_CASE("a configuration that says nothing of resources") {
     const Settings settings = read_settings(none, 0, {});
     CHECK_FALSE(settings.resources);
     CHECK(settings.journal_max == 100000);
-    CHECK(settings.history == 90.0 * 86400);
+    CHECK(settings.history == Seconds(90.0 * 86400));
     CHECK(settings.verify == VerifyOptions{});
     CHECK_FALSE(settings.is_verify_set);
     CHECK_FALSE(settings.systemd);
@@ -54,10 +54,10 @@ TEST_CASE("each key") {
   CHECK(settings.rediscover);
   CHECK(settings.no_update_watch);
   CHECK(settings.journal_max == 7);
-  CHECK(settings.history == 7200);
+  CHECK(settings.history == Seconds(7200));
   CHECK(settings.is_verify_set);
   CHECK(settings.verify == VerifyOptions{VerifyMode::ignore, VerifyMode::allow_missing, VerifyMode::ignore});
-  CHECK(read(R"({"history":"inf"})").history == std::numeric_limits<double>::infinity());
+  CHECK(read(R"({"history":"inf"})").history == forever);
   CHECK(read(R"({"verify":true})").verify == VerifyOptions::all(VerifyMode::strict));
   CHECK(read(R"({"verify":false})").verify == VerifyOptions::all(VerifyMode::ignore));
   CHECK(read_settings({{"systemd", {{"enable", true}}}}, 0, {}).systemd);

@@ -23,7 +23,7 @@ struct Row {
 
 UpdateEvent expires(double time) {
   UpdateEvent event;
-  event.expiration = time;
+  event.expiration = wall_time(time);
   return event;
 }
 
@@ -86,7 +86,7 @@ const std::vector<Row>& rows() {
 TEST_CASE("an entry is read whatever its name, and names the key that is wrong") {
   const json entry = json::parse(R"({"timestamp":1.5,"name":"no-such","context":[1]})");
   const EventEntry read = read_event_entry(entry);
-  CHECK(read.timestamp == 1.5);
+  CHECK(read.timestamp == wall_time(1.5));
   CHECK(read.name == "no-such");
   REQUIRE(read.context != nullptr);
   CHECK(*read.context == json::parse("[1]"));
@@ -139,7 +139,7 @@ TEST_CASE("times have a decimal point whatever their value, and integers are rea
       decode_event(json::parse(R"({"timestamp":7,"name":"resource-update","context":{"expiration":9}})"));
   REQUIRE(event);
   CHECK(event->timestamp == wall_time(7));
-  CHECK(std::get<UpdateEvent>(event->body).expiration == 9);
+  CHECK(std::get<UpdateEvent>(event->body).expiration == wall_time(9));
 }
 
 TEST_CASE("the one form that earlier daemons had for all changes of the inventory is read") {

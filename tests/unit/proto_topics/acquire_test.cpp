@@ -54,7 +54,7 @@ TEST_CASE("each change comes back as it was sent, alone and together") {
   delta.shrink = IdSet::parse("5");
   delta.property_add = {{"fast", IdSet::parse("1")}};
   delta.property_remove = {{"slow", IdSet::parse("1,3")}};
-  delta.expiration = 4102444800.0;
+  delta.expiration = wall_time(4102444800.0);
   CHECK(encode_delta(delta) == R"({"up":"1-2","down":"4-5","shrink":"5","property-add":{"fast":"1"},)"
                                R"("property-remove":{"slow":"1,3"},"expiration":4102444800.0})");
   const Delta read = parse_delta(json::parse(encode_delta(delta)));

@@ -42,11 +42,11 @@ TEST_CASE("what is wrong with a hello is named") {
 }
 
 TEST_CASE("an answer to a hello has what is known, or asks for another report") {
-  CHECK(encode_agent_answer({3, 10.0}) == R"({"interval":10.0,"rank":3})");
-  CHECK(encode_agent_answer({std::nullopt, 0.5}) == R"({"interval":0.5})");
-  const AgentAnswer known = parse_agent_answer(json::parse(encode_agent_answer({3, 10.0})));
+  CHECK(encode_agent_answer({3, Seconds(10)}) == R"({"interval":10.0,"rank":3})");
+  CHECK(encode_agent_answer({std::nullopt, Seconds(0.5)}) == R"({"interval":0.5})");
+  const AgentAnswer known = parse_agent_answer(json::parse(encode_agent_answer({3, Seconds(10)})));
   CHECK(known.rank == 3);
-  CHECK(known.interval == 10.0);
+  CHECK(known.interval == Seconds(10));
   CHECK_FALSE(known.norestrict);
   const std::string wanted = encode_agent_answer({std::nullopt, std::nullopt, true});
   CHECK(wanted == R"({"norestrict":true})");

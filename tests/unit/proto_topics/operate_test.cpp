@@ -71,9 +71,9 @@ TEST_CASE("a change of properties") {
 }
 
 TEST_CASE("an expiration is any number") {
-  CHECK(parse_expiration(encode_expiration({4102444800.5})).expiration == 4102444800.5);
-  CHECK(parse_expiration(json::parse(R"({"expiration": 0})")).expiration == 0);
-  CHECK(encode_expiration({2.0}).dump() == R"({"expiration":2.0})");
+  CHECK(parse_expiration(encode_expiration({wall_time(4102444800.5)})).expiration == wall_time(4102444800.5));
+  CHECK(parse_expiration(json::parse(R"({"expiration": 0})")).expiration == WallTime{});
+  CHECK(encode_expiration({wall_time(2)}).dump() == R"({"expiration":2.0})");
   CHECK(refusal(parse_expiration, "{}") == "71 missing key: expiration");
   CHECK(refusal(parse_expiration, R"({"expiration": "1"})") == "71 expiration must be a number");
 }

@@ -54,7 +54,7 @@ TEST_CASE("a tool reads a status with all that it shows, and partitions where th
   CHECK(read.inventory.ranks().encode() == "0-3");
   REQUIRE(read.drains.size() == 2);
   CHECK(read.drains[0].targets.encode() == "0");
-  CHECK(read.drains[0].timestamp == 1);
+  CHECK(read.drains[0].timestamp == wall_time(1));
   CHECK(read.drains[0].reason == "a");
   CHECK(read.drains[1].reason.empty());
   CHECK(read.online.encode() == "1-3");
