@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 
 namespace resourced::agent {
 

@@ -13,7 +13,7 @@
 #include "agent/agent.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 #include "hw/probe.hpp"
 #include "process/loop.hpp"
 #include "process/service.hpp"

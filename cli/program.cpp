@@ -14,7 +14,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 
 namespace resourced::cli {
 

@@ -14,7 +14,6 @@
 #include "client/connection_impl.hpp"
 #include "client/keys.hpp"
 #include "core/error.hpp"
-#include "proto/defaults.hpp"
 #include "proto/rpc.hpp"
 #include "proto/uri.hpp"
 

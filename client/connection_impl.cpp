@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
+#include "proto/message.hpp"
 #include "proto/rpc.hpp"
-#include "proto/topic.hpp"
 
 namespace resourced::client {
 

@@ -1,5 +1,5 @@
-// A set of TOML files, merged into one tree of plain values, with the place of each value for
-// errors. Knows no key by name: the allowed keys are in settings.cpp.
+// The files of a configuration: a set of TOML files, merged into one tree of plain values, with the place of
+// each value for errors. Knows no key by name: the allowed keys are in settings.cpp.
 #pragma once
 
 #include <cstddef>
@@ -60,5 +60,12 @@ class Document {
 
 /// Merges a later file's value into an earlier one's: tables member by member, anything else is replaced.
 void merge(Node& base, Node&& over);
+
+// Reading whole files of bounded size, with errors that name the file.
+
+/// The content of a regular file. Throws Error with the errno of the failed call, EISDIR for a directory,
+/// EINVAL for anything else that is not a regular file, EFBIG for more than max_bytes; each text names the
+/// file.
+[[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes);
 
 }  // namespace resourced::config

@@ -1,12 +1,13 @@
 // The inventory that a configuration names: an R file (RFC 20) or [[resource.config]], with the scheduling
-// key and the excluded targets. Reading only; what becomes of it is the business of core/module.
+// key and the excluded targets, and its description for people. Reading only; what becomes of it is the
+// business of core/module.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "config/absent.hpp"
 #include "config/config.hpp"
+#include "config/queues.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -33,5 +34,11 @@ struct Inventory {
 
 /// The hosts that `exclude` names; none where it names ranks. Throws as load_exclude() does.
 [[nodiscard]] Hostlist excluded_hosts(const Config& config);
+
+// A configuration and its inventory in a few lines for people: what `resourced --check` prints.
+
+/// Lines of `NAME: VALUE`, each with a newline; lists are compressed, absent parts are left out.
+/// Pass null for a configuration without an inventory of its own.
+[[nodiscard]] std::string describe(const Config& config, const Inventory* inventory);
 
 }  // namespace resourced::config

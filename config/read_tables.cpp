@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "config/accounts.hpp"
+#include "config/access.hpp"
 #include "config/read_config.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"

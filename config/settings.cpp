@@ -1,5 +1,4 @@
 // The table of settings. The default of a setting is the value that its field has in `Config{}`.
-
 #include <algorithm>
 #include <array>
 
@@ -8,7 +7,6 @@
 #include "config/setting_value.hpp"
 
 namespace resourced::config {
-
 namespace {
 
 constexpr double max_journal = 1e9;
@@ -322,6 +320,25 @@ std::span<const Setting> settings_of(std::string_view section) noexcept {
   const auto is_of = [section](const Setting& setting) { return setting.section == section; };
   const auto first = std::find_if(settings_table.begin(), settings_table.end(), is_of);
   return {first, std::find_if_not(first, settings_table.end(), is_of)};
+}
+
+Seconds read_seconds(const TableReader& table, const Setting& setting) {
+  const double seconds = table.duration(setting.key)->count();
+  const Bounds& bounds = *setting.value.bounds;
+  if (bounds.excludes_least && seconds == bounds.least)
+    table.fail(setting.key, fmt::format("must be more than {}", bounds.least));
+  if (seconds > bounds.most)
+    table.fail(setting.key, fmt::format("{}s is more than {}s", seconds, bounds.most));
+  return Seconds(seconds);
+}
+
+std::chrono::milliseconds read_milliseconds(const TableReader& table, const Setting& setting) {
+  const double seconds = table.duration(setting.key)->count();
+  const double milliseconds = std::round(seconds * 1000);
+  const Bounds& bounds = *setting.value.bounds;
+  if (milliseconds < bounds.least * 1000 || milliseconds > bounds.most * 1000)
+    table.fail(setting.key, fmt::format("{}s is not from 1ms to {}s", seconds, std::floor(bounds.most)));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds));
 }
 
 }  // namespace resourced::config

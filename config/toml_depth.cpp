@@ -1,6 +1,6 @@
-#include "config/toml_depth.hpp"
-
 #include <algorithm>
+
+#include "config/toml_text.hpp"
 
 namespace resourced::config {
 

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "config/toml_depth.hpp"
 #include "core/error.hpp"
 
 // Deep enough for any configuration; with max_key_dots it bounds the recursion over a tree.

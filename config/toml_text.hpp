@@ -1,7 +1,9 @@
 // From the text of one TOML file to plain values. The only door to toml++, whose header is heavy.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,5 +15,17 @@ namespace resourced::config {
 /// Throws Error EINVAL "NAME:LINE:COLUMN: ..." for a syntax error, and for keys or values nested so deep that
 /// working on them could exhaust the stack.
 [[nodiscard]] Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file);
+
+// How deep the keys of a TOML text nest, found without building anything: toml++ bounds the nesting of values
+// but not of dotted keys, and takes its tables down by recursion.
+
+struct TextPosition {
+  std::uint32_t line;    ///< 1-based
+  std::uint32_t column;  ///< 1-based, in bytes
+};
+
+/// Where a key first has more than `limit` dots. Dots in strings and comments do not count; in a text that is
+/// not TOML the answer holds up to the first syntax error.
+[[nodiscard]] std::optional<TextPosition> find_deep_key(std::string_view text, std::size_t limit);
 
 }  // namespace resourced::config

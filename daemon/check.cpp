@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "config/config.hpp"
-#include "config/describe.hpp"
 #include "config/inventory.hpp"
 #include "core/error.hpp"
 #include "core/module/module.hpp"

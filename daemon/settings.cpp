@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/process.hpp"
-#include "proto/defaults.hpp"
+#include "proto/uri.hpp"
 
 namespace resourced::daemon {
 namespace {

@@ -1,9 +1,12 @@
-// JSON written straight as text, for answers that are large or frequent.
+// JSON of payloads: written straight as text, for answers that are large or frequent, and read by member.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
@@ -22,5 +25,14 @@ void append_number(std::string& out, double number);
 void append_integer(std::string& out, std::int64_t number);
 /// `{NAME: IDSET, ...}`.
 void append_properties(std::string& out, const ResourceSet::Properties& properties);
+
+// The members of a payload, read with the errors that the sender gets: EPROTO and a text that names the key.
+
+/// Error `missing key: KEY`.
+[[nodiscard]] const nlohmann::json& required_member(const nlohmann::json& payload, std::string_view key);
+/// Error as above, or `KEY must be a string`.
+[[nodiscard]] const std::string& required_string(const nlohmann::json& payload, std::string_view key);
+/// Nothing if the key is missing or null. Error `KEY must be a string`.
+[[nodiscard]] std::optional<std::string> optional_string(const nlohmann::json& payload, std::string_view key);
 
 }  // namespace resourced::proto

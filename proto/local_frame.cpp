@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "proto/big_endian.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::proto {
 

@@ -8,10 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "proto/big_endian.hpp"
 
 namespace resourced::proto {
-
 namespace {
 
 constexpr unsigned char proto_magic = 0x8E;
@@ -198,6 +196,32 @@ Message from_parts(std::span<const std::string_view> parts) {
     reject(fmt::format("{} parts that its flags {:#04x} do not announce", reader.left(), message.flags));
   }
   return message;
+}
+
+namespace {
+constexpr std::string_view cancel_suffix = "-cancel";
+}  // namespace
+
+TopicName split_topic(std::string_view topic) noexcept {
+  const auto period = topic.find('.');
+  if (period == std::string_view::npos) {
+    return {topic, {}};
+  }
+  return {topic.substr(0, period), topic.substr(period + 1)};
+}
+
+std::optional<std::string_view> cancelled_topic(std::string_view topic) noexcept {
+  const auto method = split_topic(topic).method;
+  if (method.size() <= cancel_suffix.size() || !method.ends_with(cancel_suffix)) {
+    return std::nullopt;
+  }
+  topic.remove_suffix(cancel_suffix.size());
+  return topic;
+}
+
+bool is_disconnect(std::string_view topic) noexcept {
+  const auto name = split_topic(topic);
+  return !name.service.empty() && name.method == "disconnect";
 }
 
 }  // namespace resourced::proto

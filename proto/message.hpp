@@ -1,4 +1,5 @@
-// A message of the bus (RFC 3) apart from any transport: its fields, and the fixed-size PROTO part.
+// A message of the bus (RFC 3) apart from any transport: its fields, its topic, the key of a request, and the
+// fixed-size PROTO part.
 #pragma once
 
 #include <cstddef>
@@ -87,5 +88,58 @@ inline constexpr std::size_t max_parts = max_routes + 4;
 /// Throws Error EPROTO that says what does not parse. Nothing is assumed about the parts, which may be
 /// dropped after the call. The topic comes without a terminating NUL, the payload as it was sent.
 [[nodiscard]] Message from_parts(std::span<const std::string_view> parts);
+
+// Topics of RPCs (RFC 3, RFC 6): SERVICE.METHOD, and the two that end requests.
+
+struct TopicName {
+  /// The first word.
+  std::string_view service;
+  /// The other words, with the periods between them; empty if there are none.
+  std::string_view method;
+};
+
+/// Views into `topic`, split at the first period.
+[[nodiscard]] TopicName split_topic(std::string_view topic) noexcept;
+
+/// `resource.acquire-cancel` -> `resource.acquire`; nothing if the topic is not a cancellation.
+[[nodiscard]] std::optional<std::string_view> cancelled_topic(std::string_view topic) noexcept;
+
+/// True for `SERVICE.disconnect`.
+[[nodiscard]] bool is_disconnect(std::string_view topic) noexcept;
+
+// Names of clients and of their requests (RFC 6), for a daemon: what a request waits for stands under its
+// key.
+
+/// One connection, named by its transport. Never used again for another one.
+enum class ClientId : std::uint64_t {};
+
+/// A matchtag is unique per client only. 0 is a matchtag like any other: a client that has no need to tell
+/// responses apart may have one such request pending.
+struct RequestKey {
+  ClientId client{};
+  std::uint32_t matchtag = 0;
+
+  bool operator==(const RequestKey&) const = default;
+  bool operator<(const RequestKey& other) const noexcept {
+    return client != other.client ? client < other.client : matchtag < other.matchtag;
+  }
+};
+
+// The 32-bit big-endian integers of PROTO (RFC 3) and of the Unix-socket framing.
+
+inline void append_u32(std::string& out, std::uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>((value >> shift) & 0xFFU)));
+  }
+}
+
+/// The integer at `offset`; four bytes must be there.
+[[nodiscard]] inline std::uint32_t read_u32(std::string_view bytes, std::size_t offset) noexcept {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    value = (value << 8U) | static_cast<unsigned char>(bytes[offset + i]);
+  }
+  return value;
+}
 
 }  // namespace resourced::proto

@@ -11,12 +11,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json/printable.hpp"
+#include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 
 namespace resourced::proto {
-
 namespace {
 
 void set_payload(Message& message, Payload payload) {
@@ -138,6 +137,41 @@ std::uint32_t parse_cancel(const Message& cancel) {
     throw Error(EPROTO, fmt::format("{}: matchtag is not an integer of 32 bits", cancel.topic));
   }
   return found->get<std::uint32_t>();
+}
+
+std::uint32_t MatchtagPool::allocate() {
+  if (tags_.size() >= limit_) {
+    throw Error(EAGAIN, fmt::format("{} requests wait for a response already", tags_.size()));
+  }
+  std::uint32_t tag = last_;
+  do {
+    tag = tag == largest_ ? 1 : tag + 1;
+  } while (tags_.contains(tag));
+  tags_.emplace(tag, MatchtagState::pending);
+  last_ = tag;
+  return tag;
+}
+
+bool MatchtagPool::cancel(std::uint32_t tag) noexcept {
+  const auto found = tags_.find(tag);
+  if (found == tags_.end() || found->second != MatchtagState::pending) {
+    return false;
+  }
+  found->second = MatchtagState::cancelled;
+  return true;
+}
+
+MatchtagState MatchtagPool::receive(const Message& response) noexcept {
+  const auto before = state(response.matchtag);
+  if (is_final(response)) {
+    tags_.erase(response.matchtag);
+  }
+  return before;
+}
+
+MatchtagState MatchtagPool::state(std::uint32_t tag) const noexcept {
+  const auto found = tags_.find(tag);
+  return found == tags_.end() ? MatchtagState::unused : found->second;
 }
 
 }  // namespace resourced::proto

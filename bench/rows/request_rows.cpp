@@ -5,7 +5,7 @@
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
 #include "core/document/document.hpp"
-#include "core/jobspec/jobspec_v1.hpp"
+#include "core/jobspec/jobspec.hpp"
 #include "core/jobspec/shape.hpp"
 
 namespace resourced::bench {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 
 namespace resourced::cli::commands {
 

@@ -16,7 +16,7 @@
 #include "core/error.hpp"
 #include "core/feasibility/feasibility.hpp"
 #include "core/jobspec/jobspec.hpp"
-#include "proto/topics/feasibility.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::cli::commands {
 

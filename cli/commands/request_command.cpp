@@ -15,11 +15,8 @@
 #include "core/constraint/constraint.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"
-#include "core/document/yaml_writer.hpp"
 #include "core/error.hpp"
 #include "core/jobspec/jobspec.hpp"
-#include "core/jobspec/jobspec_canonical.hpp"
-#include "core/jobspec/jobspec_v1.hpp"
 #include "core/text/duration.hpp"
 
 namespace resourced::cli::commands {

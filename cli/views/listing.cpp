@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 
 namespace resourced::cli::views {
 

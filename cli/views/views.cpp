@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/event_json.hpp"

@@ -1,8 +1,9 @@
-// Bounds the work of judging a request. Work is counted in steps of some nanoseconds each and not in time, so
-// that the result does not depend on the load of the machine. Steps are spent before the work that they stand
-// for.
+// The arithmetic of judging a request: a bound of its work, and amounts without overflow. Work is counted in
+// steps of some nanoseconds each and not in time, so that the result does not depend on the load of the
+// machine. Steps are spent before the work that they stand for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -29,5 +30,23 @@ class Budget {
   std::uint64_t steps_;
   std::uint64_t left_;
 };
+
+// Amounts of nodes, cores, gpus and pieces, reckoned without overflow: what is too large stays at a limit
+// that no inventory reaches.
+
+/// Larger amounts are given as this one.
+constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
+
+/// Both take amounts, and give one.
+[[nodiscard]] constexpr std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
+  return std::min(max_amount, a + b);
+}
+[[nodiscard]] constexpr std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? max_amount : std::min(max_amount, product);
+}
+
+/// What is missing still when so much is there.
+[[nodiscard]] constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace resourced

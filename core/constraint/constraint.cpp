@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/constraint/amount.hpp"
+#include "core/constraint/budget.hpp"
 #include "core/error.hpp"
 #include "core/json/json_path.hpp"
 #include "core/rset/property_name.hpp"
@@ -16,7 +17,6 @@
 #include "core/text/quote.hpp"
 
 namespace resourced {
-
 namespace {
 
 using Json = nlohmann::json;
@@ -219,6 +219,11 @@ IdSet Constraint::match(const Operation& operation, const ResourceSet& inventory
       break;
   }
   return matching;
+}
+
+void Budget::run_out() {
+  left_ = 0;
+  throw Error(ETIMEDOUT, fmt::format("checking the request takes more than {} steps", steps_));
 }
 
 }  // namespace resourced

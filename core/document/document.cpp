@@ -1,14 +1,17 @@
 #include "core/document/document.hpp"
 
+#include <cerrno>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/document/document_readers.hpp"
 #include "core/error.hpp"
+#include "core/json/json_path.hpp"
+#include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced {
-
 namespace {
 
 bool could_be_json(std::string_view text) {
@@ -31,6 +34,39 @@ nlohmann::json read_document(std::string_view text) {
     if (auto value = read_json_document(text)) return *std::move(value);
   }
   return read_yaml_document(text);
+}
+
+namespace {
+
+std::string place_text(const JsonFault& fault) {
+  std::string text;
+  for (auto step = fault.place.rbegin(); step != fault.place.rend(); ++step) {
+    if (const auto* key = std::get_if<std::string>(&*step)) {
+      append_path_key(text, *key);
+    } else {
+      text += fmt::format("[{}]", std::get<std::size_t>(*step));
+    }
+  }
+  return text;
+}
+
+[[noreturn]] void refuse(const JsonFault& fault) {
+  if (fault.kind == JsonFault::Kind::depth)
+    throw Error(EINVAL, fmt::format("the document is nested more than {} levels deep", max_document_depth));
+  if (fault.kind == JsonFault::Kind::repeated_key)
+    throw Error(EINVAL, fmt::format("{}: the key is given twice", place_text(fault)));
+  throw Error(EINVAL,
+              fmt::format("{}: {} is out of range", place_text(fault), resourced::quoted(fault.number)));
+}
+
+}  // namespace
+
+std::optional<nlohmann::json> read_json_document(std::string_view text) {
+  auto read = read_json(text, max_document_depth, JsonManners::strict);
+  if (auto* value = std::get_if<nlohmann::json>(&read)) return std::move(*value);
+  const auto& fault = std::get<JsonFault>(read);
+  if (fault.kind != JsonFault::Kind::syntax) refuse(fault);
+  return std::nullopt;
 }
 
 }  // namespace resourced

@@ -1,9 +1,13 @@
+// Documents: YAML or JSON to values, and values to YAML.
+//
 // Reads the text of a jobspec or of a resources list, YAML or JSON, into a JSON value (RFC 14, RFC 25). The
 // text is hostile: size, nesting, duplicate keys and numbers are checked here; what the value means is for
 // others.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,5 +26,27 @@ inline constexpr std::size_t max_document_depth = 256;
 /// YAML anchors, aliases and foreign tags, several documents in one text. Throws Error EINVAL (EFBIG for text
 /// that is too long) naming the line or the path.
 [[nodiscard]] nlohmann::json read_document(std::string_view text);
+
+// The two readers behind read_document(). Not for other callers, since neither checks the size of the text.
+
+/// Reads JSON; nothing if the text is not JSON at all. Throws as read_document() does if it is JSON but
+/// refused.
+[[nodiscard]] std::optional<nlohmann::json> read_json_document(std::string_view text);
+
+/// Reads one YAML document.
+[[nodiscard]] nlohmann::json read_yaml_document(std::string_view text);
+
+// What a plain scalar of YAML means: the core schema of YAML 1.2 (section 10.3.2), so that `no` is a string,
+// `0o17` is fifteen and `3600.` is a number.
+
+/// null, a boolean, a number, or otherwise the text itself as a string.
+/// Throws Error EINVAL for an integer beyond 64 bits and a floating point number that is not finite.
+[[nodiscard]] nlohmann::json resolve_yaml_scalar(std::string_view text);
+
+// Writes a JSON value as YAML for people, in block style, as the RFCs print their examples.
+
+/// The text ends with a newline. Strings stand in quotes where YAML 1.1 or 1.2 could take them for something
+/// else, so that read_document() and other readers give the value back.
+[[nodiscard]] std::string write_yaml(const nlohmann::ordered_json& value);
 
 }  // namespace resourced

@@ -13,7 +13,6 @@
 
 #include "core/error.hpp"
 #include "core/feasibility/packing.hpp"
-#include "core/feasibility/request_demand.hpp"
 #include "core/json/json_path.hpp"
 
 namespace resourced {

@@ -16,6 +16,7 @@
 
 #include "core/constraint/budget.hpp"
 #include "core/constraint/constraint.hpp"
+#include "core/feasibility/packing.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -56,5 +57,19 @@ struct Feasibility {
 /// The same within a budget: throws Error ETIMEDOUT when it is spent.
 [[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
                                                     const ResourceSet& inventory, Budget& budget);
+
+// Reduces a request (RFC 14) to what has to be packed: so many nodes with so much each, so many pieces that
+// lie in one node each. What the levels, labels and slots of the request were for is then no longer known.
+
+struct RequestDemand {
+  /// Equal demands are merged, in the order of their first appearance.
+  Demand demand;
+  /// What R cannot express (`the type memory`); when this is not empty the demand is not complete.
+  std::string not_judged;
+};
+
+/// Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is spent.
+[[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources);
+[[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources, Budget& budget);
 
 }  // namespace resourced

@@ -1,12 +1,11 @@
-#include "core/feasibility/first_fit.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
-#include "core/feasibility/node_assignment.hpp"
+#include "core/feasibility/packing.hpp"
+#include "core/feasibility/piece_search.hpp"
 
 namespace resourced {
 

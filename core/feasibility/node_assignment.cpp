@@ -1,8 +1,8 @@
-#include "core/feasibility/node_assignment.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
+
+#include "core/feasibility/packing.hpp"
 
 namespace resourced {
 

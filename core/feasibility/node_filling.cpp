@@ -1,8 +1,8 @@
-#include "core/feasibility/node_filling.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include "core/feasibility/piece_search.hpp"
 
 namespace resourced {
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 
-#include "core/feasibility/node_assignment.hpp"
 #include "core/feasibility/piece_search.hpp"
 
 namespace resourced {

@@ -9,9 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/feasibility/first_fit.hpp"
-#include "core/feasibility/node_filling.hpp"
-
 namespace resourced {
 
 namespace {

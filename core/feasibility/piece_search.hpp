@@ -1,8 +1,12 @@
+// The search for a packing, with its two parts: first fit, and the ways to fill a node.
+//
 // Packs several kinds of pieces into nodes, beside demands for nodes of their own. This is bin packing with
 // two resources, so the work is bounded: first fit in a few orders may show that it goes, weighted totals
 // that it does not, and what is between the two is searched, one way of filling a node after the other.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/feasibility/packing.hpp"
@@ -13,5 +17,23 @@ namespace resourced {
 /// max_amount, every demand for itself can be met.
 [[nodiscard]] Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand,
                                                  Budget& budget);
+
+// A quick try to pack several kinds of pieces: demands for nodes take the nodes that matter least for one
+// kind of piece, then the kinds of pieces go in one after the other, each into the nodes where it leaves
+// least.
+
+/// True only when all of it has found a place. False says nothing.
+[[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
+
+// The ways to fill one node: which demand for a node of its own it serves, if any, and how many pieces of
+// each kind lie beside that.
+
+/// How much of each part of a demand one node serves: first the node demands (one at most), then the pieces.
+using Filling = std::vector<std::uint64_t>;
+
+/// Of each kind of node every filling to which nothing can be added that is still wanted. Nothing if they are
+/// too many.
+[[nodiscard]] std::optional<std::vector<std::vector<Filling>>> list_fillings(
+    const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
 
 }  // namespace resourced

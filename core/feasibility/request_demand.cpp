@@ -1,5 +1,3 @@
-#include "core/feasibility/request_demand.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/feasibility/feasibility.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

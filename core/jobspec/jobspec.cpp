@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/jobspec/jobspec_canonical.hpp"
-#include "core/jobspec/jobspec_v1.hpp"
 #include "core/json/json_path.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"

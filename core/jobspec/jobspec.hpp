@@ -1,5 +1,5 @@
-// Makes a jobspec from a resources list and a command, as `resourcectl jobspec from-shape` does. Its checks
-// are those of jobspec_v1.hpp and jobspec_canonical.hpp.
+// Jobspecs (RFC 14, RFC 25): made from a resources list and a command, as `resourcectl jobspec from-shape`
+// does, and checked.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/jobspec/resource_graph.hpp"
+#include "core/json/json_path.hpp"
 #include "core/time.hpp"
 
 namespace resourced {
@@ -32,5 +33,47 @@ inline constexpr int canonical_jobspec_version = 999;
 /// or an argument that is not UTF-8.
 [[nodiscard]] nlohmann::ordered_json make_jobspec(const ResourceGraph& resources,
                                                   const JobspecProgram& program);
+
+// Jobspec version 1 (RFC 25): the request to run one program on nodes, slots, cores and gpus. Checks a
+// document that document.hpp has read; whether an inventory could satisfy it is the business of
+// feasibility.hpp.
+
+/// The RFC has become stricter. The present edition wants one task for each slot, or a total of at most the
+/// number of slots and at least the number of nodes.
+enum class V1Edition { lenient, strict };
+
+/// Checks a jobspec. `exclusive` may stand at a node, as the RFC's text has it, and at a slot, as its schema
+/// has it. Keys beyond those of the RFC are refused except at the top and in `attributes.system`. Throws
+/// Error EINVAL (ERANGE for a constraint past its limits), `resources[0].with[0].count: must be at least 1`.
+void check_jobspec_v1(const nlohmann::json& jobspec, V1Edition edition = V1Edition::lenient);
+
+/// Whether a graph is one that version 1 has: slot>core, node>slot>core, slot>(core,gpu),
+/// node>slot>(core,gpu), with integer counts and nothing that its schema does not know.
+[[nodiscard]] bool is_v1_graph(const ResourceGraph& resources);
+
+// Canonical jobspec (RFC 14): any number of vertices of any type, and any number of tasks. Checks a document
+// that document.hpp has read; what of it can be judged is the business of feasibility.hpp.
+
+/// Checks a jobspec of whatever version against the RFC's prose: beyond its schema each task names the label
+/// of a slot, per_resource a type in that slot, an environment has strings and nulls. With the edition
+/// `schema` what the schema refuses is refused, too. Throws Error EINVAL (ERANGE for a constraint past its
+/// limits), `tasks[1].count: must have ...`.
+void check_canonical_jobspec(const nlohmann::json& jobspec,
+                             CanonicalEdition edition = CanonicalEdition::prose);
+
+// The `attributes` of a jobspec, as far as both kinds have them in common (RFC 14, RFC 25).
+
+/// Checks an `attributes` object: `system` and `user` and nothing else, both objects; of the system
+/// attributes duration (a number, not negative), cwd, environment and constraints (RFC 31). Which of them
+/// must be there is for the caller. Throws Error EINVAL `path: reason`.
+void check_attributes(const nlohmann::json& attributes, const JsonPath& path);
+
+/// Checks an environment: names with strings, or with null for those to unset. Throws Error EINVAL `path:
+/// reason`.
+void check_environment(const nlohmann::json& environment, const JsonPath& path);
+
+/// Checks dependencies (RFC 26): a list of objects with at least `scheme` and `value`; for the schema at
+/// least one, none twice, each with all four keys and no others. Throws Error EINVAL `path: reason`.
+void check_dependencies(const nlohmann::json& dependencies, const JsonPath& path, CanonicalEdition edition);
 
 }  // namespace resourced

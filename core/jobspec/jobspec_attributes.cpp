@@ -1,5 +1,3 @@
-#include "core/jobspec/jobspec_attributes.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/constraint/constraint.hpp"
-#include "core/json/json_check.hpp"
+#include "core/jobspec/jobspec.hpp"
+#include "core/json/json_path.hpp"
 
 namespace resourced {
 

@@ -1,5 +1,3 @@
-#include "core/jobspec/jobspec_canonical.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -7,9 +5,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/jobspec/jobspec_attributes.hpp"
+#include "core/jobspec/jobspec.hpp"
 #include "core/jobspec/resource_graph.hpp"
-#include "core/json/json_check.hpp"
+#include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

@@ -1,5 +1,3 @@
-#include "core/jobspec/jobspec_v1.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -7,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/jobspec/jobspec_attributes.hpp"
-#include "core/json/json_check.hpp"
+#include "core/jobspec/jobspec.hpp"
+#include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

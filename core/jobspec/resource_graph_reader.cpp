@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/jobspec/resource_graph.hpp"
-#include "core/json/json_check.hpp"
+#include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced {

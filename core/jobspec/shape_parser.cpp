@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/jobspec/shape.hpp"
-#include "core/jobspec/shape_words.hpp"
 #include "core/json/scanner.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"

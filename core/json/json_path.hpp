@@ -1,10 +1,16 @@
+// Places in a JSON document, and checks of a value that name its place.
+//
 // The place of a value in a JSON document, kept as a chain on the stack while the document is walked and
 // written out only when there is an error to report: `resources[0].with[1].count`.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace resourced {
 
@@ -35,5 +41,20 @@ class JsonPath {
   std::string_view key_;
   std::size_t index_ = 0;
 };
+
+// What every reader of a JSON value asks of it, with the place in the error: Error EINVAL `path: reason`.
+
+void require_object(const nlohmann::json& value, const JsonPath& path);
+/// A value of an object that must be there.
+[[nodiscard]] const nlohmann::json& require_member(const nlohmann::json& object, std::string_view key,
+                                                   const JsonPath& path);
+/// Nothing but these keys: `is not a key of WHAT`.
+void refuse_other_keys(const nlohmann::json& object, std::initializer_list<std::string_view> keys,
+                       std::string_view what, const JsonPath& path);
+
+/// An integer, not a floating point number that happens to be whole, of 1 or more.
+[[nodiscard]] std::uint64_t require_positive(const nlohmann::json& value, const JsonPath& path);
+[[nodiscard]] const std::string& require_string(const nlohmann::json& value, const JsonPath& path);
+[[nodiscard]] bool require_boolean(const nlohmann::json& value, const JsonPath& path);
 
 }  // namespace resourced

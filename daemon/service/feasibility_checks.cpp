@@ -10,7 +10,7 @@
 
 #include "core/feasibility/feasibility.hpp"
 #include "proto/rpc.hpp"
-#include "proto/topics/feasibility.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon::service {
 namespace {

@@ -20,7 +20,6 @@
 #include "core/text/idset.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
-#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "config/file.hpp"
+#include "config/document.hpp"
 
 namespace resourced::daemon::service {
 

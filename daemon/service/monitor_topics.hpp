@@ -10,7 +10,7 @@
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
-#include "proto/request_key.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::service {
 

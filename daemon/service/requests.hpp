@@ -19,7 +19,6 @@
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
-#include "proto/request_key.hpp"
 
 namespace resourced::daemon::service {
 

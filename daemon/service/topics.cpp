@@ -5,8 +5,8 @@
 
 #include "daemon/service/service.hpp"
 #include "proto/rpc.hpp"
+#include "proto/topics/acquire.hpp"
 #include "proto/topics/diagnostics.hpp"
-#include "proto/topics/feasibility.hpp"
 
 namespace resourced::daemon::service {
 namespace {

@@ -19,7 +19,6 @@
 #include "core/module/command.hpp"
 #include "core/time.hpp"
 #include "daemon/store/event_log.hpp"
-#include "daemon/store/named_targets.hpp"
 #include "daemon/store/records.hpp"
 
 namespace resourced::daemon::store {

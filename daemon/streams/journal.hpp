@@ -25,12 +25,11 @@
 #include "core/error.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/store/event_log.hpp"
-#include "daemon/store/named_targets.hpp"
 #include "daemon/store/records.hpp"
 #include "daemon/streams/journal_credit.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
-#include "proto/request_key.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/journal.hpp"
 
 namespace resourced::daemon::streams {

@@ -16,7 +16,6 @@
 #include "daemon/store/records.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
-#include "proto/request_key.hpp"
 
 namespace resourced::daemon::streams {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "proto/message.hpp"
 #include "proto/rpc.hpp"
-#include "proto/topic.hpp"
 
 namespace resourced::daemon::streams {
 

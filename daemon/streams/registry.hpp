@@ -17,7 +17,6 @@
 #include "core/engine/engine.hpp"
 #include "core/nodes/agent_roster.hpp"
 #include "proto/message.hpp"
-#include "proto/request_key.hpp"
 
 namespace resourced::daemon::streams {
 

@@ -12,7 +12,7 @@
 #include "core/module/delta.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
-#include "proto/request_key.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::streams {
 

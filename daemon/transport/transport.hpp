@@ -8,7 +8,6 @@
 #include <string>
 
 #include "proto/message.hpp"
-#include "proto/request_key.hpp"
 
 namespace resourced::daemon::transport {
 

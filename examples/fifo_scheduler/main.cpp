@@ -19,7 +19,7 @@
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 #include "examples/fifo_scheduler/line_input.hpp"
 #include "examples/fifo_scheduler/scheduler.hpp"
 

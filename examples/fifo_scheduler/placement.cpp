@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "core/feasibility/node_filling.hpp"
+#include "core/feasibility/piece_search.hpp"
 
 namespace resourced::fifo {
 

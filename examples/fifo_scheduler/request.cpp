@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/constraint/amount.hpp"
+#include "core/constraint/budget.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"
 #include "core/error.hpp"

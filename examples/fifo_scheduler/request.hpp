@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/constraint/constraint.hpp"
-#include "core/feasibility/request_demand.hpp"
+#include "core/feasibility/feasibility.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/time.hpp"
 

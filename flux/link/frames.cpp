@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "proto/big_endian.hpp"
 #include "proto/local_frame.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::flux::link {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "config/file.hpp"
+#include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/rset/builder.hpp"

@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
-#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {
@@ -123,6 +122,14 @@ Delta parse_delta(const json& payload) {
     delta.expiration = wall_time(found->get<double>());
   }
   return delta;
+}
+
+nlohmann::json encode_feasibility(const nlohmann::json& jobspec) { return {{"jobspec", jobspec}}; }
+
+const nlohmann::json& parse_feasibility(const nlohmann::json& payload) {
+  const nlohmann::json& jobspec = required_member(payload, "jobspec");
+  if (!jobspec.is_object()) throw Error(EPROTO, "jobspec must be an object");
+  return jobspec;
 }
 
 }  // namespace resourced::proto

@@ -1,6 +1,8 @@
-// resource.acquire (RFC 28): the request of a scheduler, the first response, and the changes after it.
+// Requests of schedulers: resource.acquire (RFC 28), with its first response and the changes after it, and
+// feasibility.check (RFC 27).
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,5 +40,16 @@ struct Acquired {
 /// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. Whether the targets are among the
 /// resources is for the receiver to check.
 [[nodiscard]] Delta parse_delta(const nlohmann::json& payload);
+
+// feasibility.check: `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has no
+// payload if the request could ever be satisfied, and is an error EINVAL that says why if it could not.
+
+/// How many values the payload of the request may have: a jobspec and its constraint need more than others.
+/// The daemon reads it off the loop.
+inline constexpr std::size_t max_feasibility_values = 16384;
+
+[[nodiscard]] nlohmann::json encode_feasibility(const nlohmann::json& jobspec);
+/// The jobspec, a member of the payload. Throws Error EPROTO if it is missing or no object.
+[[nodiscard]] const nlohmann::json& parse_feasibility(const nlohmann::json& payload);
 
 }  // namespace resourced::proto

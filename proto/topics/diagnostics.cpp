@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "proto/json_text.hpp"
+#include "proto/message.hpp"
 #include "proto/rpc.hpp"
-#include "proto/topic.hpp"
-#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/error.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
-#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {

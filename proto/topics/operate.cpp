@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "proto/topics/members.hpp"
+#include "proto/json_text.hpp"
 
 namespace resourced::proto {
 namespace {

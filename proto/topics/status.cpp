@@ -15,7 +15,6 @@
 #include "core/text/hostlist.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
-#include "proto/topics/members.hpp"
 
 namespace resourced::proto {
 namespace {

@@ -1,8 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/document/document.hpp"
-#include "core/jobspec/jobspec_canonical.hpp"
-#include "core/jobspec/jobspec_v1.hpp"
+#include "core/jobspec/jobspec.hpp"
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -11,7 +11,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/expiration.hpp"
 #include "core/error.hpp"
-#include "core/json/printable.hpp"
+#include "core/json/utf8.hpp"
 
 using namespace resourced;
 using namespace resourced::cli::views;

@@ -1,10 +1,11 @@
 // [access] and [limits]: names become numbers when they are read, and what is not understood is refused.
+#include "config/access.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "config/accounts.hpp"
 #include "config_fixture.hpp"
 
 using namespace resourced;

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/toml_depth.hpp"
+#include "config/toml_text.hpp"
 #include "config_fixture.hpp"
 
 using namespace resourced;

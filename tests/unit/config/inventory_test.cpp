@@ -1,9 +1,10 @@
 // From [[resource.config]] or an R file to the inventory.
+#include "config/inventory.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "config/describe.hpp"
 #include "config_fixture.hpp"
 
 using namespace resourced;

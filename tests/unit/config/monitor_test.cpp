@@ -1,12 +1,11 @@
 // [monitor]: how nodes are watched, and what discovery needs to end.
-#include "config/monitor.hpp"
-
 #include <cmath>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "config/describe.hpp"
+#include "config/config.hpp"
+#include "config/inventory.hpp"
 #include "config/reload.hpp"
 #include "config_fixture.hpp"
 

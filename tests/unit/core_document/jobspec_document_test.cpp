@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/document/document.hpp"
-#include "core/document/yaml_writer.hpp"
 #include "core/error.hpp"
 #include "repeat.hpp"
 #include "vector_files.hpp"

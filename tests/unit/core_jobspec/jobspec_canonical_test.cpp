@@ -1,6 +1,4 @@
 // Canonical jobspec (RFC 14): the examples of the RFC, and what its schema refuses.
-#include "core/jobspec/jobspec_canonical.hpp"
-
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/document/document.hpp"
+#include "core/jobspec/jobspec.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "jobspec_tools.hpp"
 #include "vector_files.hpp"

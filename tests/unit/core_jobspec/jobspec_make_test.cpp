@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/jobspec/jobspec.hpp"
-#include "core/jobspec/jobspec_canonical.hpp"
-#include "core/jobspec/jobspec_v1.hpp"
 #include "core/jobspec/shape.hpp"
 #include "jobspec_tools.hpp"
 #include "vector_files.hpp"

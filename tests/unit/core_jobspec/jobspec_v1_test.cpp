@@ -1,6 +1,4 @@
 // Jobspec version 1 (RFC 25): the examples of the RFC, and what its text and schema refuse.
-#include "core/jobspec/jobspec_v1.hpp"
-
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/document/document.hpp"
+#include "core/jobspec/jobspec.hpp"
 #include "core/jobspec/shape.hpp"
 #include "jobspec_tools.hpp"
 #include "vector_files.hpp"

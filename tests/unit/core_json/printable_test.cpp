@@ -1,6 +1,4 @@
 // Text from outside, made fit for a terminal and a log.
-#include "core/json/printable.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>

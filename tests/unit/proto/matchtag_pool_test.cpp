@@ -1,6 +1,4 @@
 // RFC 6 on the client: a matchtag is not used again while a response to its request may come.
-#include "proto/matchtag_pool.hpp"
-
 #include <map>
 #include <random>
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "proto/topic.hpp"
+#include "proto/message.hpp"
 #include "tools.hpp"
 
 using namespace resourced;

@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 
-#include "proto/defaults.hpp"
 #include "tools.hpp"
 
 using namespace resourced::proto;

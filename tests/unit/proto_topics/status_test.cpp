@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "payload_errors.hpp"
-#include "proto/topics/feasibility.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::proto::test {
 namespace {

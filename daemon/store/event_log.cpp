@@ -1,4 +1,4 @@
-#include "daemon/store/named_targets.hpp"
+#include "daemon/store/event_log.hpp"
 
 #include <utility>
 
