@@ -1,51 +1,64 @@
-// Limits of what clients can make the daemon do: requests per second, and lines in the log.
+// Limits of what clients can make the daemon do: requests, the share of the journal, lines in the log. Each
+// is a token bucket.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/time.hpp"
 
 namespace resourced::daemon::peers {
 
-/// How many requests a client may make in a second, as a bucket of that many tokens that fills at that rate.
-/// A debt shows that a client goes on although it is refused.
+/// Tokens that come back at a rate, up to so many, which are there at first. More may be taken than are left:
+/// the debt comes back first. `now` never decreases; the rate may differ from call to call.
 class TokenBucket {
  public:
-  enum class Verdict {
-    within,
-    /// More than the rate.
-    over,
-    /// A whole second's worth beyond the rate, refusals notwithstanding.
-    flood,
+  struct Rate {
+    double per_second;
+    double most;
   };
 
-  /// Takes one token. `now` never decreases; `rate` may differ from call to call.
-  Verdict take(SteadyTime now, double rate) noexcept {
-    tokens_ = fresh_ ? rate : std::min(rate, tokens_ + (now - last_).count() * rate);
-    fresh_ = false;
+  /// Takes so many tokens, and returns how many are left; less than 0 is a debt.
+  double take(SteadyTime now, Rate rate, double tokens) noexcept {
+    left_ = last_ ? std::min(rate.most, left_ + to_number(now - *last_) * rate.per_second) : rate.most;
     last_ = now;
-    tokens_ -= 1;
-    if (tokens_ >= 0) return Verdict::within;
-    return tokens_ >= -rate ? Verdict::over : Verdict::flood;
+    return left_ -= tokens;
+  }
+  /// How many are left.
+  [[nodiscard]] double left(SteadyTime now, Rate rate) noexcept { return take(now, rate, 0); }
+  /// The time until the debt has come back; 0 or less without one.
+  [[nodiscard]] Seconds pause(SteadyTime now, Rate rate) noexcept {
+    return Seconds(-left(now, rate) / rate.per_second);
   }
 
  private:
-  double tokens_ = 0;
-  SteadyTime last_{};
-  bool fresh_ = true;
+  double left_ = 0;
+  std::optional<SteadyTime> last_;
 };
 
 /// Limits log lines that clients can cause without end to one a second.
 class RateLimit {
  public:
   /// Whether to write the line now, and then how many lines were left out before it.
-  [[nodiscard]] std::optional<std::uint64_t> admit();
+  [[nodiscard]] std::optional<std::uint64_t> admit(SteadyTime now) {
+    if (lines_.left(now, rate) < 1) {
+      ++suppressed_;
+      return std::nullopt;
+    }
+    lines_.take(now, rate, 1);
+    return std::exchange(suppressed_, 0);
+  }
+  [[nodiscard]] std::optional<std::uint64_t> admit() {
+    return admit(SteadyTime(std::chrono::steady_clock::now().time_since_epoch()));
+  }
 
  private:
-  std::optional<std::chrono::steady_clock::time_point> last_;
+  static constexpr TokenBucket::Rate rate{1, 1};
+
+  TokenBucket lines_;
   std::uint64_t suppressed_ = 0;
 };
 

@@ -17,14 +17,13 @@ Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats)
 
 std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const proto::Message& request,
                                          std::size_t kept, SteadyTime now) const {
-  switch (client.requests.take(now, static_cast<double>(limits_.requests_per_second))) {
-    case peers::TokenBucket::Verdict::within:
-      break;
-    case peers::TokenBucket::Verdict::over:
-      return Refusal{
-          Error(EBUSY, fmt::format("more than {} requests in a second", limits_.requests_per_second)), false};
-    case peers::TokenBucket::Verdict::flood:
-      return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
+  const auto rate = static_cast<double>(limits_.requests_per_second);
+  const double left = client.requests.take(now, {rate, rate}, 1);
+  // A debt of a whole second's requests: the client goes on although it is refused.
+  if (left < -rate) return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
+  if (left < 0) {
+    return Refusal{
+        Error(EBUSY, fmt::format("more than {} requests in a second", limits_.requests_per_second)), false};
   }
   const std::size_t outstanding = client.waiting + client.backlog.size() + kept;
   if (outstanding >= limits_.outstanding_requests && !request.has(proto::flag::noresponse)) {

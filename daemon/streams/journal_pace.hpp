@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "core/time.hpp"
+#include "daemon/peers/limits.hpp"
 
 namespace resourced::daemon::streams {
 
@@ -30,48 +31,28 @@ class JournalPace {
   /// The journal took the loop until `now`, for so long, and handed out so many bytes.
   void spent(SteadyTime now, Seconds time, std::size_t bytes) noexcept {
     if (is_calm(now)) return;
-    time_.spend(now, time.count());
-    bytes_.spend(now, static_cast<double>(bytes));
+    time_.take(now, time_rate, time.count());
+    bytes_.take(now, byte_rate, static_cast<double>(bytes));
   }
 
   /// The time until it may go on; 0: at once.
   [[nodiscard]] Seconds pause(SteadyTime now) noexcept {
-    return is_calm(now) ? Seconds(0) : std::max(time_.pause(now), bytes_.pause(now));
+    if (is_calm(now)) return Seconds(0);
+    const Seconds wait = std::max(time_.pause(now, time_rate), bytes_.pause(now, byte_rate));
+    return wait < shortest ? Seconds(0) : wait;
   }
 
  private:
-  // A token bucket. It may be overdrawn; pause() is the time until it is not.
-  class Budget {
-   public:
-    explicit Budget(double per_second) : rate_(per_second), left_(per_second * saved.count()) {}
-    void spend(SteadyTime now, double amount) noexcept {
-      earn(now);
-      left_ -= amount;
-    }
-    Seconds pause(SteadyTime now) noexcept {
-      earn(now);
-      const Seconds wait(-left_ / rate_);
-      return wait < shortest ? Seconds(0) : wait;
-    }
-
-   private:
-    // No timer is that exact, and no sum either.
-    static constexpr Seconds shortest{1e-6};
-
-    void earn(SteadyTime now) noexcept {
-      left_ = std::min(left_ + (now - last_).count() * rate_, rate_ * saved.count());
-      last_ = now;
-    }
-    double rate_;
-    double left_;
-    SteadyTime last_{};
-  };
+  static constexpr peers::TokenBucket::Rate time_rate{share, to_number(saved) * share};
+  static constexpr peers::TokenBucket::Rate byte_rate{rate, to_number(saved) * rate};
+  // No timer is that exact, and no sum either.
+  static constexpr Seconds shortest{1e-6};
 
   [[nodiscard]] bool is_calm(SteadyTime now) const noexcept { return now - another_at_ >= calm; }
 
   SteadyTime another_at_ = SteadyTime(-forever);
-  Budget time_{share};
-  Budget bytes_{rate};
+  peers::TokenBucket time_;
+  peers::TokenBucket bytes_;
 };
 
 }  // namespace resourced::daemon::streams

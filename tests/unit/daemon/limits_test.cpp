@@ -1,0 +1,47 @@
+// The token bucket behind the limits of requests, of the journal and of lines in the log.
+#include "daemon/peers/limits.hpp"
+
+#include <doctest/doctest.h>
+
+namespace resourced::daemon::test {
+namespace {
+
+constexpr peers::TokenBucket::Rate rate{10, 20};
+
+TEST_CASE("a bucket is full at first, and never more than full") {
+  peers::TokenBucket bucket;
+  CHECK(bucket.take(steady_time(100), rate, 5) == 15);
+  CHECK(bucket.left(steady_time(100.25), rate) == 17.5);
+  CHECK(bucket.left(steady_time(200), rate) == 20);
+}
+
+TEST_CASE("more may be taken than is left, and the debt takes its time") {
+  peers::TokenBucket bucket;
+  CHECK(bucket.take(steady_time(0), rate, 30) == -10);
+  CHECK(bucket.pause(steady_time(0), rate) == Seconds(1));
+  CHECK(bucket.pause(steady_time(0.75), rate) == Seconds(0.25));
+  CHECK(bucket.pause(steady_time(1.5), rate) == Seconds(-0.5));
+  CHECK(bucket.take(steady_time(1.5), rate, 6) == -1);
+}
+
+TEST_CASE("another rate holds from the call on that names it") {
+  peers::TokenBucket bucket;
+  CHECK(bucket.take(steady_time(0), rate, 20) == 0);
+  CHECK(bucket.left(steady_time(1), {4, 8}) == 4);
+  CHECK(bucket.left(steady_time(1), {4, 3}) == 3);
+}
+
+TEST_CASE("one line a second, which says how many were left out") {
+  peers::RateLimit limit;
+  CHECK(limit.admit(steady_time(50)) == 0);
+  CHECK_FALSE(limit.admit(steady_time(50)));
+  CHECK_FALSE(limit.admit(steady_time(50.75)));
+  CHECK(limit.admit(steady_time(51)) == 2);
+  CHECK_FALSE(limit.admit(steady_time(51.75)));
+  // Time without lines saves up no second one.
+  CHECK(limit.admit(steady_time(60)) == 1);
+  CHECK_FALSE(limit.admit(steady_time(60.5)));
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test
