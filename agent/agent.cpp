@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* topic = "resource.agent";
 
-std::optional<Milliseconds> interval_of(const proto::AgentAnswer& answer) {
+std::optional<Milliseconds> interval_of(const proto::topics::AgentAnswer& answer) {
   if (!answer.interval) return std::nullopt;
   return std::chrono::round<Milliseconds>(*answer.interval);
 }
@@ -72,8 +72,8 @@ void Agent::say_hello() {
   client::SendOptions options;
   options.streaming = true;
   try {
-    request_ = connection_.send(topic, proto::encode_agent_hello(hostname_, resources_, norestrict_), handler,
-                                options);
+    request_ = connection_.send(topic, proto::topics::encode_agent_hello(hostname_, resources_, norestrict_),
+                                handler, options);
   } catch (const Error& error) {
     try_again(error.what(), lost_);
     return;
@@ -118,7 +118,7 @@ void Agent::on_response(const client::Response& response) {
 }
 
 void Agent::on_accepted(const nlohmann::json& payload) {
-  const auto answer = proto::parse_agent_answer(payload);
+  const auto answer = proto::topics::parse_agent_answer(payload);
   if (answer.norestrict.value_or(norestrict_) != norestrict_) return report_anew(*answer.norestrict);
   const bool first = !accepted_;
   if (first) {
@@ -165,7 +165,7 @@ void Agent::try_again(const std::string& why, client::Backoff& backoff) {
   accepted_.reset();
   rank_.reset();
   const auto delay = backoff.next(random_);
-  const auto failure = printable_line(why);
+  const auto failure = json_text::printable_line(why);
   report_(failure == last_failure_ ? Severity::repeated : Severity::warning,
           fmt::format("{}; trying again in {:.1f} s", failure, Seconds(delay).count()));
   last_failure_ = failure;

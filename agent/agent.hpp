@@ -41,8 +41,8 @@ struct AgentOptions {
   client::BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
 };
 
-using proto::longest_interval;
-using proto::shortest_interval;
+using proto::topics::longest_interval;
+using proto::topics::shortest_interval;
 
 class Agent {
  public:
@@ -51,7 +51,7 @@ class Agent {
   using Report = std::function<void(Severity, const std::string&)>;
 
   /// The resources of this host alone; with true also those that this process may not use. May throw Error.
-  using Probe = std::function<ResourceSet(bool norestrict)>;
+  using Probe = std::function<rset::ResourceSet(bool norestrict)>;
 
   /// Probes at once, restricted, and throws what that throws. The connection must outlive the agent.
   Agent(client::Connection& connection, const std::string& hostname, Probe probe, AgentOptions options,
@@ -86,7 +86,7 @@ class Agent {
   std::string hostname_;
   Probe probe_;
   bool norestrict_ = false;
-  ResourceSet resources_;
+  rset::ResourceSet resources_;
   AgentOptions options_;
   Random random_;
   Report report_;

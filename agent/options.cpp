@@ -29,7 +29,7 @@ std::function<std::string(const std::string&)> check(F f) {
 }
 
 Milliseconds read_interval(const std::string& text) {
-  const Seconds time = parse_duration(text);
+  const Seconds time = text::parse_duration(text);
   if (time < shortest_interval || time > longest_interval) {
     throw Error(EINVAL, fmt::format("expected a time from {} s to {} s, found {} s",
                                     Seconds(shortest_interval).count(), Seconds(longest_interval).count(),
@@ -62,7 +62,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
       ->type_name("FILE");
   app.add_option("--hostname", options.hostname, "The name of this node; default: that of the host")
       ->type_name("NAME")
-      ->check(check([](const std::string& text) { Hostlist().append(text); }), "");
+      ->check(check([](const std::string& text) { text::Hostlist().append(text); }), "");
   app.add_option("--interval", interval, "The time between beats, unless the daemon gives one; default: 10s")
       ->type_name("DURATION")
       ->check(check([](const std::string& text) { read_interval(text); }), "");

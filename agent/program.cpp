@@ -49,7 +49,7 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
     if (severity == Agent::Severity::repeated) log->debug("{}", text);
   };
   const auto logged_probe = [&](bool norestrict) {
-    ResourceSet resources = probe(norestrict);
+    rset::ResourceSet resources = probe(norestrict);
     const auto counts = resources.counts();
     log->info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
     return resources;
@@ -90,7 +90,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     if (!out) throw Error(EIO, "cannot write to standard output");
     return 0;
   } catch (const std::exception& error) {
-    err << "resource-agent: " << printable_line(error.what()) << '\n';
+    err << "resource-agent: " << json_text::printable_line(error.what()) << '\n';
     return 1;
   }
 }

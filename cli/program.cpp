@@ -90,7 +90,7 @@ void build(CLI::App& app, commands::Context& context) {
 
 /// Prints a failure as one line, whatever its text has from outside.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
-  err << "resourcectl: " << printable_line(text) << '\n';
+  err << "resourcectl: " << json_text::printable_line(text) << '\n';
   return static_cast<int>(status);
 }
 

@@ -18,8 +18,10 @@
 
 namespace resourced::client {
 
+using text::IdSet;
+
 /// The view of a scheduler: its inventory and the available targets in it.
-using Picture = proto::Acquired;
+using Picture = proto::topics::Acquired;
 
 namespace {
 
@@ -31,7 +33,7 @@ void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
 
 /// Makes the changes of a later response, whose `down` has the targets that left for good too. Throws Error
 /// EPROTO, with nothing changed, if the update names targets that are not there.
-void apply_update(Picture& picture, const Delta& update) {
+void apply_update(Picture& picture, const module::Delta& update) {
   const auto& known = picture.resources.ranks();
   check_known("up", update.up, known);
   check_known("down", update.down, known);
@@ -42,7 +44,7 @@ void apply_update(Picture& picture, const Delta& update) {
   const bool new_inventory = !update.shrink.empty() || !update.property_add.empty() ||
                              !update.property_remove.empty() || update.expiration.has_value();
   if (new_inventory) {
-    ResourceSet resources = picture.resources;
+    rset::ResourceSet resources = picture.resources;
     try {
       for (const auto& [name, ranks] : update.property_remove) resources.remove_property(name, ranks);
       for (const auto& [name, ranks] : update.property_add) resources.add_property(name, ranks);
@@ -94,7 +96,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     std::optional<std::string> partition;
     if (!options_.partition.empty()) partition = options_.partition;
     request_ = connection_.send(
-        topic, proto::encode_acquire(partition),
+        topic, proto::topics::encode_acquire(partition),
         [self = shared_from_this()](const Response& response) { self->receive(response); }, options);
   }
 
@@ -113,7 +115,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   void first(const Response& response) {
     try {
-      picture_ = proto::parse_acquired(response.payload());
+      picture_ = proto::topics::parse_acquired(response.payload());
     } catch (const Error& error) {
       end(error);
       return;
@@ -127,9 +129,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   }
 
   void update(const Response& response) {
-    Delta change;
+    module::Delta change;
     try {
-      change = proto::parse_delta(response.payload());
+      change = proto::topics::parse_delta(response.payload());
       apply_update(picture_, change);
     } catch (const Error& error) {
       end(error);
@@ -213,7 +215,7 @@ Acquisition::Acquisition(Connection& connection, AcquisitionObserver& observer, 
 Acquisition::~Acquisition() { impl_->close(); }
 
 Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }
-const ResourceSet& Acquisition::resources() const noexcept { return impl_->picture().resources; }
+const rset::ResourceSet& Acquisition::resources() const noexcept { return impl_->picture().resources; }
 const IdSet& Acquisition::up() const noexcept { return impl_->picture().up; }
 void Acquisition::close() { impl_->close(); }
 

@@ -31,16 +31,16 @@ class AcquisitionObserver {
   /// A response as it came, one JSON object, before anything is made of it.
   virtual void on_response(std::string_view /*json*/) {}
   /// The first picture, and a fresh one after a reconnection: it takes the place of everything known before.
-  virtual void on_resources(const ResourceSet& /*resources*/, const IdSet& /*up*/) {}
-  virtual void on_property_remove(std::string_view /*name*/, const IdSet& /*ranks*/) {}
-  virtual void on_property_add(std::string_view /*name*/, const IdSet& /*ranks*/) {}
+  virtual void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& /*up*/) {}
+  virtual void on_property_remove(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
+  virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   /// The epoch for never.
   virtual void on_expiration(WallTime /*time*/) {}
   /// These targets left for good and are not in resources() any more. Who does not care sees them go down.
-  virtual void on_shrink(const IdSet& ranks) { on_down(ranks); }
+  virtual void on_shrink(const text::IdSet& ranks) { on_down(ranks); }
   /// These targets are not available now (crashed and drained look the same).
-  virtual void on_down(const IdSet& /*ranks*/) {}
-  virtual void on_up(const IdSet& /*ranks*/) {}
+  virtual void on_down(const text::IdSet& /*ranks*/) {}
+  virtual void on_up(const text::IdSet& /*ranks*/) {}
 
   /// The connection is gone. What was up last is still in up(); on_resources follows when the daemon is back.
   virtual void on_lost(const Error& /*why*/) {}
@@ -74,9 +74,9 @@ class Acquisition {
   enum class State { waiting, held, lost, ended };
   [[nodiscard]] State state() const noexcept;
   /// The inventory as last told. Empty before the first on_resources.
-  [[nodiscard]] const ResourceSet& resources() const noexcept;
+  [[nodiscard]] const rset::ResourceSet& resources() const noexcept;
   /// The targets that are available now.
-  [[nodiscard]] const IdSet& up() const noexcept;
+  [[nodiscard]] const text::IdSet& up() const noexcept;
 
   /// Gives the resources back (resource.acquire-cancel). No calls follow.
   void close();

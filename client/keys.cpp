@@ -15,7 +15,7 @@ namespace resourced::client {
 namespace {
 
 /// With the NUL that libzmq adds.
-using KeyText = std::array<char, z85_key_size + 1>;
+using KeyText = std::array<char, text::z85_key_size + 1>;
 
 }  // namespace
 

@@ -98,7 +98,8 @@ LogLevel parse_log_level(std::string_view text) {
   for (std::size_t i = 0; i < log_levels.size(); ++i) {
     if (text == log_levels[i]) return static_cast<LogLevel>(i);
   }
-  throw Error(EINVAL, fmt::format("{} is not a log level: {}", quoted(text), fmt::join(log_levels, ", ")));
+  throw Error(EINVAL,
+              fmt::format("{} is not a log level: {}", text::quoted(text), fmt::join(log_levels, ", ")));
 }
 
 std::string_view to_text(LogLevel level) noexcept { return log_levels[static_cast<std::size_t>(level)]; }
@@ -107,7 +108,7 @@ MonitorMode parse_monitor_mode(std::string_view text) {
   for (const MonitorMode mode : {MonitorMode::fixed, MonitorMode::agents}) {
     if (text == to_text(mode)) return mode;
   }
-  throw Error(EINVAL, fmt::format("{} is neither static nor agents", quoted(text)));
+  throw Error(EINVAL, fmt::format("{} is neither static nor agents", text::quoted(text)));
 }
 
 std::string_view to_text(MonitorMode mode) noexcept {

@@ -52,9 +52,9 @@ class Document;
 
 /// One [[resource.config]] entry. Empty cores, gpus or properties add nothing to the hosts.
 struct ResourceEntry {
-  Hostlist hosts;
-  IdSet cores;
-  IdSet gpus;
+  text::Hostlist hosts;
+  text::IdSet cores;
+  text::IdSet gpus;
   std::vector<std::string> properties;
   friend bool operator==(const ResourceEntry&, const ResourceEntry&) = default;
 };
@@ -68,7 +68,7 @@ struct Resource {
   std::string exclude;                 ///< idset or hostlist text; resolved by load_inventory()
   bool norestrict = false;
   bool noverify = false;
-  VerifyOptions verify;  ///< [resource.verify], with `default` and `noverify` already applied
+  rset::VerifyOptions verify;  ///< [resource.verify], with `default` and `noverify` already applied
   bool no_update_watch = false;
   bool rediscover = false;
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
@@ -78,7 +78,7 @@ struct Resource {
   std::string parent_r;
   std::string parent_key_file;  ///< "" when not set
   Seconds parent_settle{30};
-  Hostlist rerank;  ///< the hosts of an R that was handed down, in order of rank; may be empty
+  text::Hostlist rerank;  ///< the hosts of an R that was handed down, in order of rank; may be empty
   std::optional<std::uint32_t> size;
   Seconds discovery_timeout = forever;
   bool shrink_lost = false;

@@ -18,6 +18,11 @@
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
+
+using json_text::JsonFault;
+using rset::ResourceSet;
+using text::Hostlist;
+
 namespace {
 
 /// In an R the key itself is one level more.
@@ -35,13 +40,13 @@ void refuse_bare_host(const Config& config) {
   for (const ResourceEntry& entry : entries) {
     if (!bare(entry)) provided.append(entry.hosts);
   }
-  const HostIndex index(provided);
+  const text::HostIndex index(provided);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (!bare(entries[i])) continue;
     entries[i].hosts.for_each([&](std::string_view host) {
       if (!index.find(host))
         throw config.fault(entry_key(i),
-                           fmt::format("host {} has neither cores nor gpus", resourced::quoted(host)));
+                           fmt::format("host {} has neither cores nor gpus", text::quoted(host)));
     });
   }
 }
@@ -54,7 +59,7 @@ ResourceSet build(const Config& config) {
     if (hosts > max_named_hosts)
       throw config.fault(entry_key(i) + ".hosts", fmt::format("more than {} hosts in all", max_named_hosts));
   }
-  InventoryBuilder builder;
+  rset::InventoryBuilder builder;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     try {
       builder.add(entries[i].hosts, entries[i].cores, entries[i].gpus, entries[i].properties);
@@ -122,9 +127,9 @@ void add_scheduling(const Config& config, ResourceSet& resources) {
   const auto fail = [&](std::string_view what, int errnum) {
     throw config.fault("resource.scheduling", fmt::format("{}: {}", path, what), errnum);
   };
-  if (const auto at = find_invalid_utf8(text))
+  if (const auto at = json_text::find_invalid_utf8(text))
     fail(fmt::format("is not UTF-8 (at byte {})", *at + 1), EINVAL);
-  auto read = read_json(text, max_scheduling_depth, JsonManners::lenient);
+  auto read = read_json(text, max_scheduling_depth, json_text::JsonManners::lenient);
   if (const auto* fault = std::get_if<JsonFault>(&read)) {
     if (fault->kind == JsonFault::Kind::number) fail("holds a number that is out of range", EINVAL);
     if (fault->kind == JsonFault::Kind::depth)
@@ -156,7 +161,7 @@ Inventory load_inventory(const Config& config) {
   return inventory;
 }
 
-IdSet load_exclude(const Config& config, const ResourceSet& resources, const Absent& absent) {
+text::IdSet load_exclude(const Config& config, const ResourceSet& resources, const Absent& absent) {
   if (config.resource.exclude.empty()) return {};
   try {
     return parse_present_targets(config.resource.exclude, resources, absent);
@@ -168,7 +173,7 @@ IdSet load_exclude(const Config& config, const ResourceSet& resources, const Abs
 Hostlist excluded_hosts(const Config& config) {
   if (config.resource.exclude.empty()) return {};
   try {
-    Hostlist hosts = hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
+    Hostlist hosts = rset::hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
     check_host_count(hosts);
     hosts.unique();
     return hosts;
@@ -181,7 +186,7 @@ namespace {
 
 void add_inventory(std::string& text, const Inventory& inventory) {
   const ResourceSet& resources = inventory.resources;
-  const ResourceCounts counts = resources.counts();
+  const rset::ResourceCounts counts = resources.counts();
   text += fmt::format("inventory: {} nodes, {} cores, {} gpus\n", counts.nodes, counts.cores, counts.gpus);
   text += fmt::format("nodelist: {}\n", resources.nodelist().encode());
   for (const auto& [name, ranks] : resources.properties())
@@ -207,8 +212,8 @@ std::string describe(const Config& config, const Inventory* inventory) {
   if (!config.resource.parent_uri.empty()) text += fmt::format("parent: {}\n", config.resource.parent_uri);
   if (config.monitor.mode == MonitorMode::agents) {
     text += fmt::format("monitor: agents, torpid after {}, offline after {}\n",
-                        format_duration(config.monitor.torpid_after),
-                        format_duration(config.monitor.offline_after));
+                        text::format_duration(config.monitor.torpid_after),
+                        text::format_duration(config.monitor.offline_after));
   }
   if (!config.store.directory.empty()) text += fmt::format("state: {}\n", config.store.directory);
   return text;

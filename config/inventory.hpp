@@ -15,11 +15,11 @@
 namespace resourced::config {
 
 struct Inventory {
-  ResourceSet resources;
+  rset::ResourceSet resources;
   std::string method = "configuration";
-  IdSet exclude;  ///< a subset of resources.ranks()
+  text::IdSet exclude;  ///< a subset of resources.ranks()
   /// The R of the enclosing instance, if there is one. `resources` is derived from it.
-  std::optional<ResourceSet> handed_down = std::nullopt;
+  std::optional<rset::ResourceSet> handed_down = std::nullopt;
 };
 
 /// Reads the inventory of a configuration; an R that was handed down gets ranks from 0 (method `job-info`).
@@ -29,11 +29,11 @@ struct Inventory {
 
 /// The excluded targets of an inventory that came from elsewhere. Throws Error EINVAL that names file, line
 /// and key.
-[[nodiscard]] IdSet load_exclude(const Config& config, const ResourceSet& resources,
-                                 const Absent& absent = {});
+[[nodiscard]] text::IdSet load_exclude(const Config& config, const rset::ResourceSet& resources,
+                                       const Absent& absent = {});
 
 /// The hosts that `exclude` names; none where it names ranks. Throws as load_exclude() does.
-[[nodiscard]] Hostlist excluded_hosts(const Config& config);
+[[nodiscard]] text::Hostlist excluded_hosts(const Config& config);
 
 // A configuration and its inventory in a few lines for people: what `resourced --check` prints.
 

@@ -13,6 +13,11 @@
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 /// Nothing for a queue without `hosts`: it covers what its other keys say, and no property comes of it.
@@ -23,9 +28,9 @@ std::optional<Queue> read_queue(const TableReader& table, const std::string& nam
   }
   Queue queue{name, table.filled_string("hosts")};
   if (queue.hosts != every_host && table.hostlist("hosts").empty()) table.fail("hosts", "names no host");
-  if (const std::string defect = property_name_defect(queue.property()); !defect.empty())
+  if (const std::string defect = rset::property_name_defect(queue.property()); !defect.empty())
     table.fail("hosts",
-               fmt::format("no property can be named {}: {}", resourced::quoted(queue.property()), defect));
+               fmt::format("no property can be named {}: {}", text::quoted(queue.property()), defect));
   return queue;
 }
 
@@ -82,7 +87,7 @@ IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const A
 }
 
 IdSet parse_present_targets(std::string_view text, const ResourceSet& resources, const Absent& absent) {
-  if (const auto hosts = hosts_of_targets(text)) return present_ranks(*hosts, resources, absent);
+  if (const auto hosts = rset::hosts_of_targets(text)) return present_ranks(*hosts, resources, absent);
   const IdSet ranks = IdSet::parse(text);
   if (absent.any_rank) return ranks & resources.ranks();
   const IdSet rest = ranks - absent.ranks;

@@ -25,7 +25,7 @@ struct Absent {
   bool any_host = false;
   std::unordered_set<std::string> hosts;
   bool any_rank = false;
-  IdSet ranks;
+  text::IdSet ranks;
 };
 
 /// Upper bound of the hosts that one key names, and of those that all [[resource.config]] entries name
@@ -33,14 +33,15 @@ struct Absent {
 inline constexpr std::size_t max_named_hosts = std::size_t{1} << 22;
 /// Throws Error EINVAL for more than max_named_hosts. Hosts that may be absent are looked up one by one, so
 /// the length of the text does not bound the time.
-void check_host_count(const Hostlist& hosts);
+void check_host_count(const text::Hostlist& hosts);
 
 /// Every rank of these hosts, without absent ones. Throws as check_host_count() and ranks_of_hosts() do.
-[[nodiscard]] IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent);
+[[nodiscard]] text::IdSet present_ranks(const text::Hostlist& hosts, const rset::ResourceSet& resources,
+                                        const Absent& absent);
 
 /// Targets of an inventory as parse_targets() reads them, less those that are absent.
-[[nodiscard]] IdSet parse_present_targets(std::string_view text, const ResourceSet& resources,
-                                          const Absent& absent);
+[[nodiscard]] text::IdSet parse_present_targets(std::string_view text, const rset::ResourceSet& resources,
+                                                const Absent& absent);
 
 struct Config;
 
@@ -63,6 +64,6 @@ struct Queue {
 
 /// Gives the hosts of each queue its membership property. Throws Error EINVAL that names file, line and key
 /// for a host that is neither among the resources nor absent; they are unchanged then.
-void add_queue_properties(const Config& config, ResourceSet& resources, const Absent& absent = {});
+void add_queue_properties(const Config& config, rset::ResourceSet& resources, const Absent& absent = {});
 
 }  // namespace resourced::config

@@ -91,9 +91,9 @@ AccessKey read_key(const TableReader& table) {
   }
   key.name = table.filled_string("name");
   key.public_key = table.filled_string("public-key");
-  if (!is_z85_key(key.public_key))
+  if (!text::is_z85_key(key.public_key))
     table.fail("public-key", fmt::format("{} is not a key of {} characters (Z85)",
-                                         resourced::quoted(key.public_key), z85_key_size));
+                                         text::quoted(key.public_key), text::z85_key_size));
   key.roles = required_roles(table);
   return key;
 }
@@ -103,8 +103,7 @@ AccessKey read_key(const TableReader& table) {
 Role parse_role(std::string_view text) {
   const auto* const found = std::ranges::find(role_names, text);
   if (found == role_names.end())
-    throw Error(EINVAL,
-                fmt::format("{} is not a role: {}", resourced::quoted(text), fmt::join(role_names, ", ")));
+    throw Error(EINVAL, fmt::format("{} is not a role: {}", text::quoted(text), fmt::join(role_names, ", ")));
   return static_cast<Role>(found - role_names.begin());
 }
 
@@ -138,7 +137,7 @@ std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setti
     const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
     const AccessKey& key = keys.emplace_back(read_key(table));
     if (!seen.insert("name " + key.name).second)
-      table.fail("name", fmt::format("{} is the name of an earlier key", resourced::quoted(key.name)));
+      table.fail("name", fmt::format("{} is the name of an earlier key", text::quoted(key.name)));
     if (!seen.insert("key " + key.public_key).second)
       table.fail("public-key", "is the public key of an earlier key");
   }
@@ -182,7 +181,7 @@ std::optional<std::uint32_t> user_id(const std::string& name) {
   const auto ask = [&](passwd* place, char* room, std::size_t size, passwd** found) {
     return getpwnam_r(name.c_str(), place, room, size, found);
   };
-  if (!look_up(ask, entry, buffer, fmt::format("user {}", resourced::quoted(name)))) return std::nullopt;
+  if (!look_up(ask, entry, buffer, fmt::format("user {}", text::quoted(name)))) return std::nullopt;
   return entry.pw_uid;
 }
 
@@ -191,7 +190,7 @@ std::optional<std::uint32_t> user_id(const std::string& name) {
 std::uint32_t find_user(const std::string& name) {
   if (const auto id = number(name)) return *id;
   if (const auto id = user_id(name)) return *id;
-  throw Error(EINVAL, fmt::format("unknown user: {}", resourced::quoted(name)));
+  throw Error(EINVAL, fmt::format("unknown user: {}", text::quoted(name)));
 }
 
 GroupAccount find_group(const std::string& name) {
@@ -203,9 +202,9 @@ GroupAccount find_group(const std::string& name) {
               : getgrnam_r(name.c_str(), place, room, size, found);
   };
   GroupAccount account;
-  if (!look_up(ask, entry, buffer, fmt::format("group {}", resourced::quoted(name)))) {
+  if (!look_up(ask, entry, buffer, fmt::format("group {}", text::quoted(name)))) {
     // A number needs no entry to be somebody's group.
-    if (!id) throw Error(EINVAL, fmt::format("unknown group: {}", resourced::quoted(name)));
+    if (!id) throw Error(EINVAL, fmt::format("unknown group: {}", text::quoted(name)));
     account.id = *id;
     return account;
   }

@@ -15,8 +15,8 @@ namespace resourced::config {
 
 /// Values of keys that are there. Throw Error EINVAL that names file, line and key.
 [[nodiscard]] std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setting& setting);
-[[nodiscard]] VerifyOptions read_verify(const TableReader& resource, const Setting& setting);
-[[nodiscard]] Hostlist read_rerank(const TableReader& resource, const Setting& setting);
+[[nodiscard]] rset::VerifyOptions read_verify(const TableReader& resource, const Setting& setting);
+[[nodiscard]] text::Hostlist read_rerank(const TableReader& resource, const Setting& setting);
 [[nodiscard]] std::vector<std::string> read_listen(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting);

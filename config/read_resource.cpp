@@ -12,6 +12,8 @@
 
 namespace resourced::config {
 
+using rset::VerifyMode;
+
 namespace {
 
 class EntryReader {
@@ -29,8 +31,8 @@ class EntryReader {
  private:
   void check(const TableReader& entry, const std::string& name) {
     if (valid_.contains(name)) return;
-    const std::string defect = property_name_defect(name);
-    if (!defect.empty()) entry.fail("properties", fmt::format("{}: {}", resourced::quoted(name), defect));
+    const std::string defect = rset::property_name_defect(name);
+    if (!defect.empty()) entry.fail("properties", fmt::format("{}: {}", text::quoted(name), defect));
     valid_.insert(name);
   }
 
@@ -42,7 +44,7 @@ VerifyMode read_mode(const TableReader& verify, std::string_view key, VerifyMode
   const std::string* text = verify.string(key);
   if (!text) return otherwise;
   try {
-    return parse_verify_mode(*text);
+    return rset::parse_verify_mode(*text);
   } catch (const Error& error) {
     verify.fail(key, error.what());
   }
@@ -62,12 +64,12 @@ std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setti
   return entries;
 }
 
-VerifyOptions read_verify(const TableReader& resource, const Setting& setting) {
+rset::VerifyOptions read_verify(const TableReader& resource, const Setting& setting) {
   const Node& node = *resource.find(setting.key);
   if (!node.table()) {
     if (!std::holds_alternative<bool>(node.value))
       resource.fail(setting.key, "must be true, false or a table");
-    return VerifyOptions::all(std::get<bool>(node.value) ? VerifyMode::strict : VerifyMode::ignore);
+    return rset::VerifyOptions::all(std::get<bool>(node.value) ? VerifyMode::strict : VerifyMode::ignore);
   }
   const KeyPath path{&resource.key_path(), setting.key};
   const TableReader verify(resource.document(), node, path, settings_of("resource.verify"));
@@ -76,8 +78,8 @@ VerifyOptions read_verify(const TableReader& resource, const Setting& setting) {
           read_mode(verify, "hostname", other)};
 }
 
-Hostlist read_rerank(const TableReader& resource, const Setting& setting) {
-  Hostlist hosts = resource.hostlist(setting.key);
+text::Hostlist read_rerank(const TableReader& resource, const Setting& setting) {
+  text::Hostlist hosts = resource.hostlist(setting.key);
   if (hosts.empty()) resource.fail(setting.key, "names no host");
   return hosts;
 }

@@ -25,7 +25,7 @@ Partition read_partition(const TableReader& table) {
   if (table.has("constraint")) {
     partition.constraint = table.filled_string("constraint");
     try {
-      static_cast<void>(parse_query(*partition.constraint));
+      static_cast<void>(constraint::parse_query(*partition.constraint));
     } catch (const Error& error) {
       table.fail("constraint", error.what());
     }
@@ -43,11 +43,9 @@ std::vector<std::string> read_listen(const TableReader& bus, const Setting& sett
     const std::string_view name = std::string_view(uri).substr(0, scheme);
     if (scheme == std::string::npos || (name != "ipc" && name != "tcp" && name != "local"))
       bus.fail(setting.key,
-               fmt::format("{} does not begin with ipc://, tcp:// or local://", resourced::quoted(uri)));
-    if (uri.size() == scheme + 3)
-      bus.fail(setting.key, fmt::format("{} has no address", resourced::quoted(uri)));
-    if (!seen.insert(uri).second)
-      bus.fail(setting.key, fmt::format("{} is there twice", resourced::quoted(uri)));
+               fmt::format("{} does not begin with ipc://, tcp:// or local://", text::quoted(uri)));
+    if (uri.size() == scheme + 3) bus.fail(setting.key, fmt::format("{} has no address", text::quoted(uri)));
+    if (!seen.insert(uri).second) bus.fail(setting.key, fmt::format("{} is there twice", text::quoted(uri)));
   }
   return uris;
 }
@@ -58,7 +56,7 @@ std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
   if (error != std::errc() || stop != end || mode > 0777)
-    bus.fail(setting.key, fmt::format("{} is not a mode such as \"0660\"", resourced::quoted(text)));
+    bus.fail(setting.key, fmt::format("{} is not a mode such as \"0660\"", text::quoted(text)));
   return mode;
 }
 
@@ -83,7 +81,7 @@ std::vector<Partition> read_partitions(const TableReader& acquire, const Setting
     partitions.push_back(read_partition(table));
     const std::string& name = partitions.back().name;
     if (!names.insert(name).second)
-      table.fail("name", fmt::format("{} is the name of an earlier partition", resourced::quoted(name)));
+      table.fail("name", fmt::format("{} is the name of an earlier partition", text::quoted(name)));
   }
   return partitions;
 }

@@ -15,6 +15,9 @@
 
 namespace resourced::config {
 
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 [[noreturn]] void refuse(const Config& next, std::string_view key, std::string_view what) {
@@ -23,12 +26,12 @@ namespace {
 
 struct Run {
   IdSet::Range ranks;
-  const ResourceGroup* group;
+  const rset::ResourceGroup* group;
 };
 
 std::vector<Run> runs_of(const ResourceSet& set) {
   std::vector<Run> runs;
-  for (const ResourceGroup& group : set.groups())
+  for (const rset::ResourceGroup& group : set.groups())
     group.ranks.for_each_range([&](IdSet::Range range) { runs.push_back({range, &group}); });
   std::sort(runs.begin(), runs.end(),
             [](const Run& a, const Run& b) { return a.ranks.first < b.ranks.first; });
@@ -57,7 +60,7 @@ void check_resources(const ResourceSet& now, const Config& next_config, const Re
   if (named.entries.empty()) key = named.parent_r.empty() ? "resource.path" : "resource.parent-uri";
   if (now.ranks() != next.ranks() || now.nodelist() != next.nodelist()) refuse(next_config, key, "hosts ");
   if (const auto rank = first_changed_rank(now, next))
-    refuse(next_config, key, fmt::format("cores and gpus of {} ", resourced::quoted(next.host(*rank))));
+    refuse(next_config, key, fmt::format("cores and gpus of {} ", text::quoted(next.host(*rank))));
   const nlohmann::json* a = now.scheduling();
   const nlohmann::json* b = next.scheduling();
   if ((a && b) ? *a != *b : a != b) refuse(next_config, "resource.scheduling", "");

@@ -11,8 +11,8 @@ namespace resourced::config {
 /// The changes that a caller cannot read from the new configuration alone. Other live settings take effect
 /// with their values there.
 struct ReloadPlan {
-  ResourceSet::Properties property_add;
-  ResourceSet::Properties property_remove;
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
   bool parent = false;  ///< the enclosing instance is elsewhere, or followed in another way
 };
 

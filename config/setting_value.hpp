@@ -29,9 +29,9 @@ using FieldType = std::remove_cvref_t<decltype(std::declval<Config&>().*Table.*F
 inline nlohmann::json tell_text(const std::string& text) {
   return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
-inline nlohmann::json tell_seconds(const Seconds& duration) { return format_duration(duration); }
+inline nlohmann::json tell_seconds(const Seconds& duration) { return text::format_duration(duration); }
 inline nlohmann::json tell_milliseconds(const std::chrono::milliseconds& duration) {
-  return format_duration(duration);
+  return text::format_duration(duration);
 }
 template <class T>
 nlohmann::json tell(const T& value) {

@@ -50,7 +50,7 @@ void check_discovery(const Config& config) {
 void settle(Config& config) {
   Resource& resource = config.resource;
   if (!resource.entries.empty()) resource.path.clear();
-  if (resource.noverify) resource.verify = VerifyOptions::all(VerifyMode::ignore);
+  if (resource.noverify) resource.verify = rset::VerifyOptions::all(rset::VerifyMode::ignore);
   if (section_with(config, "monitor", "lost-after") == nullptr)
     config.monitor.lost_after = config.monitor.offline_after;
   check_heartbeats(config);

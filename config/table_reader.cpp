@@ -23,11 +23,11 @@ std::string_view type_name(const Node& node) {
 /// A key for a message: as it is when it could stand in TOML without quotes.
 std::string printable_key(std::string_view key) {
   const bool bare =
-      !key.empty() && key.size() <= max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
+      !key.empty() && key.size() <= text::max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                c == '_';
       });
-  return bare ? std::string(key) : quoted(key);
+  return bare ? std::string(key) : text::quoted(key);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::optional<Seconds> TableReader::duration(std::string_view key) const {
   if (!node) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&node->value)) {
     try {
-      return parse_duration(*text);
+      return text::parse_duration(*text);
     } catch (const Error& error) {
       fail(key, error.what());
     }
@@ -156,21 +156,21 @@ std::vector<std::string> TableReader::strings(std::string_view key) const {
   return values;
 }
 
-IdSet TableReader::idset(std::string_view key) const {
+text::IdSet TableReader::idset(std::string_view key) const {
   const auto* text = get<std::string>(key, "an idset in a string");
   if (!text) return {};
   try {
-    return IdSet::parse(*text);
+    return text::IdSet::parse(*text);
   } catch (const Error& error) {
     fail(key, error.what());
   }
 }
 
-Hostlist TableReader::hostlist(std::string_view key) const {
+text::Hostlist TableReader::hostlist(std::string_view key) const {
   const auto* text = get<std::string>(key, "a hostlist in a string");
   if (!text) return {};
   try {
-    return Hostlist::parse(*text);
+    return text::Hostlist::parse(*text);
   } catch (const Error& error) {
     fail(key, error.what());
   }

@@ -52,8 +52,8 @@ class TableReader {
   /// A path, resolved against the directory of its file; or "".
   [[nodiscard]] std::string path(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
-  [[nodiscard]] IdSet idset(std::string_view key) const;
-  [[nodiscard]] Hostlist hostlist(std::string_view key) const;
+  [[nodiscard]] text::IdSet idset(std::string_view key) const;
+  [[nodiscard]] text::Hostlist hostlist(std::string_view key) const;
   /// The elements of an array; null if it is not there.
   [[nodiscard]] const Array* array(std::string_view key) const;
 

@@ -29,6 +29,9 @@
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {
+
+using module::RecordedState;
+
 namespace {
 
 // Nothing where a store cannot be looked at now; a line says so.
@@ -57,13 +60,13 @@ std::optional<config::Inventory> check_start(const config::Config& config, confi
     if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
     inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
   }
-  StartCommand start;
-  start.inventory = std::make_shared<const ResourceSet>(inventory.resources);
+  module::StartCommand start;
+  start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
   start.exclude = inventory.exclude;
   start.recorded = std::move(recorded);
   const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : Module::start(start, wall_clock())) {
-    const auto* define = std::get_if<DefineEvent>(&event.body);
+  for (const auto& [event, is_recorded] : module::Module::start(start, wall_clock())) {
+    const auto* define = std::get_if<module::DefineEvent>(&event.body);
     if (define == nullptr) continue;
     (void)divide_at_start(rules, *define);
     inventory.resources = *define->inventory;
@@ -99,7 +102,7 @@ void import_log(const Options& options) {
   store::ImportOptions settings;
   settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
-    auto inventory = std::make_shared<const ResourceSet>(config::load_inventory(config).resources);
+    auto inventory = std::make_shared<const rset::ResourceSet>(config::load_inventory(config).resources);
     settings.configured_expiration = inventory->expiration();
     settings.partitions = partition_rules(config, *inventory);
     settings.inventory = std::move(inventory);

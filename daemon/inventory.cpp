@@ -12,6 +12,9 @@
 
 namespace resourced::daemon {
 
+using module::RecordedState;
+using rset::ResourceSet;
+
 config::Inventory configured_inventory(const config::Config& config) {
   if (config.resource.has_inventory()) return config::load_inventory(config);
   if (!config.resource.parent_uri.empty()) {
@@ -46,7 +49,7 @@ std::optional<std::string> configured_text(const config::Config& config, const c
 }
 
 bool was_loaded(const RecordedState& recorded) {
-  return recorded.inventory.resources && recorded.inventory.method == DefineMethod::reload;
+  return recorded.inventory.resources && recorded.inventory.method == module::DefineMethod::reload;
 }
 
 bool is_loaded(const config::Config& config, const config::Inventory& inventory,
@@ -75,11 +78,11 @@ config::Absent absent_targets(const config::Config& config, const RecordedState&
   config::Absent absent;
   if (config.resource.has_inventory()) return absent;
   config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
-  for (const TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
+  for (const module::TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
   // Nothing tells which rank a node had that left before the last discovery.
   absent.any_rank = !recorded.shrunk.empty();
   if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
-  if (config.resource.size) absent.ranks |= IdSet::range(0, *config.resource.size - 1);
+  if (config.resource.size) absent.ranks |= text::IdSet::range(0, *config.resource.size - 1);
   return absent;
 }
 
@@ -87,7 +90,7 @@ void log_unreported(const config::Config& config, const ResourceSet& found) {
   constexpr std::size_t most_named = 16;
   for (const config::Queue& queue : config.queues) {
     if (queue.hosts == config::every_host) continue;
-    const HostSearch search = found.ranks_of(Hostlist::parse(queue.hosts), most_named);
+    const rset::HostSearch search = found.ranks_of(text::Hostlist::parse(queue.hosts), most_named);
     if (search.unknown.empty()) continue;
     spdlog::warn("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
                  fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
@@ -101,7 +104,7 @@ config::Inventory discovered_inventory(const config::Config& config, const Resou
   // A node that a queue or exclude names need not report.
   absent.any_host = !config.resource.has_inventory();
   config::add_queue_properties(config, effective, absent);
-  IdSet exclude = config::load_exclude(config, effective, absent);
+  text::IdSet exclude = config::load_exclude(config, effective, absent);
   return {std::move(effective), "dynamic-discovery", std::move(exclude)};
 }
 

@@ -33,28 +33,31 @@ namespace resourced::daemon {
                                                          const config::Inventory& inventory);
 
 /// Whether the store has an R that was loaded.
-[[nodiscard]] bool was_loaded(const RecordedState& recorded);
+[[nodiscard]] bool was_loaded(const module::RecordedState& recorded);
 
 /// Whether the R that was loaded in the place of this inventory still is in force.
 [[nodiscard]] bool is_loaded(const config::Config& config, const config::Inventory& inventory,
-                             const RecordedState& recorded);
+                             const module::RecordedState& recorded);
 
 /// A log line that names the R in force, for a store in which an R was loaded.
 [[nodiscard]] std::string_view in_force(const config::Config& config, const config::Inventory& inventory,
                                         bool is_loaded);
 
 /// The time at which the expiration in force was set at run time; the epoch if it is the configured one.
-[[nodiscard]] WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured);
+[[nodiscard]] WallTime expiration_set_at(const module::RecordedState& recorded,
+                                         const rset::ResourceSet& configured);
 
 /// The targets that a configuration may name although the inventory has them not: those that left for good,
 /// or did not report, where agents tell the inventory.
-[[nodiscard]] config::Absent absent_targets(const config::Config& config, const RecordedState& recorded);
+[[nodiscard]] config::Absent absent_targets(const config::Config& config,
+                                            const module::RecordedState& recorded);
 
 /// Logs some hosts of queues that no node agent has reported.
-void log_unreported(const config::Config& config, const ResourceSet& found);
+void log_unreported(const config::Config& config, const rset::ResourceSet& found);
 
 /// Applies the queues and exclusions of a configuration to an inventory that it does not name.
 [[nodiscard]] config::Inventory discovered_inventory(const config::Config& config,
-                                                     const ResourceSet& resources, config::Absent absent);
+                                                     const rset::ResourceSet& resources,
+                                                     config::Absent absent);
 
 }  // namespace resourced::daemon

@@ -40,6 +40,10 @@
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
+
+using module::DefineMethod;
+using rset::ResourceSet;
+
 namespace {
 
 namespace asio = boost::asio;
@@ -140,7 +144,7 @@ class Server {
   void define(DefineMethod method, config::Inventory inventory) {
     inventory_ = std::move(inventory);
     remember_size(inventory_.resources);
-    StartCommand start;
+    module::StartCommand start;
     start.method = method;
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
@@ -168,7 +172,7 @@ class Server {
       hosts.ranks = before->ranks();
       hosts.hosts = before->nodelist();
     }
-    for (const TargetName& target : recorded_.shrunk) {
+    for (const module::TargetName& target : recorded_.shrunk) {
       if (target.ordinal == 0) hosts.gone.insert(target.host);
     }
     service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
@@ -222,7 +226,7 @@ class Server {
 
   std::string status() {
     if (!service_.engine().module().defined()) return "waiting for node agents to report the inventory";
-    const ResourceCounts counts = service_.engine().module().inventory().counts();
+    const rset::ResourceCounts counts = service_.engine().module().inventory().counts();
     return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
   }
 
@@ -263,11 +267,11 @@ class Server {
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
-    ReloadCommand command;
+    module::ReloadCommand command;
     command.exclude = inventory.exclude;
     command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
     command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
-    const Hostlist excluded = config::excluded_hosts(next);
+    const text::Hostlist excluded = config::excluded_hosts(next);
     if (defined) service_.step(command);
 
     const bool revokes = revokes_keys(config_.access, next.access);
@@ -292,7 +296,7 @@ class Server {
 
   // Another R in the place of the inventory: all of it, or none.
   void load(const ResourceSet& resources, const std::string& path, bool force) {
-    const IdSet& ranks = resources.ranks();
+    const text::IdSet& ranks = resources.ranks();
     const std::uint64_t size = config_.resource.size.value_or(size_);
     if (ranks.last() >= size) {
       // As Flux writes it.
@@ -304,7 +308,7 @@ class Server {
       spdlog::warn("{}: has ranks of {} and above, beyond the size of this instance", path, size);
     }
     config::Inventory next = discovered_inventory(config_, resources, absent_);
-    LoadCommand command;
+    module::LoadCommand command;
     command.inventory = std::make_shared<const ResourceSet>(next.resources);
     command.exclude = next.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) command.online = ranks;
@@ -390,7 +394,7 @@ class Server {
   /// Why what the configuration says of targets does not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;
-  RecordedState recorded_;
+  module::RecordedState recorded_;
   /// The R that the configuration of the start names.
   std::optional<std::string> replaced_;
   /// Whether `inventory_` was loaded in its place.

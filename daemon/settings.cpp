@@ -15,6 +15,9 @@
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
+
+using module::PartitionRule;
+
 namespace {
 
 // A name may stand for any address; only this one is taken to stay here.
@@ -81,7 +84,7 @@ std::unique_ptr<client::Connection> parent_connection(const config::Config& conf
   return connection;
 }
 
-std::vector<PartitionRule> partition_rules(const config::Config& config, const ResourceSet& inventory,
+std::vector<PartitionRule> partition_rules(const config::Config& config, const rset::ResourceSet& inventory,
                                            const config::Absent& absent) {
   std::vector<PartitionRule> rules;
   for (std::size_t i = 0; i < config.acquire.partitions.size(); ++i) {
@@ -93,7 +96,7 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const R
       if (partition.targets) {
         rule.targets = config::parse_present_targets(*partition.targets, inventory, absent);
       } else {
-        rule.constraint = parse_query(*partition.constraint);
+        rule.constraint = constraint::parse_query(*partition.constraint);
       }
     } catch (const Error& error) {
       throw config.fault(key, error.what(), error.errnum());

@@ -42,9 +42,9 @@ void log_passed_over(const config::Config& config);
 
 /// Throws Error EINVAL that names file, line and key for targets or a constraint that the inventory does not
 /// know; of `absent` targets there is nothing to say.
-[[nodiscard]] std::vector<PartitionRule> partition_rules(const config::Config& config,
-                                                         const ResourceSet& inventory,
-                                                         const config::Absent& absent = {});
+[[nodiscard]] std::vector<module::PartitionRule> partition_rules(const config::Config& config,
+                                                                 const rset::ResourceSet& inventory,
+                                                                 const config::Absent& absent = {});
 
 /// Nothing where every target is online always.
 [[nodiscard]] std::optional<nodes::Settings> agent_settings(const config::Config& config);

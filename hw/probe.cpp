@@ -25,6 +25,8 @@
 
 namespace resourced::hw {
 
+using text::IdSet;
+
 std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
   struct Seen {
     std::set<std::uint64_t> places;
@@ -66,7 +68,7 @@ struct Source {
 
   [[nodiscard]] std::string name() const {
     if (xml) return fmt::format("the topology file {}", *xml);
-    if (synthetic) return fmt::format("the synthetic topology {}", resourced::quoted(*synthetic));
+    if (synthetic) return fmt::format("the synthetic topology {}", text::quoted(*synthetic));
     return "this machine";
   }
 };
@@ -200,11 +202,11 @@ std::string local_hostname() {
   return name.data();
 }
 
-ResourceSet node_resources(const std::string& hostname, const Hardware& hardware) {
+rset::ResourceSet node_resources(const std::string& hostname, const Hardware& hardware) {
   if (hardware.cores == 0) throw Error(EINVAL, "there is no core that this process may use");
-  Hostlist hosts;
+  text::Hostlist hosts;
   hosts.append(hostname);
-  return ResourceSet({{IdSet{0}, numbered(hardware.cores), numbered(hardware.gpus)}}, hosts);
+  return rset::ResourceSet({{IdSet{0}, numbered(hardware.cores), numbered(hardware.gpus)}}, hosts);
 }
 
 }  // namespace resourced::hw

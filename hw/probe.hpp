@@ -55,7 +55,7 @@ struct Hardware {
 
 /// One target, rank 0, on this host: the daemon knows which rank the host is. Throws Error EINVAL for a name
 /// that no host can have (RFC 29), and for hardware without a core.
-[[nodiscard]] ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
+[[nodiscard]] rset::ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
 /// What hwloc knows of a node, for programs that read its XML.
 struct Topology {

@@ -11,6 +11,12 @@
 #include "proto/event_json.hpp"
 
 namespace resourced::proto {
+
+using module::EventBody;
+using module::UpdateEvent;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -56,8 +62,8 @@ class Context {
     return value->get<double>();
   }
 
-  ResourceSet::Properties properties(const char* key) const {
-    ResourceSet::Properties result;
+  rset::ResourceSet::Properties properties(const char* key) const {
+    rset::ResourceSet::Properties result;
     const json* value = find(key);
     if (value == nullptr) return result;
     if (!value->is_object()) throw Error(EINVAL, fmt::format("context.{}: must be an object", key));
@@ -97,12 +103,12 @@ EventBody read_drained(const Context& context) {
   if (overwrite != 0 && overwrite != 1 && overwrite != 2) {
     throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
   }
-  event.overwrite = static_cast<Overwrite>(static_cast<int>(overwrite));
+  event.overwrite = static_cast<module::Overwrite>(static_cast<int>(overwrite));
   return event;
 }
 
 EventBody read_restart(const Context& context) {
-  RestartEvent event{context.idset("ranks"), {}, context.hosts("nodelist")};
+  module::RestartEvent event{context.idset("ranks"), {}, context.hosts("nodelist")};
   if (context.text("online")) event.online = context.idset("online");
   check_hosts(event.nodelist, event.ranks);
   return event;
@@ -151,12 +157,12 @@ const std::map<std::string_view, Reader>& readers() {
       {"resource-update", read_update},
       {"property-update", read_property_update},
       {"shrink", read_shrink},
-      {"drain", read_drained<DrainEvent>},
-      {"undrain", read_drained<UndrainEvent>},
-      {"online", read_ranks<OnlineEvent>},
-      {"offline", read_ranks<OfflineEvent>},
-      {"torpid", read_ranks<TorpidEvent>},
-      {"lively", read_ranks<LivelyEvent>},
+      {"drain", read_drained<module::DrainEvent>},
+      {"undrain", read_drained<module::UndrainEvent>},
+      {"online", read_ranks<module::OnlineEvent>},
+      {"offline", read_ranks<module::OfflineEvent>},
+      {"torpid", read_ranks<module::TorpidEvent>},
+      {"lively", read_ranks<module::LivelyEvent>},
   };
   return known;
 }
@@ -174,13 +180,13 @@ EventEntry read_event_entry(const json& entry) {
           context == entry.end() ? nullptr : &*context};
 }
 
-std::optional<Event> decode_event(const json& entry) {
+std::optional<module::Event> decode_event(const json& entry) {
   const EventEntry event = read_event_entry(entry);
   if (!std::isfinite(to_number(event.timestamp)) || event.timestamp <= WallTime{})
     throw Error(EINVAL, "timestamp: must be greater than 0");
   const auto reader = readers().find(event.name);
   if (reader == readers().end()) return std::nullopt;
-  return Event{event.timestamp, reader->second(Context(event.context))};
+  return module::Event{event.timestamp, reader->second(Context(event.context))};
 }
 
 }  // namespace resourced::proto

@@ -5,6 +5,10 @@
 #include "proto/json_text.hpp"
 
 namespace resourced::proto {
+
+using module::DefineMethod;
+using module::UpdateEvent;
+
 namespace {
 
 enum class UpdateKind { expiration, property, shrink, several };
@@ -20,8 +24,8 @@ UpdateKind kind_of(const UpdateEvent& event) noexcept {
 
 // One overload a type of event: its name, and its context as the members of an object.
 struct Name {
-  std::string_view operator()(const RestartEvent&) const noexcept { return "restart"; }
-  std::string_view operator()(const DefineEvent&) const noexcept { return "resource-define"; }
+  std::string_view operator()(const module::RestartEvent&) const noexcept { return "restart"; }
+  std::string_view operator()(const module::DefineEvent&) const noexcept { return "resource-define"; }
   std::string_view operator()(const UpdateEvent& event) const noexcept {
     switch (kind_of(event)) {
       case UpdateKind::property:
@@ -34,24 +38,24 @@ struct Name {
     }
     return "resource-update";
   }
-  std::string_view operator()(const DrainEvent&) const noexcept { return "drain"; }
-  std::string_view operator()(const UndrainEvent&) const noexcept { return "undrain"; }
-  std::string_view operator()(const OnlineEvent&) const noexcept { return "online"; }
-  std::string_view operator()(const OfflineEvent&) const noexcept { return "offline"; }
-  std::string_view operator()(const TorpidEvent&) const noexcept { return "torpid"; }
-  std::string_view operator()(const LivelyEvent&) const noexcept { return "lively"; }
+  std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
+  std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
+  std::string_view operator()(const module::OnlineEvent&) const noexcept { return "online"; }
+  std::string_view operator()(const module::OfflineEvent&) const noexcept { return "offline"; }
+  std::string_view operator()(const module::TorpidEvent&) const noexcept { return "torpid"; }
+  std::string_view operator()(const module::LivelyEvent&) const noexcept { return "lively"; }
 };
 
 class ContextWriter {
  public:
   explicit ContextWriter(std::string& out) : out_(out) {}
 
-  void operator()(const RestartEvent& event) {
+  void operator()(const module::RestartEvent& event) {
     idset("ranks", event.ranks);
     idset("online", event.online);
     text("nodelist", event.nodelist.encode());
   }
-  void operator()(const DefineEvent& event) { text("method", method_name(event.method)); }
+  void operator()(const module::DefineEvent& event) { text("method", method_name(event.method)); }
   void operator()(const UpdateEvent& event) {
     if (event.expiration) {
       append_key(out_, "expiration");
@@ -66,29 +70,29 @@ class ContextWriter {
       text("nodelist", event.shrink_nodelist.encode());
     }
   }
-  void operator()(const DrainEvent& event) {
+  void operator()(const module::DrainEvent& event) {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
   }
-  void operator()(const UndrainEvent& event) {
+  void operator()(const module::UndrainEvent& event) {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
   }
-  void operator()(const OnlineEvent& event) { idset("idset", event.ranks); }
-  void operator()(const OfflineEvent& event) { idset("idset", event.ranks); }
-  void operator()(const TorpidEvent& event) { idset("idset", event.ranks); }
-  void operator()(const LivelyEvent& event) { idset("idset", event.ranks); }
+  void operator()(const module::OnlineEvent& event) { idset("idset", event.ranks); }
+  void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
+  void operator()(const module::TorpidEvent& event) { idset("idset", event.ranks); }
+  void operator()(const module::LivelyEvent& event) { idset("idset", event.ranks); }
 
  private:
-  void overwrite(Overwrite mode) {
+  void overwrite(module::Overwrite mode) {
     append_key(out_, "overwrite");
     append_integer(out_, static_cast<int>(mode));
   }
-  void idset(std::string_view key, const IdSet& ids) {
+  void idset(std::string_view key, const text::IdSet& ids) {
     append_key(out_, key);
     append_idset(out_, ids);
   }
@@ -96,7 +100,7 @@ class ContextWriter {
     append_key(out_, key);
     append_string(out_, value);
   }
-  void properties(std::string_view key, const ResourceSet::Properties& properties) {
+  void properties(std::string_view key, const rset::ResourceSet::Properties& properties) {
     if (properties.empty()) return;
     append_key(out_, key);
     append_properties(out_, properties);
@@ -131,9 +135,9 @@ std::optional<DefineMethod> parse_method_name(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-std::string_view event_name(const EventBody& body) noexcept { return std::visit(Name{}, body); }
+std::string_view event_name(const module::EventBody& body) noexcept { return std::visit(Name{}, body); }
 
-std::string encode_event(const Event& event) {
+std::string encode_event(const module::Event& event) {
   std::string out = "{";
   append_key(out, "timestamp");
   append_number(out, to_number(event.timestamp));

@@ -16,7 +16,7 @@ namespace {
 
 // Whether text stands in a JSON string as it is.
 bool is_plain(std::string_view text) {
-  return json_verbatim_end(text, 0, '"') == text.size() && !find_invalid_utf8(text);
+  return json_text::json_verbatim_end(text, 0, '"') == text.size() && !json_text::find_invalid_utf8(text);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ void append_key(std::string& out, std::string_view key) {
   out += ':';
 }
 
-void append_idset(std::string& out, const IdSet& ids) {
+void append_idset(std::string& out, const text::IdSet& ids) {
   out += '"';
   ids.encode_to(out);
   out += '"';
@@ -53,7 +53,7 @@ void append_integer(std::string& out, std::int64_t number) {
   fmt::format_to(std::back_inserter(out), "{}", number);
 }
 
-void append_properties(std::string& out, const ResourceSet::Properties& properties) {
+void append_properties(std::string& out, const rset::ResourceSet::Properties& properties) {
   out += '{';
   for (const auto& [name, ranks] : properties) {
     append_key(out, name);

@@ -53,7 +53,7 @@ std::string take(Json& object, const char* key, const std::string& file) {
 
 std::string take_key(Json& object, const char* key, const std::string& file) {
   auto value = take(object, key, file);
-  if (!is_z85_key(value)) reject(file, fmt::format("{}: not a key (40 characters of Z85)", key));
+  if (!text::is_z85_key(value)) reject(file, fmt::format("{}: not a key (40 characters of Z85)", key));
   return value;
 }
 

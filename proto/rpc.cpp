@@ -16,6 +16,9 @@
 #include "core/json/utf8.hpp"
 
 namespace resourced::proto {
+
+using json_text::JsonFault;
+
 namespace {
 
 void set_payload(Message& message, Payload payload) {
@@ -93,12 +96,13 @@ bool is_final(const Message& response) noexcept {
 Error response_error(const Message& response) {
   const auto errnum = response.errnum();
   if (errnum == 0 || errnum > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
-    return {EPROTO, printable_line(fmt::format("{}: response with errnum {}", response.topic, errnum))};
+    return {EPROTO,
+            json_text::printable_line(fmt::format("{}: response with errnum {}", response.topic, errnum))};
   }
   if (response.text().empty()) {
     return {static_cast<int>(errnum), std::generic_category().message(static_cast<int>(errnum))};
   }
-  return {static_cast<int>(errnum), printable_line(response.text())};
+  return {static_cast<int>(errnum), json_text::printable_line(response.text())};
 }
 
 nlohmann::json parse_object(const Message& message, std::size_t most_values) {
@@ -106,10 +110,10 @@ nlohmann::json parse_object(const Message& message, std::size_t most_values) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
   const auto text = message.text();
-  if (!find_invalid_utf8(text)) {
+  if (!json_text::find_invalid_utf8(text)) {
     const std::size_t values =
         message.type == MessageType::request ? most_values : std::numeric_limits<std::size_t>::max();
-    auto read = read_json(text, max_json_depth, JsonManners::lenient, values);
+    auto read = read_json(text, max_json_depth, json_text::JsonManners::lenient, values);
     if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
       return std::move(*object);
     }

@@ -9,11 +9,14 @@
 #include "core/text/idset_builder.hpp"
 
 namespace resourced::bench {
+
+using text::IdSet;
+
 namespace {
 
 template <class Wanted>
 IdSet ids_below(std::uint64_t span, Wanted wanted) {
-  IdSetBuilder ids;
+  text::IdSetBuilder ids;
   for (std::uint64_t i = 0; i < span; ++i) {
     const auto id = static_cast<IdSet::Id>(i);
     if (wanted(id)) ids.append(id, id);

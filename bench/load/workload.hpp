@@ -11,11 +11,11 @@
 namespace resourced::bench {
 
 /// 0, 2, 4... below `span`.
-[[nodiscard]] IdSet every_other(std::uint64_t span);
+[[nodiscard]] text::IdSet every_other(std::uint64_t span);
 /// About half of the ids below `span`.
-[[nodiscard]] IdSet random_half(std::uint64_t span);
+[[nodiscard]] text::IdSet random_half(std::uint64_t span);
 /// `count` ids anywhere below `span`.
-[[nodiscard]] IdSet scattered(std::uint64_t count, std::uint64_t span);
+[[nodiscard]] text::IdSet scattered(std::uint64_t count, std::uint64_t span);
 
 /// `host0,host1,...`, in order or not.
 [[nodiscard]] std::string single_names(std::uint64_t count, bool shuffled);

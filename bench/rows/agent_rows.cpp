@@ -60,7 +60,7 @@ double time_until(BusClient& scheduler, const char* change, std::size_t targets)
       const auto news = nlohmann::json::parse(scheduler.expect().payload);
       if (!news.contains(change))
         throw std::runtime_error(fmt::format("not only {}: {}", change, news.dump()));
-      changed += IdSet::parse(news.at(change).get_ref<const std::string&>()).count();
+      changed += text::IdSet::parse(news.at(change).get_ref<const std::string&>()).count();
     }
     if (messages > handful) throw std::runtime_error(fmt::format("{} messages for one change", messages));
   });

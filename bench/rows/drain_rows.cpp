@@ -10,6 +10,9 @@
 #include "core/text/idset.hpp"
 
 namespace resourced::bench {
+
+using text::IdSet;
+
 namespace {
 
 constexpr std::uint64_t sizes[] = {1'024, 16'384, 131'072, 1'048'576};

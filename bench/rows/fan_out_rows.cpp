@@ -77,7 +77,7 @@ class Load {
     const auto news = nlohmann::json::parse(payload);
     for (const char* key : {"down", "up"}) {
       if (!news.contains(key)) continue;
-      IdSet::parse(news.at(key).get_ref<const std::string&>()).for_each([&](IdSet::Id target) {
+      text::IdSet::parse(news.at(key).get_ref<const std::string&>()).for_each([&](text::IdSet::Id target) {
         hear_of(target, now);
       });
     }

@@ -12,6 +12,9 @@
 #include "core/text/hostlist.hpp"
 
 namespace resourced::bench {
+
+using text::Hostlist;
+
 namespace {
 
 /// The size that the table has bars for.
@@ -52,7 +55,7 @@ Hostlist shuffled(std::uint64_t size) { return Hostlist::parse(shuffled_text(siz
 
 Sampler find_last(std::uint64_t size) {
   const Hostlist hosts = shuffled(size);
-  return repeated([index = std::make_shared<HostIndex>(hosts), last = hosts.at(hosts.size() - 1)] {
+  return repeated([index = std::make_shared<text::HostIndex>(hosts), last = hosts.at(hosts.size() - 1)] {
     return index->find(last);
   });
 }
@@ -86,7 +89,9 @@ std::vector<Row> hostlist_rows() {
           }),
       row("hostlist: find the last of shuffled names, indexed", 1 * us, 1.1 * ms, growth::flat, find_last),
       row("hostlist: build the index of shuffled names", 0, 0, growth::linear,
-          [](std::uint64_t size) { return repeated([hosts = shuffled(size)] { return HostIndex(hosts); }); }),
+          [](std::uint64_t size) {
+            return repeated([hosts = shuffled(size)] { return text::HostIndex(hosts); });
+          }),
   };
 }
 

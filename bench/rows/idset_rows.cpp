@@ -9,6 +9,9 @@
 #include "core/text/idset.hpp"
 
 namespace resourced::bench {
+
+using text::IdSet;
+
 namespace {
 
 using MakeSet = std::function<IdSet(std::uint64_t)>;

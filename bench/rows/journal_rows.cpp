@@ -60,8 +60,8 @@ class Replay {
       stream = client_.open("resource.journal", request_);
       while (true) {
         const std::string_view payload = client_.expect().payload;
-        if (find_invalid_utf8(payload)) throw std::runtime_error("a batch is not UTF-8");
-        const auto batch = read_json(payload, 64, JsonManners::lenient);
+        if (json_text::find_invalid_utf8(payload)) throw std::runtime_error("a batch is not UTF-8");
+        const auto batch = read_json(payload, 64, json_text::JsonManners::lenient);
         const auto events = std::get<nlohmann::json>(batch).at("events").size();
         if (events == 0) break;
         count += events;

@@ -20,12 +20,12 @@ namespace resourced::bench {
 class IntervalSet {
  public:
   IntervalSet() = default;
-  explicit IntervalSet(const IdSet& ids) {
-    ids.for_each_range([this](IdSet::Range range) { runs_.push_back(range); });
+  explicit IntervalSet(const text::IdSet& ids) {
+    ids.for_each_range([this](text::IdSet::Range range) { runs_.push_back(range); });
     runs_.shrink_to_fit();
   }
 
-  void insert(IdSet::Id id) {
+  void insert(text::IdSet::Id id) {
     const auto at = run_at(id);
     const bool before = at != runs_.begin() && std::prev(at)->last + 1 == id;
     const bool behind = at != runs_.end() && at->first == id + 1;
@@ -42,10 +42,10 @@ class IntervalSet {
     }
   }
 
-  void erase(IdSet::Id id) {
+  void erase(text::IdSet::Id id) {
     const auto at = run_at(id);
     if (at == runs_.end() || at->first > id) return;
-    const IdSet::Range whole = *at;
+    const text::IdSet::Range whole = *at;
     if (whole.first == whole.last) {
       runs_.erase(at);
     } else if (whole.first == id) {
@@ -63,7 +63,7 @@ class IntervalSet {
     auto right = b.runs_.begin();
     while (left != a.runs_.end() || right != b.runs_.end()) {
       const bool from_left = right == b.runs_.end() || (left != a.runs_.end() && left->first < right->first);
-      const IdSet::Range run = from_left ? *left++ : *right++;
+      const text::IdSet::Range run = from_left ? *left++ : *right++;
       if (!all.runs_.empty() && run.first <= std::uint64_t{all.runs_.back().last} + 1) {
         all.runs_.back().last = std::max(all.runs_.back().last, run.last);
       } else {
@@ -78,8 +78,8 @@ class IntervalSet {
     both.runs_.reserve(std::max(a.runs_.size(), b.runs_.size()));
     for (auto left = a.runs_.begin(), right = b.runs_.begin();
          left != a.runs_.end() && right != b.runs_.end();) {
-      const IdSet::Id first = std::max(left->first, right->first);
-      const IdSet::Id last = std::min(left->last, right->last);
+      const text::IdSet::Id first = std::max(left->first, right->first);
+      const text::IdSet::Id last = std::min(left->last, right->last);
       if (first <= last) both.runs_.push_back({first, last});
       left->last < right->last ? ++left : ++right;
     }
@@ -88,23 +88,23 @@ class IntervalSet {
 
  private:
   /// The first run that ends at or after the id.
-  std::vector<IdSet::Range>::iterator run_at(IdSet::Id id) {
+  std::vector<text::IdSet::Range>::iterator run_at(text::IdSet::Id id) {
     return std::partition_point(runs_.begin(), runs_.end(),
-                                [id](const IdSet::Range& run) { return run.last < id; });
+                                [id](const text::IdSet::Range& run) { return run.last < id; });
   }
 
-  std::vector<IdSet::Range> runs_;
+  std::vector<text::IdSet::Range> runs_;
 };
 
 /// One bit for each id below its span.
 class DenseSet {
  public:
-  explicit DenseSet(const IdSet& ids) : words_(ids.empty() ? 0 : ids.last() / 64U + 1U) {
-    ids.for_each([this](IdSet::Id id) { insert(id); });
+  explicit DenseSet(const text::IdSet& ids) : words_(ids.empty() ? 0 : ids.last() / 64U + 1U) {
+    ids.for_each([this](text::IdSet::Id id) { insert(id); });
   }
 
-  void insert(IdSet::Id id) { words_[id / 64U] |= std::uint64_t{1} << (id % 64U); }
-  void erase(IdSet::Id id) { words_[id / 64U] &= ~(std::uint64_t{1} << (id % 64U)); }
+  void insert(text::IdSet::Id id) { words_[id / 64U] |= std::uint64_t{1} << (id % 64U); }
+  void erase(text::IdSet::Id id) { words_[id / 64U] &= ~(std::uint64_t{1} << (id % 64U)); }
 
   /// Both have the same span.
   friend DenseSet operator|(DenseSet a, const DenseSet& b) {
@@ -124,15 +124,16 @@ class DenseSet {
 /// A compressed bitmap of CRoaring, where libroaring-dev is installed.
 class RoaringSet {
  public:
-  explicit RoaringSet(const IdSet& ids) : RoaringSet(roaring_bitmap_create()) {
-    ids.for_each_range(
-        [this](IdSet::Range run) { roaring_bitmap_add_range_closed(bitmap_.get(), run.first, run.last); });
+  explicit RoaringSet(const text::IdSet& ids) : RoaringSet(roaring_bitmap_create()) {
+    ids.for_each_range([this](text::IdSet::Range run) {
+      roaring_bitmap_add_range_closed(bitmap_.get(), run.first, run.last);
+    });
     roaring_bitmap_run_optimize(bitmap_.get());
     roaring_bitmap_shrink_to_fit(bitmap_.get());
   }
 
-  void insert(IdSet::Id id) { roaring_bitmap_add(bitmap_.get(), id); }
-  void erase(IdSet::Id id) { roaring_bitmap_remove(bitmap_.get(), id); }
+  void insert(text::IdSet::Id id) { roaring_bitmap_add(bitmap_.get(), id); }
+  void erase(text::IdSet::Id id) { roaring_bitmap_remove(bitmap_.get(), id); }
 
   friend RoaringSet operator|(const RoaringSet& a, const RoaringSet& b) {
     return RoaringSet(roaring_bitmap_or(a.bitmap_.get(), b.bitmap_.get()));

@@ -14,6 +14,9 @@
 #include "core/text/idset.hpp"
 
 namespace resourced::bench {
+
+using text::IdSet;
+
 namespace {
 
 constexpr std::uint64_t span = 1'048'576;

@@ -37,7 +37,8 @@ std::vector<Row> request_rows() {
        .unit = Unit::rate,
        .of = "bytes",
        .points = {{.size = longest.size(),
-                   .prepare = [longest] { return repeated([longest] { return parse_shape(longest); }); },
+                   .prepare =
+                       [longest] { return repeated([longest] { return jobspec::parse_shape(longest); }); },
                    .bar = 1.0 / 500'000,
                    .peer = 1.0 / 10'096}}},
       {.name = "jobspec V1: validate from JSON",
@@ -47,7 +48,7 @@ std::vector<Row> request_rows() {
                    .prepare =
                        [spec] {
                          return repeated([spec] {
-                           check_jobspec_v1(read_document(spec));
+                           jobspec::check_jobspec_v1(document::read_document(spec));
                            return 0;
                          });
                        },

@@ -35,7 +35,8 @@ Row read(std::string name, std::string (*text_of)(std::uint64_t), Held held, dou
     row.points.push_back({.size = size,
                           .prepare =
                               [size, text_of] {
-                                return repeated([text = text_of(size)] { return ResourceSet::parse(text); });
+                                return repeated(
+                                    [text = text_of(size)] { return rset::ResourceSet::parse(text); });
                               },
                           .limit = Limits::copy([size, text_of] { return text_of(size).size(); })});
     hold(row.points.back(), held);
@@ -48,7 +49,7 @@ Row write() {
   for (const std::uint64_t size : sizes) {
     row.points.push_back({.size = size, .prepare = [size] {
                             return repeated(
-                                [set = ResourceSet::parse(equal_r(size))] { return set.encode(); });
+                                [set = rset::ResourceSet::parse(equal_r(size))] { return set.encode(); });
                           }});
     hold(row.points.back(), {0.2 * ms, 0.2 * ms, 284 * ms, 2.3});
   }

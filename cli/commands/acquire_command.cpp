@@ -31,7 +31,7 @@ struct AcquireOptions {
 
 /// `object` is a response that the connection has read.
 bool has_key(std::string_view object, const std::string& key) {
-  const auto read = read_json(object, proto::max_json_depth, JsonManners::lenient);
+  const auto read = read_json(object, proto::max_json_depth, json_text::JsonManners::lenient);
   return std::get<nlohmann::json>(read).contains(key);
 }
 

@@ -18,6 +18,9 @@
 
 namespace resourced::cli::commands {
 
+using module::DrainMode;
+using module::PropertyCommand;
+
 namespace {
 
 struct DrainOptions {
@@ -62,7 +65,8 @@ void register_drain(CLI::App& app, Context& context) {
   add_targets_option(*drain, options->include);
   drain->callback([options, drain, &context] {
     if (drain->count("TARGETS") != 0) {
-      context.call("resource.drain", proto::encode_drain(make_change<DrainCommand>(*options)));
+      context.call("resource.drain",
+                   proto::topics::encode_drain(make_change<module::DrainCommand>(*options)));
       return;
     }
     if (options->force != 0 || options->update)
@@ -84,7 +88,8 @@ void register_drain(CLI::App& app, Context& context) {
   undrain->add_flag("-u,--update", undrain_options->update, "Skip targets that are not drained")
       ->excludes(undrain_force);
   undrain->callback([undrain_options, &context] {
-    context.call("resource.undrain", proto::encode_undrain(make_change<UndrainCommand>(*undrain_options)));
+    context.call("resource.undrain",
+                 proto::topics::encode_undrain(make_change<module::UndrainCommand>(*undrain_options)));
   });
 }
 
@@ -101,7 +106,7 @@ void add_property_command(CLI::App& group, Context& context, PropertyCommand::Op
   command->add_option("NAME", options->name, "The property")->required();
   command->add_option("TARGETS", options->targets, "Ranks as an idset, or hosts")->required();
   command->callback([options, op, &context] {
-    context.call("resource.property", proto::encode_property({op, options->name, options->targets}));
+    context.call("resource.property", proto::topics::encode_property({op, options->name, options->targets}));
   });
 }
 
@@ -120,14 +125,15 @@ void register_changes(CLI::App& app, Context& context) {
   auto* set = expiration->add_subcommand("set", "Set the time when the resources expire");
   set->add_option("TIME", *time, "Seconds since the epoch, +DURATION from now, or 0 for never")->required();
   set->callback([time, &context] {
-    context.call("resource.expiration", proto::encode_expiration({parse_expiration(*time, context.now())}));
+    context.call("resource.expiration",
+                 proto::topics::encode_expiration({parse_expiration(*time, context.now())}));
   });
 
   auto targets = std::make_shared<std::string>();
   auto* shrink = app.add_subcommand("shrink", "Remove targets from the inventory for good");
   shrink->add_option("TARGETS", *targets, "Ranks as an idset, or hosts")->required();
   shrink->callback(
-      [targets, &context] { context.call("resource.shrink", proto::encode_shrink({*targets})); });
+      [targets, &context] { context.call("resource.shrink", proto::topics::encode_shrink({*targets})); });
 }
 
 }  // namespace resourced::cli::commands

@@ -34,7 +34,7 @@ nlohmann::json Context::call(std::string_view topic, const nlohmann::json& paylo
 }
 
 void Context::print_line(std::string_view text) const {
-  out_ << printable(text) << '\n' << std::flush;
+  out_ << json_text::printable(text) << '\n' << std::flush;
   if (!out_) throw Error(EIO, "cannot write to standard output");
 }
 

@@ -22,11 +22,11 @@ namespace {
 
 /// The round-trip time in milliseconds.
 double ping(Context& context, std::uint64_t sequence) {
-  const nlohmann::json payload = proto::encode_ping(sequence);
+  const nlohmann::json payload = proto::topics::encode_ping(sequence);
   const auto start = std::chrono::steady_clock::now();
   const auto answer = context.call("resource.ping", payload);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-  if (proto::parse_ping_answer(answer) != sequence) {
+  if (proto::topics::parse_ping_answer(answer) != sequence) {
     throw Error(EPROTO, "the daemon did not echo the ping");
   }
   return time.count();
@@ -81,7 +81,7 @@ void register_daemon(CLI::App& app, Context& context) {
       context.call("resource.reload");
     } else {
       const std::string absolute = std::filesystem::absolute(reload_options->path).string();
-      context.call("resource.reload", proto::encode_reload({absolute, reload_options->force}));
+      context.call("resource.reload", proto::topics::encode_reload({absolute, reload_options->force}));
     }
   });
 }

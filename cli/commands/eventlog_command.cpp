@@ -50,7 +50,7 @@ class Reader {
       return;
     }
     const auto payload = response.payload();
-    const nlohmann::json* events = proto::find_journal_events(payload);
+    const nlohmann::json* events = proto::topics::find_journal_events(payload);
     if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
     // An empty batch says that the past is told.
     past_is_told_ |= events->empty();
@@ -140,7 +140,7 @@ std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
   if (text.empty()) return std::nullopt;
   Seconds time{};
   try {
-    time = parse_duration(text);
+    time = text::parse_duration(text);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -165,13 +165,13 @@ void read_journal(Context& context, const EventlogOptions& options) {
   } else {
     watch.emplace(connection, reader, context.timeout(), must_end);
   }
-  proto::JournalRequest request;
+  proto::topics::JournalRequest request;
   if (options.since) request.since = wall_time(*options.since);
   if (!options.targets.empty()) request.targets = options.targets;
   client::SendOptions send_options;
   send_options.streaming = true;
   connection.send(
-      "resource.journal", proto::encode_journal(request),
+      "resource.journal", proto::topics::encode_journal(request),
       [&](const client::Response& response) {
         reader.receive(response);
         if (watch) watch->on_response();

@@ -16,7 +16,7 @@ namespace resourced::cli::commands {
 WallTime parse_expiration(std::string_view text, WallTime now) {
   if (text.starts_with('+')) {
     try {
-      const Seconds duration = parse_duration(text.substr(1));
+      const Seconds duration = text::parse_duration(text.substr(1));
       if (duration < forever) return now + duration;
     } catch (const Error& error) {
       throw UsageError(fmt::format("bad time \"{}\": {}", text, error.what()));

@@ -32,11 +32,11 @@ struct FeasibilityOptions {
 nlohmann::json make_request(const Context& context, const FeasibilityOptions& options) {
   nlohmann::json jobspec;
   if (!options.jobspec.empty()) {
-    jobspec = read_document(read_file(context, options.jobspec));
+    jobspec = document::read_document(read_file(context, options.jobspec));
     if (!jobspec.is_object()) throw Error(EINVAL, "the jobspec is not an object");
   } else {
     // Only the resources are judged; there is no program to name.
-    jobspec = {{"version", canonical_jobspec_version},
+    jobspec = {{"version", jobspec::canonical_jobspec_version},
                {"resources", nlohmann::json(resources_to_json(read_shape(options.shape)))},
                {"tasks", nlohmann::json::array()},
                {"attributes", {{"system", {{"duration", 0}}}}}};
@@ -49,7 +49,7 @@ nlohmann::json make_request(const Context& context, const FeasibilityOptions& op
     if (system.is_null()) system = nlohmann::json::object();
     if (!system.is_object()) throw Error(EINVAL, "attributes.system: must be an object");
     auto& constraints = system["constraints"];
-    auto query = query_to_json(options.constraint);
+    auto query = constraint::query_to_json(options.constraint);
     if (constraints.is_null()) {
       constraints = std::move(query);
     } else {
@@ -62,9 +62,10 @@ nlohmann::json make_request(const Context& context, const FeasibilityOptions& op
 void check(Context& context, const FeasibilityOptions& options) {
   const auto jobspec = make_request(context, options);
   if (options.r.empty()) {
-    context.call("feasibility.check", proto::encode_feasibility(jobspec));
+    context.call("feasibility.check", proto::topics::encode_feasibility(jobspec));
   } else {
-    const auto answer = check_jobspec_feasibility(jobspec, ResourceSet::parse(read_file(context, options.r)));
+    const auto answer = feasibility::check_jobspec_feasibility(
+        jobspec, rset::ResourceSet::parse(read_file(context, options.r)));
     if (!answer.feasible()) throw Error(EINVAL, answer.reason);
   }
   context.print_line("feasible");

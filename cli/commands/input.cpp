@@ -15,6 +15,8 @@
 
 namespace resourced::cli::commands {
 
+using rset::ResourceSet;
+
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";

@@ -27,8 +27,8 @@ inline constexpr std::size_t max_input = std::size_t{1} << 30;
 [[nodiscard]] std::vector<std::string_view> split_documents(std::string_view text);
 
 /// The one R on standard input.
-[[nodiscard]] ResourceSet read_r(const Context& context);
+[[nodiscard]] rset::ResourceSet read_r(const Context& context);
 /// The R documents on standard input, at least this many. An error names the document, counted from 1.
-[[nodiscard]] std::vector<ResourceSet> read_several_r(const Context& context, std::size_t least);
+[[nodiscard]] std::vector<rset::ResourceSet> read_several_r(const Context& context, std::size_t least);
 
 }  // namespace resourced::cli::commands

@@ -35,7 +35,7 @@ std::string checked_name(std::string name) {
 
 /// A key, or that of a file. A key can have the form of a path, but then hardly is one.
 std::string read_public_key(const std::string& key_or_file) {
-  return is_z85_key(key_or_file) ? key_or_file : proto::load_public_key(key_or_file);
+  return text::is_z85_key(key_or_file) ? key_or_file : proto::load_public_key(key_or_file);
 }
 
 }  // namespace

@@ -38,11 +38,11 @@ std::string join_words(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-ResourceGraph read_shape(const std::string& text, const ShapeOptions& options) {
+jobspec::ResourceGraph read_shape(const std::string& text, const jobspec::ShapeOptions& options) {
   try {
-    return parse_shape(text, options);
-  } catch (const ShapeError& error) {
-    throw DetailedError(error.errnum(), error.what(), point_at_column(text, error.column()));
+    return jobspec::parse_shape(text, options);
+  } catch (const jobspec::ShapeError& error) {
+    throw DetailedError(error.errnum(), error.what(), jobspec::point_at_column(text, error.column()));
   }
 }
 

@@ -29,6 +29,7 @@ void require_count(CLI::Option& option);
 [[nodiscard]] std::string join_words(const std::vector<std::string>& words);
 
 /// parse_shape(), with an error that shows the shape and a caret below the place.
-[[nodiscard]] ResourceGraph read_shape(const std::string& text, const ShapeOptions& options = {});
+[[nodiscard]] jobspec::ResourceGraph read_shape(const std::string& text,
+                                                const jobspec::ShapeOptions& options = {});
 
 }  // namespace resourced::cli::commands

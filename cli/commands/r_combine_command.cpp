@@ -17,6 +17,8 @@
 
 namespace resourced::cli::commands {
 
+using rset::ResourceSet;
+
 namespace {
 
 using Combine = ResourceSet (*)(const ResourceSet&, const ResourceSet&);
@@ -46,8 +48,8 @@ void add_verify(CLI::App& r, Context& context) {
   command->callback([options, &context] {
     const auto sets = read_several_r(context, 2);
     if (sets.size() > 2) throw Error(EINVAL, "needs 2 R documents on standard input, found more");
-    const auto how =
-        options->mode.empty() ? VerifyOptions{} : VerifyOptions::all(parse_verify_mode(options->mode));
+    const auto how = options->mode.empty() ? rset::VerifyOptions{}
+                                           : rset::VerifyOptions::all(rset::parse_verify_mode(options->mode));
     const auto mismatch = verify(sets[0], sets[1], how);
     if (!mismatch.empty()) throw Error(EINVAL, mismatch);
   });
@@ -56,12 +58,12 @@ void add_verify(CLI::App& r, Context& context) {
 }  // namespace
 
 void register_r_combine(CLI::App& r, Context& context) {
-  add_combination(r, context, "append", "Print the union of two or more R on standard input", append);
+  add_combination(r, context, "append", "Print the union of two or more R on standard input", rset::append);
   add_combination(r, context, "diff",
                   "Print the resources of the first R on standard input that are in none of the others",
-                  diff);
+                  rset::diff);
   add_combination(r, context, "intersect", "Print the resources that are in all R on standard input",
-                  intersect);
+                  rset::intersect);
 
   auto* remap_command = r.add_subcommand("remap", "Renumber the ranks of an R on standard input from 0");
   remap_command->callback([&context] { context.print_line(remap(read_r(context)).encode()); });
@@ -70,8 +72,9 @@ void register_r_combine(CLI::App& r, Context& context) {
   auto* rerank_command =
       r.add_subcommand("rerank", "Renumber the ranks of an R on standard input in the order of hosts");
   rerank_command->add_option("HOSTS", *hosts, "The hosts in their new order")->required();
-  rerank_command->callback(
-      [hosts, &context] { context.print_line(rerank(read_r(context), Hostlist::parse(*hosts)).encode()); });
+  rerank_command->callback([hosts, &context] {
+    context.print_line(rerank(read_r(context), text::Hostlist::parse(*hosts)).encode());
+  });
 
   add_verify(r, context);
 

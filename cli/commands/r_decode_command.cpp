@@ -16,6 +16,8 @@
 
 namespace resourced::cli::commands {
 
+using rset::ResourceSet;
+
 namespace {
 
 struct DecodeOptions {
@@ -29,9 +31,9 @@ struct DecodeOptions {
 };
 
 /// Ranks that the set does not have are passed over, as `flux R decode` does; hosts are not.
-IdSet targets(const ResourceSet& set, const std::string& text) {
-  if (hosts_of_targets(text)) return parse_targets(text, set);
-  return IdSet::parse(text) & set.ranks();
+text::IdSet targets(const ResourceSet& set, const std::string& text) {
+  if (rset::hosts_of_targets(text)) return parse_targets(text, set);
+  return text::IdSet::parse(text) & set.ranks();
 }
 
 ResourceSet select(ResourceSet set, const DecodeOptions& options) {
@@ -49,7 +51,7 @@ std::uint64_t count_of(const ResourceSet& set, const std::string& type) {
 
 /// A line for each thing that is asked for, in the order in which `flux R decode` prints them.
 void print(const ResourceSet& set, const DecodeOptions& options, Context& context) {
-  if (options.short_form) context.print_line(short_form(set));
+  if (options.short_form) context.print_line(rset::short_form(set));
   if (options.nodelist) context.print_line(set.nodelist().encode());
   if (options.ranks) context.print_line(set.ranks().encode());
   for (const std::string& type : options.count) context.print_line(std::to_string(count_of(set, type)));

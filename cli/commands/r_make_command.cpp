@@ -14,11 +14,13 @@
 
 namespace resourced::cli::commands {
 
+using text::IdSet;
+
 namespace {
 
 /// The cores and gpus of a node, for each rank.
-void set_hardware(Composition& parts, const hw::ProbeOptions& options) {
-  const ResourceSet node = hw::node_resources(hw::local_hostname(), hw::probe(options));
+void set_hardware(rset::Composition& parts, const hw::ProbeOptions& options) {
+  const rset::ResourceSet node = hw::node_resources(hw::local_hostname(), hw::probe(options));
   parts.cores = node.groups().front().cores;
   parts.gpus = node.groups().front().gpus;
 }
@@ -54,10 +56,10 @@ void register_r_make(CLI::App& r, Context& context) {
       ->expected(1)
       ->take_all();
   encode->callback([options, encode, &context] {
-    Composition parts;
+    rset::Composition parts;
     if (encode->count("--ranks") != 0) parts.ranks = IdSet::parse(options->ranks);
     if (encode->count("--cores") != 0) parts.cores = IdSet::parse(options->cores);
-    if (encode->count("--hosts") != 0) parts.hosts = Hostlist::parse(options->hosts);
+    if (encode->count("--hosts") != 0) parts.hosts = text::Hostlist::parse(options->hosts);
     parts.gpus = IdSet::parse(options->gpus);
     // As with flux R encode, a file takes the place of the host.
     if (encode->count("--xml") != 0) {

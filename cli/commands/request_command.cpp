@@ -21,12 +21,14 @@
 
 namespace resourced::cli::commands {
 
+using document::read_document;
+
 namespace {
 
 void add_shape(CLI::App& app, Context& context) {
   struct Options {
     std::string shape;
-    ShapeOptions how;
+    jobspec::ShapeOptions how;
     bool yaml = false;
     bool compact_ranges = false;
     bool reverse = false;
@@ -45,16 +47,17 @@ void add_shape(CLI::App& app, Context& context) {
       ->excludes(reverse);
   command->callback([options, command, &context] {
     if (options->reverse) {
-      const auto resources = resources_from_json(read_document(read_all(context.in())), ExtraKeys::allowed);
+      const auto resources =
+          resources_from_json(read_document(read_all(context.in())), jobspec::ExtraKeys::allowed);
       context.print_line(print_shape(resources, options->how));
       return;
     }
     if (command->count("SHAPE") == 0) throw UsageError("shape: SHAPE is required");
-    const auto list =
-        resources_to_json(read_shape(options->shape, options->how),
-                          options->compact_ranges ? RangeStyle::compact : RangeStyle::dictionary);
+    const auto list = resources_to_json(
+        read_shape(options->shape, options->how),
+        options->compact_ranges ? jobspec::RangeStyle::compact : jobspec::RangeStyle::dictionary);
     if (options->yaml) {
-      context.out() << write_yaml(list);
+      context.out() << document::write_yaml(list);
     } else {
       context.print_line(list.dump());
     }
@@ -76,9 +79,11 @@ void add_jobspec_validate(CLI::App& jobspec, Context& context) {
   validate->callback([options, &context] {
     const auto document = read_document(read_file(context, options->file));
     if (options->canonical) {
-      check_canonical_jobspec(document, options->strict ? CanonicalEdition::schema : CanonicalEdition::prose);
+      jobspec::check_canonical_jobspec(
+          document, options->strict ? jobspec::CanonicalEdition::schema : jobspec::CanonicalEdition::prose);
     } else {
-      check_jobspec_v1(document, options->strict ? V1Edition::strict : V1Edition::lenient);
+      jobspec::check_jobspec_v1(document,
+                                options->strict ? jobspec::V1Edition::strict : jobspec::V1Edition::lenient);
     }
     context.print_line("valid");
   });
@@ -98,9 +103,9 @@ void add_jobspec_from_shape(CLI::App& jobspec, Context& context) {
                          "The time that the job may take; default: no limit");
   from_shape->add_option("COMMAND", options->command, "The command to run; after --")->required();
   from_shape->callback([options, &context] {
-    JobspecProgram program;
+    jobspec::JobspecProgram program;
     program.command = options->command;
-    program.duration = parse_duration(options->duration);
+    program.duration = text::parse_duration(options->duration);
     context.print_line(make_jobspec(read_shape(options->shape), program).dump());
   });
 }
@@ -121,10 +126,10 @@ void add_constraint(CLI::App& app, Context& context) {
       ->excludes(query);
   command->callback([options, command, &context] {
     if (command->count("--match") != 0) {
-      const auto constraint = Constraint::from_json(read_document(options->match));
+      const auto constraint = constraint::Constraint::from_json(read_document(options->match));
       context.print_line(constraint.match(read_r(context)).encode());
     } else if (command->count("QUERY") != 0) {
-      context.print_line(query_to_json(options->query).dump());
+      context.print_line(constraint::query_to_json(options->query).dump());
     } else {
       throw UsageError("constraint: QUERY or --match is required");
     }

@@ -52,10 +52,10 @@ void register_idset(CLI::App& app, Context& context) {
   auto* expand = command->add_flag("--expand", options->expand, "Print the ids one by one");
   command->add_flag("--count", options->count, "Print the number of ids")->excludes(expand);
   command->callback([options, &context] {
-    const auto ids = IdSet::parse(options->expression);
+    const auto ids = text::IdSet::parse(options->expression);
     if (options->expand) {
       WordWriter words(context.out());
-      ids.for_each([&](IdSet::Id id) { words.add(id); });
+      ids.for_each([&](text::IdSet::Id id) { words.add(id); });
       words.end();
     } else {
       context.print_line(options->count ? std::to_string(ids.count()) : ids.encode());
@@ -73,8 +73,8 @@ struct HostlistOptions {
 };
 
 void print_hostlist(Context& context, const HostlistOptions& options) {
-  Hostlist hosts;
-  for (const auto& expression : options.expressions) hosts.append(Hostlist::parse(expression));
+  text::Hostlist hosts;
+  for (const auto& expression : options.expressions) hosts.append(text::Hostlist::parse(expression));
   if (options.sort) hosts.sort();
   if (options.unique) hosts.unique();
   if (!options.find.empty()) {

@@ -12,6 +12,8 @@
 
 namespace resourced::cli::views {
 
+using json_text::printable;
+
 namespace {
 
 /// Wider than any terminal; a format cannot ask for more.

@@ -24,6 +24,9 @@
 
 namespace resourced::cli::views {
 
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -66,7 +69,7 @@ IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
   return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
 }
 
-std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::Status& status,
+std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::topics::Status& status,
                                                                    const IdSet& targets) {
   IdSet drained;
   for (const auto& drain : status.drains) drained |= drain.targets;
@@ -92,7 +95,7 @@ struct Move {
   std::optional<std::string> to;
 };
 
-std::vector<Move> find_moves(const proto::Status& status) {
+std::vector<Move> find_moves(const proto::topics::Status& status) {
   std::vector<Move> moves;
   std::map<std::string, IdSet> coming;
   for (const auto& [name, partition] : status.partitions) {
@@ -116,7 +119,7 @@ std::vector<Move> find_moves(const proto::Status& status) {
 }
 
 std::string part_name(const std::optional<std::string>& partition) {
-  return partition ? "partition " + printable(*partition) : "the rest";
+  return partition ? "partition " + json_text::printable(*partition) : "the rest";
 }
 
 Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
@@ -152,7 +155,7 @@ Listing status_columns() {
 }
 
 Listing status_view(const Json& payload, const ViewFilter& filter) {
-  const auto status = proto::parse_status(payload);
+  const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
   const auto& online = status.online;
   const auto moves = find_moves(status);
@@ -187,7 +190,7 @@ Listing drain_columns() {
 }
 
 Listing drain_view(const Json& payload, const ViewFilter& filter) {
-  const auto status = proto::parse_status(payload);
+  const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
   const auto targets = wanted_targets(filter, all);
   auto entries = status.drains;
@@ -208,7 +211,7 @@ Listing drain_view(const Json& payload, const ViewFilter& filter) {
 namespace {
 
 /// free, allocated, down.
-std::array<ResourceSet, 3> sched_sets(const proto::SchedStatus& status, const std::string& targets) {
+std::array<ResourceSet, 3> sched_sets(const proto::topics::SchedStatus& status, const std::string& targets) {
   auto [all, allocated, down] = status;
   if (!targets.empty()) {
     const auto ranks = parse_targets(targets, all);
@@ -233,7 +236,7 @@ Listing sched_columns() {
 
 Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
   Listing listing = sched_columns();
-  const auto sets = sched_sets(proto::parse_sched_status(sched_status), filter.targets);
+  const auto sets = sched_sets(proto::topics::parse_sched_status(sched_status), filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (!filter.states.empty() && !wants(filter, sched_states[i])) continue;
     const auto counts = sets[i].counts();
@@ -250,7 +253,7 @@ ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) 
   const bool everything =
       filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
                                            [&](std::string_view state) { return wants(filter, state); });
-  const auto status = proto::parse_sched_status(sched_status);
+  const auto status = proto::topics::parse_sched_status(sched_status);
   auto all = status.all;
   if (!filter.targets.empty()) all = include(all, filter.targets);
   if (everything) return all;
@@ -264,7 +267,7 @@ ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) 
   return diff(all, rest);
 }
 
-std::string info_line(const ResourceCounts& counts) {
+std::string info_line(const rset::ResourceCounts& counts) {
   return fmt::format("{} Nodes, {} Cores, {} GPUs", counts.nodes, counts.cores, counts.gpus);
 }
 
@@ -278,7 +281,7 @@ std::string format_time(WallTime time) {
 }
 
 std::string describe_moves(const Json& payload, const ViewFilter& filter) {
-  const auto status = proto::parse_status(payload);
+  const auto status = proto::topics::parse_status(payload);
   std::string lines;
   const auto moves = find_moves(status);
   if (moves.empty()) return lines;
@@ -309,7 +312,7 @@ std::string format_event(const nlohmann::json& event) {
           fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
   }
-  return printable(line);
+  return json_text::printable(line);
 }
 
 }  // namespace resourced::cli::views

@@ -40,7 +40,8 @@ struct ViewFilter {
 [[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {});
 
 /// The resources in the states of the filter, `all` or none for all of them.
-[[nodiscard]] ResourceSet sched_resources(const nlohmann::json& sched_status, const ViewFilter& filter = {});
+[[nodiscard]] rset::ResourceSet sched_resources(const nlohmann::json& sched_status,
+                                                const ViewFilter& filter = {});
 
 /// The columns alone, to check a format against before the daemon is asked.
 [[nodiscard]] Listing status_columns();
@@ -48,7 +49,7 @@ struct ViewFilter {
 [[nodiscard]] Listing sched_columns();
 
 /// `8 Nodes, 32 Cores, 0 GPUs`
-[[nodiscard]] std::string info_line(const ResourceCounts& counts);
+[[nodiscard]] std::string info_line(const rset::ResourceCounts& counts);
 
 /// `2024-02-29T12:00:00` in local time.
 [[nodiscard]] std::string format_time(WallTime time);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace resourced {
+namespace resourced::constraint {
 
 class Budget {
  public:
@@ -49,4 +49,4 @@ constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
 /// What is missing still when so much is there.
 [[nodiscard]] constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
-}  // namespace resourced
+}  // namespace resourced::constraint

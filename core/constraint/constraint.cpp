@@ -16,7 +16,12 @@
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::constraint {
+
+using json_text::JsonPath;
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -59,7 +64,7 @@ class Constraint::Reader {
     Constraint constraint;
     for (const auto& [name, values] : document.items()) {
       const std::optional<Operator> op = operator_named(name);
-      if (!op) fail(path, EINVAL, "unknown operator " + resourced::quoted(name));
+      if (!op) fail(path, EINVAL, "unknown operator " + text::quoted(name));
       constraint.operations_.push_back(read_operation(*op, values, path / name, depth));
     }
     return constraint;
@@ -89,8 +94,8 @@ class Constraint::Reader {
     if (operation.op == Operator::properties) {
       count_term();
       const std::string defect =
-          property_name_defect(std::string_view(text).substr(text.starts_with('^') ? 1 : 0));
-      if (!defect.empty()) path.fail(resourced::quoted(text) + ": " + defect);
+          rset::property_name_defect(std::string_view(text).substr(text.starts_with('^') ? 1 : 0));
+      if (!defect.empty()) path.fail(text::quoted(text) + ": " + defect);
     } else {
       try {
         read_targets(operation, ranks, text);
@@ -106,7 +111,7 @@ class Constraint::Reader {
       ranks.push_back(IdSet::parse(text));
       return;
     }
-    const Hostlist hosts = Hostlist::parse(text);
+    const text::Hostlist hosts = text::Hostlist::parse(text);
     if (hosts.size() > max_hosts - host_count_)
       throw Error(ERANGE, fmt::format("a constraint names at most {} hosts", max_hosts));
     host_count_ += hosts.size();
@@ -226,4 +231,4 @@ void Budget::run_out() {
   throw Error(ETIMEDOUT, fmt::format("checking the request takes more than {} steps", steps_));
 }
 
-}  // namespace resourced
+}  // namespace resourced::constraint

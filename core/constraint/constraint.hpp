@@ -15,9 +15,11 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
-
+namespace resourced::json_text {
 class JsonPath;
+}
+
+namespace resourced::constraint {
 
 class Constraint {
  public:
@@ -35,9 +37,9 @@ class Constraint {
   /// (`and[1].properties[0]: must be a string`), or ERANGE for one that is past a limit.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
   /// The same for an object that has its place in a larger document: the errors start with it.
-  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place);
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place);
   /// The same within a budget.
-  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const JsonPath& place,
+  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place,
                                             Budget& budget);
 
   /// The object as it was read.
@@ -46,9 +48,9 @@ class Constraint {
   /// The ranks of the inventory that satisfy the constraint. The cost is one set operation for each term and
   /// one look-up for each host that is named. Ranks, hosts and properties that the inventory does not have
   /// match nothing.
-  [[nodiscard]] IdSet match(const ResourceSet& inventory) const;
+  [[nodiscard]] text::IdSet match(const rset::ResourceSet& inventory) const;
   /// The same within a budget.
-  [[nodiscard]] IdSet match(const ResourceSet& inventory, Budget& budget) const;
+  [[nodiscard]] text::IdSet match(const rset::ResourceSet& inventory, Budget& budget) const;
 
  private:
   enum class Operator { properties, hostlist, ranks, conjunction, disjunction, negation };
@@ -57,17 +59,18 @@ class Constraint {
   struct Operation {
     Operator op = Operator::conjunction;
     std::vector<std::string> values;
-    Hostlist hosts;
-    IdSet ranks;
+    text::Hostlist hosts;
+    text::IdSet ranks;
     std::vector<Constraint> operands;
   };
 
   class Reader;
 
-  [[nodiscard]] static IdSet match(const Operation& operation, const ResourceSet& inventory, Budget& budget);
+  [[nodiscard]] static text::IdSet match(const Operation& operation, const rset::ResourceSet& inventory,
+                                         Budget& budget);
 
   /// All of them must hold.
   std::vector<Operation> operations_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::constraint

@@ -11,7 +11,7 @@
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::constraint {
 
 namespace {
 
@@ -30,8 +30,8 @@ struct Token {
 };
 
 [[noreturn]] void fail_at(std::string_view query, std::size_t offset, std::string_view reason) {
-  throw Error(EINVAL,
-              fmt::format("column {}: {}", count_utf8_characters(query.substr(0, offset)) + 1, reason));
+  throw Error(EINVAL, fmt::format("column {}: {}",
+                                  json_text::count_utf8_characters(query.substr(0, offset)) + 1, reason));
 }
 
 class Tokenizer {
@@ -85,7 +85,7 @@ class Tokenizer {
     if (end < query_.size() &&
         std::string_view(" \t\n\v\f\r()&|").find(query_[end]) == std::string_view::npos)
       fail_at(query_, end,
-              fmt::format("found {} right after a closing quote", resourced::quoted(query_.substr(end, 1))));
+              fmt::format("found {} right after a closing quote", text::quoted(query_.substr(end, 1))));
     return end;
   }
 
@@ -168,7 +168,7 @@ class Parser {
     }
     if (text.starts_with('-')) fail_at(query_, offset, "found \"-\" after \"-\", a term is negated once");
     if (text == "and" || text == "or" || text == "not")
-      fail_at(query_, offset, fmt::format("found {} where a term is expected", resourced::quoted(text)));
+      fail_at(query_, offset, fmt::format("found {} where a term is expected", text::quoted(text)));
     return negated(parse_term(text, offset));
   }
 
@@ -185,12 +185,12 @@ class Parser {
     if (op.empty()) fail_at(query_, offset, "found \":\" where the name of an operator is expected");
     const auto known = options_.operators.find(op);
     if (known == options_.operators.end())
-      fail_at(query_, offset, fmt::format("unknown operator {}", resourced::quoted(op)));
+      fail_at(query_, offset, fmt::format("unknown operator {}", text::quoted(op)));
 
     const bool literal = operand.starts_with('\'') || operand.starts_with('"');
     if (literal) operand = operand.substr(1, operand.size() - 2);
     if (operand.empty())
-      fail_at(query_, operand_offset, fmt::format("the operand of {} is empty", resourced::quoted(op)));
+      fail_at(query_, operand_offset, fmt::format("the operand of {} is empty", text::quoted(op)));
     Json values = Json::array();
     if (known->second == "properties" && !literal)
       values = split_names(operand, operand_offset);
@@ -238,7 +238,7 @@ class Parser {
   void advance() { token_ = tokenizer_.next(); }
 
   std::string found() const {
-    return token_.kind == Token::Kind::end ? "the end of the query" : resourced::quoted(token_.text);
+    return token_.kind == Token::Kind::end ? "the end of the query" : text::quoted(token_.text);
   }
 
   [[noreturn]] void fail(std::string_view reason) const { fail_at(query_, token_.offset, reason); }
@@ -254,11 +254,11 @@ class Parser {
 Json query_to_json(std::string_view text, const QueryOptions& options) {
   if (text.size() > max_query_length)
     throw Error(EINVAL, fmt::format("a query of {} bytes is longer than {}", text.size(), max_query_length));
-  if (const std::optional<std::size_t> invalid = find_invalid_utf8(text))
+  if (const std::optional<std::size_t> invalid = json_text::find_invalid_utf8(text))
     fail_at(text, *invalid, "not UTF-8");
   return Parser(text, options).parse();
 }
 
 Constraint parse_query(std::string_view text) { return Constraint::from_json(query_to_json(text)); }
 
-}  // namespace resourced
+}  // namespace resourced::constraint

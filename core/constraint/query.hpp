@@ -12,7 +12,7 @@
 
 #include "core/constraint/constraint.hpp"
 
-namespace resourced {
+namespace resourced::constraint {
 
 struct QueryOptions {
   /// What a term without `operator:` means.
@@ -36,4 +36,4 @@ constexpr std::size_t max_query_depth = 24;
 /// Reads a query into a constraint. Throws as query_to_json and Constraint::from_json do.
 [[nodiscard]] Constraint parse_query(std::string_view text);
 
-}  // namespace resourced
+}  // namespace resourced::constraint

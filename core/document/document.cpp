@@ -11,7 +11,10 @@
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::document {
+
+using json_text::JsonFault;
+
 namespace {
 
 bool could_be_json(std::string_view text) {
@@ -26,7 +29,7 @@ nlohmann::json read_document(std::string_view text) {
     throw Error(EFBIG,
                 fmt::format("the document has {} bytes, more than {}", text.size(), max_document_bytes));
   }
-  if (const auto offset = find_invalid_utf8(text)) {
+  if (const auto offset = json_text::find_invalid_utf8(text)) {
     throw Error(EINVAL, fmt::format("the document is not UTF-8 at byte {}", *offset + 1));
   }
   if (could_be_json(text)) {
@@ -42,7 +45,7 @@ std::string place_text(const JsonFault& fault) {
   std::string text;
   for (auto step = fault.place.rbegin(); step != fault.place.rend(); ++step) {
     if (const auto* key = std::get_if<std::string>(&*step)) {
-      append_path_key(text, *key);
+      json_text::append_path_key(text, *key);
     } else {
       text += fmt::format("[{}]", std::get<std::size_t>(*step));
     }
@@ -55,18 +58,17 @@ std::string place_text(const JsonFault& fault) {
     throw Error(EINVAL, fmt::format("the document is nested more than {} levels deep", max_document_depth));
   if (fault.kind == JsonFault::Kind::repeated_key)
     throw Error(EINVAL, fmt::format("{}: the key is given twice", place_text(fault)));
-  throw Error(EINVAL,
-              fmt::format("{}: {} is out of range", place_text(fault), resourced::quoted(fault.number)));
+  throw Error(EINVAL, fmt::format("{}: {} is out of range", place_text(fault), text::quoted(fault.number)));
 }
 
 }  // namespace
 
 std::optional<nlohmann::json> read_json_document(std::string_view text) {
-  auto read = read_json(text, max_document_depth, JsonManners::strict);
+  auto read = read_json(text, max_document_depth, json_text::JsonManners::strict);
   if (auto* value = std::get_if<nlohmann::json>(&read)) return std::move(*value);
   const auto& fault = std::get<JsonFault>(read);
   if (fault.kind != JsonFault::Kind::syntax) refuse(fault);
   return std::nullopt;
 }
 
-}  // namespace resourced
+}  // namespace resourced::document

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace resourced {
+namespace resourced::document {
 
 /// The longest text, in bytes, that is looked at.
 inline constexpr std::size_t max_document_bytes = std::size_t{1} << 20;
@@ -49,4 +49,4 @@ inline constexpr std::size_t max_document_depth = 256;
 /// else, so that read_document() and other readers give the value back.
 [[nodiscard]] std::string write_yaml(const nlohmann::ordered_json& value);
 
-}  // namespace resourced
+}  // namespace resourced::document

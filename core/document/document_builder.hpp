@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::document {
 
 class DocumentBuilder {
  public:
@@ -46,4 +46,4 @@ class DocumentBuilder {
   std::vector<Open> open_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::document

@@ -13,7 +13,7 @@
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::document {
 namespace {
 
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
@@ -75,7 +75,7 @@ class YamlEvents : public YAML::EventHandler {
   }
 
   [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    fail(mark, fmt::format("the tag {} is not allowed", resourced::quoted(tag)));
+    fail(mark, fmt::format("the tag {} is not allowed", text::quoted(tag)));
   }
 
   void begin_collection(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -188,10 +188,10 @@ std::string DocumentBuilder::path() const {
     if (open.value->is_array()) {
       text += fmt::format("[{}]", open.value->size() - (innermost ? 0U : 1U));
     } else if (!innermost || open.slot != nullptr) {
-      append_path_key(text, *open.key);
+      json_text::append_path_key(text, *open.key);
     }
   }
   return text;
 }
 
-}  // namespace resourced
+}  // namespace resourced::document

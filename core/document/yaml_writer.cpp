@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::document {
 namespace {
 
 using nlohmann::ordered_json;
@@ -87,7 +87,7 @@ bool all_in(std::string_view text, std::string_view characters) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view reason) {
-  throw Error(EINVAL, fmt::format("{} {}", resourced::quoted(text), reason));
+  throw Error(EINVAL, fmt::format("{} {}", text::quoted(text), reason));
 }
 
 std::uint64_t read_unsigned(std::string_view text, std::string_view digits, int base) {
@@ -142,4 +142,4 @@ nlohmann::json resolve_yaml_scalar(std::string_view text) {
   return std::string(text);
 }
 
-}  // namespace resourced
+}  // namespace resourced::document

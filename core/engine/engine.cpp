@@ -11,6 +11,10 @@
 
 namespace resourced::engine {
 
+using module::Command;
+using module::Event;
+using module::Partition;
+
 Effects Engine::step(const Input& input, Now now) {
   now.wall = std::max(last_timestamp_, now.wall);
   Effects effects;
@@ -18,15 +22,15 @@ Effects Engine::step(const Input& input, Now now) {
   return effects;
 }
 
-Acquisition::Tell Engine::teller(Effects& effects) {
-  return [this, &effects](HolderId holder, Delta delta) {
+module::Acquisition::Tell Engine::teller(Effects& effects) {
+  return [this, &effects](HolderId holder, module::Delta delta) {
     effects.updates.push_back({applied_, holder, std::move(delta)});
   };
 }
 
 void Engine::apply(Event event, Effects& effects) {
   RESOURCED_INVARIANT(event.timestamp >= last_timestamp_);
-  const Outcome outcome = module_.apply(event);
+  const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
@@ -42,10 +46,10 @@ void Engine::apply(Event event, Effects& effects) {
 }
 
 void Engine::take(const Start& input, Now now, Effects& effects) {
-  auto events = Module::start(input.command, now.wall);
+  auto events = module::Module::start(input.command, now.wall);
   // Divided before any event is applied: overlapping partitions refuse the start.
   for (const auto& [event, recorded] : events) {
-    if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
+    if (const auto* define = std::get_if<module::DefineEvent>(&event.body)) {
       acquisition_.divide(divide_at_start(input.partitions, *define), {}, teller(effects));
     }
   }
@@ -63,7 +67,7 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
-  ResourceSet inventory = module_.inventory();
+  rset::ResourceSet inventory = module_.inventory();
   for (const Event& event : events) fold_inventory(event.body, inventory);
   return divide_inventory(partitions_, inventory);
 }
@@ -81,7 +85,8 @@ void Engine::execute(const Command& command, Now now, Effects& effects) {
   if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   std::vector<Event> events = module_.decide(command, now.wall);
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
-    return std::holds_alternative<UpdateEvent>(event.body) || std::holds_alternative<DefineEvent>(event.body);
+    return std::holds_alternative<module::UpdateEvent>(event.body) ||
+           std::holds_alternative<module::DefineEvent>(event.body);
   });
   std::vector<Partition> partitions;
   if (divides) partitions = divided_after(events);
@@ -106,13 +111,13 @@ void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
 }
 
 void Engine::take(const Command& command, Now now, Effects& effects) {
-  const auto* reload = std::get_if<ReloadCommand>(&command);
+  const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are held against the inventory now.
-  ReloadCommand verified = *reload;
+  module::ReloadCommand verified = *reload;
   std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(module_.excluded() - reload->exclude, module_);
   for (const nodes::UnfitNode& node : unfit) {
-    verified.drains.push_back({IdSet::range(node.rank, node.rank), node.reason});
+    verified.drains.push_back({text::IdSet::range(node.rank, node.rank), node.reason});
   }
   execute(std::move(verified), now, effects);
   effects.unfit = std::move(unfit);
@@ -165,7 +170,7 @@ void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
 void Engine::take(const ForceDown& input, Now now, Effects& effects) {
   if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (!module_.inventory().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
-  MonitorCommand command;
+  module::MonitorCommand command;
   command.offline = input.ranks & module_.online();
   nodes_.force_down(command.offline, now.steady);
   execute(std::move(command), now, effects);

@@ -17,7 +17,7 @@
 
 namespace resourced::engine {
 
-using HolderId = Acquisition::HolderId;
+using HolderId = module::Acquisition::HolderId;
 
 /// The time of a step.
 struct Now {
@@ -30,14 +30,14 @@ struct Now {
 /// The first step: defines the present inventory, applies the recorded state to it, and divides it by these
 /// rules.
 struct Start {
-  StartCommand command;
-  std::vector<PartitionRule> partitions;
+  module::StartCommand command;
+  std::vector<module::PartitionRule> partitions;
 };
 
 /// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
 struct Load {
-  LoadCommand command;
-  std::vector<PartitionRule> partitions;
+  module::LoadCommand command;
+  std::vector<module::PartitionRule> partitions;
 };
 
 /// A scheduler acquires a partition, or without a name all targets that are in no partition (RFC 28).
@@ -59,7 +59,7 @@ struct Mute {};
 /// A client sets the expiration of this instance. It holds against one that the enclosing instance set
 /// earlier.
 struct SetExpiration {
-  ExpirationCommand command;
+  module::ExpirationCommand command;
 };
 
 /// Node agents are watched by these settings, from now on or anew.
@@ -76,7 +76,7 @@ struct Discover {
 
 /// The discovery does not wait for these hosts. After it, nothing.
 struct DiscoverWithout {
-  Hostlist hosts;
+  text::Hostlist hosts;
 };
 
 /// A node agent says hello (nodes::Nodes::hello()).
@@ -100,7 +100,7 @@ struct AgentEnd {
 /// Takes those of these targets offline that are online, until their agents say hello again. Refused with
 /// EINVAL if one is not in the inventory.
 struct ForceDown {
-  IdSet ranks;
+  text::IdSet ranks;
 };
 
 /// This instance is inside another: from now on a target is online if that one says so, too. Comes after the
@@ -116,7 +116,7 @@ struct ParentSays {
 struct Tick {};
 
 using Input =
-    std::variant<Start, Load, Command, Acquire, Release, Mute, SetExpiration, WatchNodes, Discover,
+    std::variant<Start, Load, module::Command, Acquire, Release, Mute, SetExpiration, WatchNodes, Discover,
                  DiscoverWithout, AgentHello, AgentBeat, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
@@ -124,7 +124,7 @@ struct Update {
   /// The last event whose changes it contains.
   Sequence after = 0;
   HolderId holder = 0;
-  Delta delta;
+  module::Delta delta;
 };
 
 /// The effects of one input.
@@ -144,12 +144,12 @@ struct Effects {
   /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
   std::vector<Error> refused;
   /// The inventory that the agents have told. Last of all a Start is to follow.
-  std::optional<ResourceSet> discovered;
+  std::optional<rset::ResourceSet> discovered;
   /// For an Acquire: its targets, and those of them that no other holder keeps (Acquisition::Acquired). The
   /// response may leave once the log has the event applied().
   struct Acquired {
-    IdSet resources;
-    IdSet kept;
+    text::IdSet resources;
+    text::IdSet kept;
   };
   std::optional<Acquired> acquired;
 };
@@ -173,14 +173,14 @@ class Engine {
   /// The timestamp of that event.
   [[nodiscard]] WallTime applied_at() const noexcept { return last_timestamp_; }
 
-  [[nodiscard]] const Module& module() const noexcept { return module_; }
-  [[nodiscard]] const Acquisition& acquisition() const noexcept { return acquisition_; }
+  [[nodiscard]] const module::Module& module() const noexcept { return module_; }
+  [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
   void take(const Start& input, Now now, Effects& effects);
   void take(const Load& input, Now now, Effects& effects);
-  void take(const Command& command, Now now, Effects& effects);
+  void take(const module::Command& command, Now now, Effects& effects);
   void take(const Acquire& input, Now now, Effects& effects);
   void take(const Release& input, Now now, Effects& effects);
   void take(const Mute& input, Now now, Effects& effects);
@@ -196,23 +196,23 @@ class Engine {
   void take(const ParentSays& input, Now now, Effects& effects);
   void take(const Tick& input, Now now, Effects& effects);
 
-  void apply(Event event, Effects& effects);
+  void apply(module::Event event, Effects& effects);
   /// Decides and applies a command.
-  void execute(const Command& command, Now now, Effects& effects);
+  void execute(const module::Command& command, Now now, Effects& effects);
   /// The same for each, whatever becomes of the others.
-  void execute_all(const std::vector<Command>& commands, Now now, Effects& effects);
+  void execute_all(const std::vector<module::Command>& commands, Now now, Effects& effects);
   void carry_out(nodes::Findings findings, Now now, Effects& effects);
-  [[nodiscard]] Acquisition::Tell teller(Effects& effects);
+  [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
   /// Divides the inventory as it would be after these events; nothing changes.
-  [[nodiscard]] std::vector<Partition> divided_after(const std::vector<Event>& events) const;
+  [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
 
   /// The timestamp of the last event in the log. No later event has an earlier one, so the log stays in order
   /// when the clock is set back.
   WallTime last_timestamp_;
-  Module module_;
-  Acquisition acquisition_;
+  module::Module module_;
+  module::Acquisition acquisition_;
   nodes::Nodes nodes_;
-  std::vector<PartitionRule> partitions_;
+  std::vector<module::PartitionRule> partitions_;
   /// When a client last set the expiration of this instance; wall.
   WallTime own_expiration_set_{};
   Sequence applied_;

@@ -22,28 +22,28 @@ using Sequence = std::uint64_t;
 struct TableChanges {
   /// Targets whose drain entry has changed to this one. Those of `undrained` are no longer drained.
   struct Drained {
-    TargetNames targets;
+    module::TargetNames targets;
     WallTime timestamp{};
     std::optional<std::string> reason;
   };
   std::vector<Drained> drained;
-  TargetNames undrained;
+  module::TargetNames undrained;
   /// A property of these targets compared with the configuration.
   struct Property {
     std::string name;
-    TargetNames targets;
-    PropertyState::Difference difference = PropertyState::Difference::same;
+    module::TargetNames targets;
+    module::PropertyState::Difference difference = module::PropertyState::Difference::same;
   };
   std::vector<Property> properties;
   /// Empty the table of properties first.
   bool forget_properties = false;
   /// Targets that left for good.
-  TargetNames shrunk;
-  std::optional<RecordedState::Expiration> expiration;
+  module::TargetNames shrunk;
+  std::optional<module::RecordedState::Expiration> expiration;
   /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded,
   /// without changes of run time.
   struct Inventory {
-    DefineMethod method = DefineMethod::dynamic_discovery;
+    module::DefineMethod method = module::DefineMethod::dynamic_discovery;
     std::string text;
     /// For a loaded R the text of the configured one that it replaced; nothing where none is configured.
     std::optional<std::string> replaced;
@@ -59,10 +59,10 @@ struct TableChanges {
 
 struct Record {
   Sequence sequence = 0;
-  Event event;
+  module::Event event;
   /// The targets that the event concerns, and their hosts. Empty for a definition.
-  IdSet ranks;
-  Hostlist hosts;
+  text::IdSet ranks;
+  text::Hostlist hosts;
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;

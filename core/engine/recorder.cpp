@@ -4,13 +4,21 @@
 #include <variant>
 
 namespace resourced::engine {
+
+using module::DefineEvent;
+using module::DefineMethod;
+using module::Module;
+using module::UpdateEvent;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
-using Difference = PropertyState::Difference;
+using Difference = module::PropertyState::Difference;
 
 void add_properties(TableChanges& changes, const Module& module, const std::string& name, const IdSet& ranks,
                     bool also_same) {
-  for (const PropertyState& state : module.property_states(name, ranks)) {
+  for (const module::PropertyState& state : module.property_states(name, ranks)) {
     if (state.difference == Difference::same && !also_same) continue;
     changes.properties.push_back({name, module.names(state.ranks), state.difference});
   }
@@ -48,9 +56,9 @@ struct Concerned {
 
 // Hosts of the event's own come first, since the inventory may not have them yet, or any more.
 struct ConcernedHosts {
-  Hostlist operator()(const RestartEvent& event) const { return event.nodelist; }
-  Hostlist operator()(const DrainEvent& event) const { return event.nodelist; }
-  Hostlist operator()(const UndrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::RestartEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::DrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::UndrainEvent& event) const { return event.nodelist; }
   Hostlist operator()(const UpdateEvent& event) const {
     Hostlist hosts = inventory.hosts(Concerned{}(event));
     hosts.append(event.shrink_nodelist);
@@ -61,7 +69,7 @@ struct ConcernedHosts {
     return inventory.hosts(Concerned{}(event));
   }
 
-  const ResourceSet& inventory;
+  const rset::ResourceSet& inventory;
 };
 
 void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
@@ -86,12 +94,13 @@ void record_define(TableChanges& changes, const DefineEvent& define, WallTime ti
 
 }  // namespace
 
-Record make_record(Sequence sequence, Event event, const Outcome& outcome, const Module& module) {
+Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,
+                   const Module& module) {
   Record record;
   record.sequence = sequence;
   record.ranks = std::visit(Concerned{}, event.body);
   record.hosts = std::visit(ConcernedHosts{module.inventory()}, event.body);
-  for (const DrainGroup& group : outcome.drained) {
+  for (const module::DrainGroup& group : outcome.drained) {
     record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
   }
   record.changes.undrained = module.names(outcome.undrained);

@@ -7,11 +7,11 @@
 namespace resourced::engine {
 
 /// The record of an event that has just been applied to `module`.
-[[nodiscard]] Record make_record(Sequence sequence, Event event, const Outcome& outcome,
-                                 const Module& module);
+[[nodiscard]] Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,
+                                 const module::Module& module);
 
 /// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
 /// find all drained targets in its inventory.
-void rewrite_drains(TableChanges& changes, const Module& module);
+void rewrite_drains(TableChanges& changes, const module::Module& module);
 
 }  // namespace resourced::engine

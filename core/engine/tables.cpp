@@ -13,7 +13,8 @@ void Tables::apply(const TableChanges& changes) {
   changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     shrunk_.insert({std::string(host), ordinal});
   });
-  if (changes.forget_loaded && inventory_ && inventory_->method == DefineMethod::reload) inventory_.reset();
+  if (changes.forget_loaded && inventory_ && inventory_->method == module::DefineMethod::reload)
+    inventory_.reset();
   if (changes.inventory) inventory_ = changes.inventory;
   if (changes.expiration) expiration_ = changes.expiration;
 }
@@ -31,11 +32,11 @@ void Tables::apply_drains(const TableChanges& changes) {
 }
 
 void Tables::apply_properties(const TableChanges& changes) {
-  using Difference = PropertyState::Difference;
+  using Difference = module::PropertyState::Difference;
   if (changes.forget_properties) properties_.clear();
   for (const TableChanges::Property& property : changes.properties) {
     property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      std::pair<std::string, TargetName> key{property.name, {std::string(host), ordinal}};
+      std::pair<std::string, module::TargetName> key{property.name, {std::string(host), ordinal}};
       if (property.difference == Difference::same) {
         properties_.erase(key);
       } else {
@@ -45,15 +46,15 @@ void Tables::apply_properties(const TableChanges& changes) {
   }
 }
 
-RecordedState Tables::state() const {
-  RecordedState state;
+module::RecordedState Tables::state() const {
+  module::RecordedState state;
   for (const auto& [target, drain] : drains_) state.drains.push_back({target, drain.timestamp, drain.reason});
   for (const auto& [key, added] : properties_) state.properties.push_back({key.first, key.second, added});
   state.shrunk.assign(shrunk_.begin(), shrunk_.end());
   state.expiration = expiration_;
   if (inventory_) {
     state.inventory = {inventory_->method,
-                       std::make_shared<const ResourceSet>(ResourceSet::parse(inventory_->text)),
+                       std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(inventory_->text)),
                        inventory_->replaced};
   }
   return state;

@@ -19,7 +19,7 @@ class Tables {
 
   /// The recorded state for the next start. Throws Error as ResourceSet::parse() does if the text of the
   /// inventory is not an R.
-  [[nodiscard]] RecordedState state() const;
+  [[nodiscard]] module::RecordedState state() const;
 
  private:
   struct Drain {
@@ -30,11 +30,11 @@ class Tables {
   void apply_drains(const TableChanges& changes);
   void apply_properties(const TableChanges& changes);
 
-  std::map<TargetName, Drain> drains_;
+  std::map<module::TargetName, Drain> drains_;
   /// Whether the property was added; false for one that was removed.
-  std::map<std::pair<std::string, TargetName>, bool> properties_;
-  std::set<TargetName> shrunk_;
-  std::optional<RecordedState::Expiration> expiration_;
+  std::map<std::pair<std::string, module::TargetName>, bool> properties_;
+  std::set<module::TargetName> shrunk_;
+  std::optional<module::RecordedState::Expiration> expiration_;
   std::optional<TableChanges::Inventory> inventory_;
 };
 

@@ -15,7 +15,15 @@
 #include "core/feasibility/packing.hpp"
 #include "core/json/json_path.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
+using constraint::Constraint;
+using constraint::plus;
+using constraint::times;
+using jobspec::ResourceGraph;
+using json_text::JsonPath;
+using rset::ResourceSet;
 
 namespace {
 
@@ -27,11 +35,11 @@ constexpr std::size_t max_parts_named = 4;
 /// What it costs to find how many ranks of a group match.
 constexpr std::uint64_t steps_per_group = 32;
 
-std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const IdSet& ranks, Budget& budget) {
+std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const text::IdSet& ranks, Budget& budget) {
   budget.spend(steps_per_group * inventory.groups().size());
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> nodes;
   const bool all = ranks.count() == inventory.ranks().count();
-  for (const ResourceGroup& group : inventory.groups()) {
+  for (const rset::ResourceGroup& group : inventory.groups()) {
     const std::size_t count = all ? group.ranks.count() : (group.ranks & ranks).count();
     if (count > 0) nodes[{group.cores.count(), group.gpus.count()}] += count;
   }
@@ -182,7 +190,7 @@ Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& 
                               const ResourceSet& inventory, Budget& budget) {
   const RequestDemand request = demand_of(resources, budget);
   if (inventory.empty()) return {Verdict::infeasible, "the inventory is empty"};
-  const IdSet ranks = constraint.match(inventory, budget);
+  const text::IdSet ranks = constraint.match(inventory, budget);
   if (ranks.empty()) return {Verdict::infeasible, "no target matches the constraint"};
   if (!request.not_judged.empty())
     return {Verdict::undecided,
@@ -215,8 +223,8 @@ Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const Resou
   if (!jobspec.is_object()) throw Error(EINVAL, "jobspec: must be an object");
   const auto list = jobspec.find("resources");
   if (list == jobspec.end()) throw Error(EINVAL, "resources: is missing");
-  const ResourceGraph resources = resources_from_json(*list, ExtraKeys::allowed);
+  const ResourceGraph resources = resources_from_json(*list, jobspec::ExtraKeys::allowed);
   return check_feasibility(resources, constraint_of(jobspec, budget), inventory, budget);
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -20,7 +20,7 @@
 #include "core/jobspec/resource_graph.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
 
 /// The answer, and one line that says why unless it is yes.
 struct Feasibility {
@@ -44,19 +44,22 @@ struct Feasibility {
 /// Judges a request against the ranks of the inventory that match the constraint. The inventory is what may
 /// be used at all: excluded ranks are already gone from it. A count that is a range or a set stands for its
 /// smallest value. Throws Error EINVAL for a slot without resources.
-[[nodiscard]] Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
-                                            const ResourceSet& inventory);
+[[nodiscard]] Feasibility check_feasibility(const jobspec::ResourceGraph& resources,
+                                            const constraint::Constraint& constraint,
+                                            const rset::ResourceSet& inventory);
 /// The same within a budget: throws Error ETIMEDOUT when it is spent.
-[[nodiscard]] Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
-                                            const ResourceSet& inventory, Budget& budget);
+[[nodiscard]] Feasibility check_feasibility(const jobspec::ResourceGraph& resources,
+                                            const constraint::Constraint& constraint,
+                                            const rset::ResourceSet& inventory, constraint::Budget& budget);
 
 /// Judges a jobspec object by its `resources` and `attributes.system.constraints`; nothing else of it is
 /// looked at. Throws Error EINVAL that names the path of what is missing or wrong.
 [[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
-                                                    const ResourceSet& inventory);
+                                                    const rset::ResourceSet& inventory);
 /// The same within a budget: throws Error ETIMEDOUT when it is spent.
 [[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
-                                                    const ResourceSet& inventory, Budget& budget);
+                                                    const rset::ResourceSet& inventory,
+                                                    constraint::Budget& budget);
 
 // Reduces a request (RFC 14) to what has to be packed: so many nodes with so much each, so many pieces that
 // lie in one node each. What the levels, labels and slots of the request were for is then no longer known.
@@ -69,7 +72,7 @@ struct RequestDemand {
 };
 
 /// Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is spent.
-[[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources);
-[[nodiscard]] RequestDemand demand_of(const ResourceGraph& resources, Budget& budget);
+[[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources);
+[[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources, constraint::Budget& budget);
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -7,7 +7,9 @@
 #include "core/feasibility/packing.hpp"
 #include "core/feasibility/piece_search.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
 
 namespace {
 
@@ -97,4 +99,4 @@ bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget&
   return false;
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

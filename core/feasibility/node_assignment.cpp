@@ -4,7 +4,9 @@
 
 #include "core/feasibility/packing.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
 
 namespace {
 
@@ -172,4 +174,4 @@ LossTable lost_pieces(const std::vector<NodeKind>& kinds, const std::vector<Node
   return loss;
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -4,7 +4,9 @@
 
 #include "core/feasibility/piece_search.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
 
 namespace {
 
@@ -89,4 +91,4 @@ std::optional<std::vector<std::vector<Filling>>> list_fillings(const std::vector
   return fillings;
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

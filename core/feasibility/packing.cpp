@@ -6,7 +6,11 @@
 
 #include "core/feasibility/piece_search.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
+using constraint::plus;
+using constraint::times;
 
 namespace {
 
@@ -111,7 +115,8 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& b
     if (std::max(kind.cores, kind.gpus) > max_per_node) return {Answer::unknown, {}, 0};
   }
   // What reaches the limit is not known exactly.
-  if (std::max({supply.nodes, supply.cores, supply.gpus}) >= max_amount) return {Answer::unknown, {}, 0};
+  if (std::max({supply.nodes, supply.cores, supply.gpus}) >= constraint::max_amount)
+    return {Answer::unknown, {}, 0};
 
   Packing nodes = pack_nodes(kinds, demand.nodes, budget);
   if (nodes.answer == Answer::does_not_fit) return nodes;
@@ -123,4 +128,4 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& b
   return {search_for_packing(kinds, rest, budget), {}, 0};
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -15,7 +15,7 @@
 
 #include "core/constraint/budget.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
 
 /// Equal nodes.
 struct NodeKind {
@@ -59,7 +59,8 @@ struct Packing {
 /// Amounts of a demand may be max_amount, which nothing that is packed can satisfy.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand);
 /// The same within a budget.
-[[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
+[[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand,
+                           constraint::Budget& budget);
 
 [[nodiscard]] constexpr bool holds(const NodeKind& kind, const NodeDemand& demand) {
   return kind.cores >= demand.cores && kind.gpus >= demand.gpus;
@@ -93,10 +94,10 @@ using LossTable = std::vector<std::vector<std::uint64_t>>;
 /// nodes together at most max_amount.
 [[nodiscard]] std::optional<NodeAssignment> assign_nodes(const std::vector<NodeKind>& kinds,
                                                          const std::vector<NodeDemand>& demands,
-                                                         const LossTable& loss, Budget& budget);
+                                                         const LossTable& loss, constraint::Budget& budget);
 
 /// How many pieces fewer a node holds when it goes to a demand.
 [[nodiscard]] LossTable lost_pieces(const std::vector<NodeKind>& kinds,
                                     const std::vector<NodeDemand>& demands, const PieceDemand& piece);
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -9,7 +9,11 @@
 #include <unordered_set>
 #include <utility>
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
+using constraint::plus;
+using constraint::times;
 
 namespace {
 
@@ -206,7 +210,8 @@ class Search {
     const Filling& filling = fillings_[place.kind][place.filling];
     for (std::uint64_t nodes = std::min(place.nodes, useful(filling, wanted)) + 1; nodes-- > 0;) {
       Wanted rest = wanted;
-      for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = less(rest[i], times(nodes, filling[i]));
+      for (std::size_t i = 0; i < rest.size(); ++i)
+        rest[i] = constraint::less(rest[i], times(nodes, filling[i]));
       if (search({place.kind, place.filling + 1, place.nodes - nodes}, rest)) return true;
       if (work_ > max_work) return false;
     }
@@ -246,4 +251,4 @@ Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Dem
   return Search(kinds, demand, std::move(*fillings), budget).run();
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -11,19 +11,20 @@
 
 #include "core/feasibility/packing.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
 
 /// `unknown` only when the bounds are reached. Requires what pack() has made sure of: amounts below
 /// max_amount, every demand for itself can be met.
 [[nodiscard]] Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand,
-                                                 Budget& budget);
+                                                 constraint::Budget& budget);
 
 // A quick try to pack several kinds of pieces: demands for nodes take the nodes that matter least for one
 // kind of piece, then the kinds of pieces go in one after the other, each into the nodes where it leaves
 // least.
 
 /// True only when all of it has found a place. False says nothing.
-[[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
+[[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand,
+                             constraint::Budget& budget);
 
 // The ways to fill one node: which demand for a node of its own it serves, if any, and how many pieces of
 // each kind lie beside that.
@@ -34,6 +35,6 @@ using Filling = std::vector<std::uint64_t>;
 /// Of each kind of node every filling to which nothing can be added that is still wanted. Nothing if they are
 /// too many.
 [[nodiscard]] std::optional<std::vector<std::vector<Filling>>> list_fillings(
-    const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget);
+    const std::vector<NodeKind>& kinds, const Demand& demand, constraint::Budget& budget);
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -13,7 +13,12 @@
 #include "core/feasibility/feasibility.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
+using constraint::plus;
+using constraint::times;
+using jobspec::Vertex;
 
 namespace {
 
@@ -40,7 +45,7 @@ bool has_node(const Vertex& vertex, Budget& budget) {
 
 void check_slot(const Vertex& slot) {
   if (slot.with.empty())
-    throw Error(EINVAL, fmt::format("slot {} has no resources", resourced::quoted(slot.label.value_or(""))));
+    throw Error(EINVAL, fmt::format("slot {} has no resources", text::quoted(slot.label.value_or(""))));
 }
 
 class Collector {
@@ -118,7 +123,7 @@ class Collector {
 
   /// A word as it is.
   static std::string shown(const std::string& word) {
-    const std::string in_quotes = resourced::quoted(word);
+    const std::string in_quotes = text::quoted(word);
     const bool plain =
         in_quotes.size() == word.size() + 2 && word.find(' ') == std::string::npos && !word.empty();
     return plain ? word : in_quotes;
@@ -158,15 +163,15 @@ class Collector {
 
 }  // namespace
 
-RequestDemand demand_of(const ResourceGraph& resources) {
+RequestDemand demand_of(const jobspec::ResourceGraph& resources) {
   Budget unlimited;
   return demand_of(resources, unlimited);
 }
 
-RequestDemand demand_of(const ResourceGraph& resources, Budget& budget) {
+RequestDemand demand_of(const jobspec::ResourceGraph& resources, Budget& budget) {
   Collector collector(budget);
   for (const Vertex& vertex : resources) collector.add(vertex, 1, false);
   return collector.take();
 }
 
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -7,7 +7,9 @@
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
 
 namespace {
 
@@ -26,7 +28,7 @@ void add_tasks(const ResourceGraph& resources, const std::vector<std::string>& c
 // What comes from a command line and its environment need not be text that JSON can hold.
 void require_utf8(const JobspecProgram& program) {
   const auto check = [](std::string_view text, const JsonPath& path) {
-    if (find_invalid_utf8(text)) path.fail(resourced::quoted(text) + " is not UTF-8");
+    if (json_text::find_invalid_utf8(text)) path.fail(text::quoted(text) + " is not UTF-8");
   };
   const JsonPath command("command");
   for (std::size_t i = 0; i < program.command.size(); ++i) check(program.command[i], command[i]);
@@ -67,4 +69,4 @@ ordered_json make_jobspec(const ResourceGraph& resources, const JobspecProgram& 
   return jobspec;
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -13,7 +13,7 @@
 #include "core/json/json_path.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
 
 /// What a jobspec says beyond its resources.
 struct JobspecProgram {
@@ -66,14 +66,15 @@ void check_canonical_jobspec(const nlohmann::json& jobspec,
 /// Checks an `attributes` object: `system` and `user` and nothing else, both objects; of the system
 /// attributes duration (a number, not negative), cwd, environment and constraints (RFC 31). Which of them
 /// must be there is for the caller. Throws Error EINVAL `path: reason`.
-void check_attributes(const nlohmann::json& attributes, const JsonPath& path);
+void check_attributes(const nlohmann::json& attributes, const json_text::JsonPath& path);
 
 /// Checks an environment: names with strings, or with null for those to unset. Throws Error EINVAL `path:
 /// reason`.
-void check_environment(const nlohmann::json& environment, const JsonPath& path);
+void check_environment(const nlohmann::json& environment, const json_text::JsonPath& path);
 
 /// Checks dependencies (RFC 26): a list of objects with at least `scheme` and `value`; for the schema at
 /// least one, none twice, each with all four keys and no others. Throws Error EINVAL `path: reason`.
-void check_dependencies(const nlohmann::json& dependencies, const JsonPath& path, CanonicalEdition edition);
+void check_dependencies(const nlohmann::json& dependencies, const json_text::JsonPath& path,
+                        CanonicalEdition edition);
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

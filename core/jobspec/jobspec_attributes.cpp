@@ -11,7 +11,9 @@
 #include "core/jobspec/jobspec.hpp"
 #include "core/json/json_path.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
 
 namespace {
 
@@ -52,7 +54,7 @@ void check_system(const json& system, const JsonPath& path) {
   if (const auto it = system.find("environment"); it != system.end())
     check_environment(*it, path / "environment");
   if (const auto it = system.find("constraints"); it != system.end()) {
-    (void)Constraint::from_json(*it, path / "constraints");
+    (void)constraint::Constraint::from_json(*it, path / "constraints");
   }
 }
 
@@ -84,4 +86,4 @@ void check_attributes(const json& attributes, const JsonPath& path) {
   if (const auto it = attributes.find("user"); it != attributes.end()) require_object(*it, path / "user");
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

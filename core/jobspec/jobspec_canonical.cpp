@@ -10,7 +10,9 @@
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
 
 namespace {
 
@@ -50,8 +52,8 @@ void check_count(const json& count, const JsonPath& path, const Vertex& slot) {
     const std::string& type = require_string(require_member(value, "type", place), place / "type");
     if (!declares_type(slot.with, type)) {
       (place / "type")
-          .fail(fmt::format("{} is not the type of a resource in slot {}", resourced::quoted(type),
-                            resourced::quoted(*slot.label)));
+          .fail(fmt::format("{} is not the type of a resource in slot {}", text::quoted(type),
+                            text::quoted(*slot.label)));
     }
     (void)require_positive(require_member(value, "count", place), place / "count");
   } else {
@@ -77,7 +79,7 @@ void check_task(const json& task, const JsonPath& path, const Slots& slots) {
   const std::string& slot = require_string(require_member(task, "slot", path), path / "slot");
   const auto found = slots.find(slot);
   if (found == slots.end()) {
-    (path / "slot").fail(fmt::format("{} is not the label of a slot", resourced::quoted(slot)));
+    (path / "slot").fail(fmt::format("{} is not the label of a slot", text::quoted(slot)));
   }
   check_count(require_member(task, "count", path), path / "count", *found->second);
   if (const auto it = task.find("distribution"); it != task.end()) {
@@ -117,4 +119,4 @@ void check_canonical_jobspec(const json& jobspec, CanonicalEdition edition) {
   }
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -9,7 +9,9 @@
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
 
 namespace {
 
@@ -54,7 +56,7 @@ const json& children(const json& vertex, const JsonPath& path) {
 void check_leaf(const json& leaf, const JsonPath& path) {
   const std::string& type = vertex_type(leaf, path);
   if (type != "core" && type != "gpu") {
-    (path / "type").fail(fmt::format("must be core or gpu, not {}", resourced::quoted(type)));
+    (path / "type").fail(fmt::format("must be core or gpu, not {}", text::quoted(type)));
   }
   refuse_other_keys(leaf, {"type", "count", "unit"}, fmt::format("a {}", type), path);
   (void)check_vertex(leaf, path);
@@ -85,7 +87,7 @@ void check_node(const json& node, const JsonPath& path, Request& request) {
   const JsonPath place = path / "with";
   if (with.size() != 1) place.fail("must have exactly one slot");
   const std::string& type = vertex_type(with[0], place[0]);
-  if (type != "slot") (place[0] / "type").fail(fmt::format("must be slot, not {}", resourced::quoted(type)));
+  if (type != "slot") (place[0] / "type").fail(fmt::format("must be slot, not {}", text::quoted(type)));
   check_slot(with[0], place[0], request);
 }
 
@@ -100,7 +102,7 @@ Request check_resources(const json& resources, const JsonPath& path) {
   } else if (type == "slot") {
     check_slot(root, path[0], request);
   } else {
-    (path[0] / "type").fail(fmt::format("must be node or slot, not {}", resourced::quoted(type)));
+    (path[0] / "type").fail(fmt::format("must be node or slot, not {}", text::quoted(type)));
   }
   return request;
 }
@@ -145,8 +147,7 @@ void check_tasks(const json& tasks, const JsonPath& path, const Request& request
   check_v1_command(require_member(task, "command", place), place / "command");
   const std::string& slot = require_string(require_member(task, "slot", place), place / "slot");
   if (slot != request.slot_label) {
-    (place / "slot")
-        .fail(fmt::format("must be the label of the slot, {}", resourced::quoted(request.slot_label)));
+    (place / "slot").fail(fmt::format("must be the label of the slot, {}", text::quoted(request.slot_label)));
   }
   check_task_count(require_member(task, "count", place), place / "count", request, edition);
 }
@@ -166,7 +167,7 @@ bool is_slot(const Vertex& vertex) {
 
 // Nothing but what the schema has: an integer count, no id and no further keys, here and below.
 bool is_plain(const Vertex& vertex) {
-  return vertex.count.kind() == Count::Kind::integer && !vertex.id && !vertex.extra &&
+  return vertex.count.kind() == text::Count::Kind::integer && !vertex.id && !vertex.extra &&
          std::all_of(vertex.with.begin(), vertex.with.end(), is_plain);
 }
 
@@ -199,4 +200,4 @@ bool is_v1_graph(const ResourceGraph& resources) {
   return !root.label && root.with.size() == 1 && is_slot(root.with[0]);
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

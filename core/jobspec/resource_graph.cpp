@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using text::Count;
 
 namespace {
 
@@ -75,4 +77,4 @@ nlohmann::ordered_json resources_to_json(const ResourceGraph& resources, RangeSt
   return list;
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -13,12 +13,12 @@
 
 #include "core/text/count.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
 
 /// One resource vertex with all that is below it.
 struct Vertex {
   std::string type;
-  Count count;
+  text::Count count;
   /// The text of a count that is an idset, as it was written (`1,2,3`, `[4,9]`); empty for other counts.
   std::string count_text;
   /// Neither true nor false where the request leaves it open.
@@ -66,4 +66,4 @@ enum class RangeStyle { dictionary, compact };
 [[nodiscard]] nlohmann::ordered_json resources_to_json(const ResourceGraph& resources,
                                                        RangeStyle ranges = RangeStyle::dictionary);
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

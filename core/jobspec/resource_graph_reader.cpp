@@ -9,7 +9,10 @@
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
+using text::Count;
 
 namespace {
 
@@ -62,8 +65,8 @@ void read_count(const json& value, const JsonPath& path, CanonicalEdition editio
     }
     if (vertex.count.kind() == Count::Kind::idset) vertex.count_text = text;
     if (edition == CanonicalEdition::schema && text.find_first_of(",+:") == std::string::npos)
-      path.fail(fmt::format("{} is an idset and a range, and must be one of them (schema)",
-                            resourced::quoted(text)));
+      path.fail(
+          fmt::format("{} is an idset and a range, and must be one of them (schema)", text::quoted(text)));
   } else if (value.is_number_integer()) {
     vertex.count = Count::integer(require_positive(value, path));
   } else {
@@ -134,8 +137,7 @@ class Reader {
     // A shape (RFC 46) may give the vertices beside its slots what labels it likes; a jobspec may not.
     const bool in_namespace = vertex.is_slot() || extra_keys_ == ExtraKeys::refused;
     if (in_namespace && vertex.label && !labels_.insert(*vertex.label).second) {
-      (path / "label")
-          .fail(fmt::format("{} is the label of another vertex", resourced::quoted(*vertex.label)));
+      (path / "label").fail(fmt::format("{} is the label of another vertex", text::quoted(*vertex.label)));
     }
   }
 
@@ -153,4 +155,4 @@ ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_ke
   return Reader(extra_keys, edition).list(list, path, 1);
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/jobspec/resource_graph.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
 
 /// The longest shape, in bytes, that is looked at: as long as one argument of a command line may be. Its
 /// graph has at most max_graph_depth levels, and values in braces are nested max_shape_value_depth deep at
@@ -65,4 +65,4 @@ struct ShapeOptions {
   return !is_shape_blank(c) && special.find(c) == std::string_view::npos;
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -12,7 +12,7 @@
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
 
 namespace {
 
@@ -108,7 +108,7 @@ class ShapeParser {
 
   void quoted_string(std::string& out) {
     const char quote = text_[at_];
-    const JsonScan scan = scan_json_string(text_, at_ + 1, quote, out);
+    const json_text::JsonScan scan = json_text::scan_json_string(text_, at_ + 1, quote, out);
     if (scan.problem != nullptr) fail(scan.end, scan.problem);
     at_ = scan.end;
   }
@@ -130,11 +130,11 @@ class ShapeParser {
     const std::string_view value = text_.substr(start, at_ - start);
     if (value.empty()) unexpected("a count");
     try {
-      vertex.count = Count::parse(value);
+      vertex.count = text::Count::parse(value);
     } catch (const Error& error) {
       fail(start, error.what());
     }
-    if (vertex.count.kind() == Count::Kind::idset) vertex.count_text = value;
+    if (vertex.count.kind() == text::Count::Kind::idset) vertex.count_text = value;
   }
 
   // (item (',' item)*)? '}'
@@ -169,7 +169,7 @@ class ShapeParser {
     } else if (key == "id") {
       set_string(vertex.id, key, value, start);
     } else if (!extra.emplace(key, std::move(value)).second) {
-      fail(start, fmt::format("{} is given twice", resourced::quoted(key)));
+      fail(start, fmt::format("{} is given twice", text::quoted(key)));
     }
   }
 
@@ -234,7 +234,7 @@ class ShapeParser {
       item_key(key);
       json member = item_value(start);
       if (!members.emplace(key, std::move(member)).second) {
-        fail(start, fmt::format("{} is given twice", resourced::quoted(key)));
+        fail(start, fmt::format("{} is given twice", text::quoted(key)));
       }
     } while (accept(','));
     expect('}', ", or }");
@@ -257,9 +257,9 @@ class ShapeParser {
     if (text == "true") return true;
     if (text == "false") return false;
     if (text == "null") return nullptr;
-    if (json_number_length(text) != text.size()) return text;
-    const auto number = read_json_number(text);
-    if (!number) fail(start, fmt::format("{} is out of range: quote it", resourced::quoted(text)));
+    if (json_text::json_number_length(text) != text.size()) return text;
+    const auto number = json_text::read_json_number(text);
+    if (!number) fail(start, fmt::format("{} is out of range: quote it", text::quoted(text)));
     return std::visit([](auto n) { return json(n); }, *number);
   }
 
@@ -274,7 +274,7 @@ class ShapeParser {
                                           [](const Slot& a, const Slot& b) { return a.label == b.label; });
     if (twice == slots_.end()) return;
     fail(std::next(twice)->at,
-         fmt::format("{} is the label of another slot: labels must differ", resourced::quoted(twice->label)));
+         fmt::format("{} is the label of another slot: labels must differ", text::quoted(twice->label)));
   }
 
   [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -301,7 +301,7 @@ class ShapeParser {
     if (is_shape_blank(c)) fail(at_, "white space and control characters need quotes around them");
     std::size_t end = at_ + 1;
     while (is_shape_word(c) && end < text_.size() && is_shape_word(text_[end])) ++end;
-    const std::string found = resourced::quoted(text_.substr(at_, end - at_));
+    const std::string found = text::quoted(text_.substr(at_, end - at_));
     fail(at_, fmt::format("found {} where it needs {}", found, wanted));
   }
 
@@ -326,9 +326,11 @@ ResourceGraph parse_shape(std::string_view text, const ShapeOptions& options) {
   if (text.size() > max_shape_bytes) {
     throw ShapeError(max_shape_bytes + 1, fmt::format("the shape is longer than {} bytes", max_shape_bytes));
   }
-  if (const auto offset = find_invalid_utf8(text)) throw ShapeError(*offset + 1, "the shape is not UTF-8");
-  if (find_invalid_utf8(options.default_label)) throw Error(EINVAL, "the label of the slot is not UTF-8");
+  if (const auto offset = json_text::find_invalid_utf8(text))
+    throw ShapeError(*offset + 1, "the shape is not UTF-8");
+  if (json_text::find_invalid_utf8(options.default_label))
+    throw Error(EINVAL, "the label of the slot is not UTF-8");
   return ShapeParser(text, options).resources();
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -10,7 +10,10 @@
 #include "core/json/scanner.hpp"
 #include "core/json/utf8.hpp"
 
-namespace resourced {
+namespace resourced::jobspec {
+
+using json_text::JsonPath;
+
 namespace {
 
 using nlohmann::json;
@@ -26,8 +29,8 @@ std::string print_quoted(const std::string& text) { return json(text).dump(); }
 std::string print_word(const std::string& text) { return is_plain_word(text) ? text : print_quoted(text); }
 
 std::string print_string(const std::string& text) {
-  const bool reads_as_other =
-      text == "true" || text == "false" || text == "null" || json_number_length(text) == text.size();
+  const bool reads_as_other = text == "true" || text == "false" || text == "null" ||
+                              json_text::json_number_length(text) == text.size();
   return reads_as_other ? print_quoted(text) : print_word(text);
 }
 
@@ -76,7 +79,7 @@ class ShapePrinter {
  private:
   void print_vertex(const Vertex& vertex, const JsonPath& path) {
     out_ += print_word(vertex.type);
-    if (vertex.count != Count()) {
+    if (vertex.count != text::Count()) {
       out_ += '=';
       out_ += vertex.count_text.empty() ? vertex.count.encode() : vertex.count_text;
     }
@@ -152,7 +155,7 @@ std::string point_at_column(std::string_view shape, std::size_t column) {
 
   const std::string lead = std::string(first > 0 ? "..." : "") + displayable(shape.substr(first, at - first));
   const std::string rest = displayable(shape.substr(at, last - at)) + (last < shape.size() ? "..." : "");
-  return fmt::format("{}{}\n{:>{}}", lead, rest, '^', count_utf8_characters(lead) + 1);
+  return fmt::format("{}{}\n{:>{}}", lead, rest, '^', json_text::count_utf8_characters(lead) + 1);
 }
 
-}  // namespace resourced
+}  // namespace resourced::jobspec

@@ -9,13 +9,14 @@
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::json_text {
 
 void append_path_key(std::string& text, std::string_view key) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (!text.empty()) text += '.';
-  const bool word = !key.empty() && key.size() <= max_quoted && key.find_first_not_of(plain) == key.npos;
-  text += word ? std::string(key) : resourced::quoted(key);
+  const bool word =
+      !key.empty() && key.size() <= text::max_quoted && key.find_first_not_of(plain) == key.npos;
+  text += word ? std::string(key) : text::quoted(key);
 }
 
 std::string JsonPath::text() const {
@@ -78,4 +79,4 @@ bool require_boolean(const json& value, const JsonPath& path) {
   return value.get<bool>();
 }
 
-}  // namespace resourced
+}  // namespace resourced::json_text

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace resourced {
+namespace resourced::json_text {
 
 /// Appends `.key`, without the dot where text is empty and with quotes where key is not a plain word.
 void append_path_key(std::string& text, std::string_view key);
@@ -57,4 +57,4 @@ void refuse_other_keys(const nlohmann::json& object, std::initializer_list<std::
 [[nodiscard]] const std::string& require_string(const nlohmann::json& value, const JsonPath& path);
 [[nodiscard]] bool require_boolean(const nlohmann::json& value, const JsonPath& path);
 
-}  // namespace resourced
+}  // namespace resourced::json_text

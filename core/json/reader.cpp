@@ -8,7 +8,7 @@
 
 #include "core/json/scanner.hpp"
 
-namespace resourced {
+namespace resourced::json_text {
 
 namespace {
 
@@ -200,4 +200,4 @@ std::variant<json, JsonFault> read_json(std::string_view text, std::size_t depth
   return Reader(text, depth, manners, values).read();
 }
 
-}  // namespace resourced
+}  // namespace resourced::json_text

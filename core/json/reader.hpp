@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace resourced {
+namespace resourced::json_text {
 
 /// What JSON leaves open: a key that an object has already, and an integer beyond 64 bits.
 enum class JsonManners {
@@ -46,4 +46,4 @@ struct JsonFault {
     std::string_view text, std::size_t depth, JsonManners manners,
     std::size_t values = std::numeric_limits<std::size_t>::max());
 
-}  // namespace resourced
+}  // namespace resourced::json_text

@@ -5,7 +5,7 @@
 
 #include "core/json/utf8.hpp"
 
-namespace resourced {
+namespace resourced::json_text {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::optional<JsonNumber> read_json_number(std::string_view number) {
   return read_as<std::uint64_t>(number);
 }
 
-}  // namespace resourced
+}  // namespace resourced::json_text

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-namespace resourced {
+namespace resourced::json_text {
 
 /// Where a scan ended: behind what was read, or, with the reason, at the byte that is wrong.
 struct JsonScan {
@@ -56,4 +56,4 @@ using JsonNumber = std::variant<std::int64_t, std::uint64_t, double>;
 /// The value of what json_number_length() found; nothing if it is an integer beyond 64 bits or not finite.
 [[nodiscard]] std::optional<JsonNumber> read_json_number(std::string_view number);
 
-}  // namespace resourced
+}  // namespace resourced::json_text

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace resourced {
+namespace resourced::json_text {
 namespace {
 
 struct Lead {
@@ -197,4 +197,4 @@ std::string printable_line(std::string_view text) {
   return out;
 }
 
-}  // namespace resourced
+}  // namespace resourced::json_text

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::json_text {
 
 /// The offset of the first byte that is not part of a valid encoding; overlong forms and surrogates are not.
 [[nodiscard]] std::optional<std::size_t> find_invalid_utf8(std::string_view text);
@@ -36,4 +36,4 @@ inline constexpr std::size_t max_printable_line = 1024;
 /// that bound.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
-}  // namespace resourced
+}  // namespace resourced::json_text

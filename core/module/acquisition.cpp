@@ -8,7 +8,9 @@
 #include "core/error.hpp"
 #include "core/invariant.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using text::IdSet;
 
 void Acquisition::divide(std::vector<Partition> partitions, const IdSet& available, const Tell& tell) {
   partitions_ = std::move(partitions);
@@ -134,4 +136,4 @@ void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell
   }
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -18,12 +18,12 @@
 #include "core/module/delta.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// A part of the inventory that is acquired on its own.
 struct Partition {
   std::string name;
-  IdSet targets;
+  text::IdSet targets;
 };
 
 class Acquisition {
@@ -36,22 +36,23 @@ class Acquisition {
   /// Replaces the division of the inventory. Holders keep the targets that they have: one that belongs to
   /// another partition now goes there once its holder has released it. Calls tell(holder, part) for targets
   /// that come up for a holder because no other one keeps them; `available` are the targets that are up.
-  void divide(std::vector<Partition> partitions, const IdSet& available, const Tell& tell);
+  void divide(std::vector<Partition> partitions, const text::IdSet& available, const Tell& tell);
   [[nodiscard]] const std::vector<Partition>& partitions() const noexcept { return partitions_; }
 
   struct Acquired {
     /// The targets in its response, and those of them that no other holder keeps.
-    const IdSet& resources;
-    const IdSet& kept;
+    const text::IdSet& resources;
+    const text::IdSet& kept;
   };
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
   /// inventory less exclusions. Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
   /// both name it.
-  Acquired acquire(HolderId holder, const std::optional<std::string>& partition, const IdSet& acquirable);
+  Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
+                   const text::IdSet& acquirable);
 
   /// Releases the targets of a holder. Other holders are told of targets that come up for them, as in
   /// divide(). An unknown holder is ignored.
-  void release(HolderId holder, const IdSet& available, const Tell& tell);
+  void release(HolderId holder, const text::IdSet& available, const Tell& tell);
 
   /// Sends no further changes to the present holders.
   void mute();
@@ -59,29 +60,30 @@ class Acquisition {
   /// Tells each holder its part of a change, unless the part is empty. `excluded` are the targets that are
   /// excluded after the change. Property changes of an excluded target are withheld until it is included
   /// again.
-  void announce(const Delta& delta, const IdSet& excluded, const Tell& tell);
+  void announce(const Delta& delta, const text::IdSet& excluded, const Tell& tell);
 
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const;
   /// Targets of a partition that the holder of another one still keeps, and targets of `acquirable` that its
   /// own holder gets only with its next acquire.
-  [[nodiscard]] IdSet awaited(const Partition& partition, const IdSet& acquirable) const;
+  [[nodiscard]] text::IdSet awaited(const Partition& partition, const text::IdSet& acquirable) const;
   /// Targets that the holder of a partition still has, although they no longer belong to it.
-  [[nodiscard]] IdSet leaving(const Partition& partition) const;
+  [[nodiscard]] text::IdSet leaving(const Partition& partition) const;
 
  private:
   struct Holder {
     std::string partition;
-    IdSet resources;
+    text::IdSet resources;
     // A subset of its resources; no target is kept by two holders.
-    IdSet kept;
+    text::IdSet kept;
     Delta withheld;
     bool muted = false;
   };
 
-  [[nodiscard]] IdSet targets_of(const std::optional<std::string>& partition, const IdSet& acquirable) const;
-  [[nodiscard]] IdSet kept_by_anyone() const;
-  void hand_over(const IdSet& available, const Tell& tell);
+  [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
+                                       const text::IdSet& acquirable) const;
+  [[nodiscard]] text::IdSet kept_by_anyone() const;
+  void hand_over(const text::IdSet& available, const Tell& tell);
   /// No target has two keepers, and each keeper has it among its resources.
   void check_kept() const;
 
@@ -89,4 +91,4 @@ class Acquisition {
   std::map<HolderId, Holder> holders_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -3,7 +3,11 @@
 
 #include "core/module/module.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 // The properties in `now` that are not in `before`, by name.
@@ -85,4 +89,4 @@ void Module::apply_to(const OfRanks& event, Delta& delta) {
   settle(event.ranks, delta);
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -12,7 +12,7 @@
 #include "core/module/target_names.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// Treatment of targets that are already drained, or already undrained.
 enum class DrainMode { none, update, overwrite, force_overwrite };
@@ -78,7 +78,7 @@ struct RecordedState {
   struct Inventory {
     DefineMethod method = DefineMethod::dynamic_discovery;
     /// Null if there was none.
-    std::shared_ptr<const ResourceSet> resources;
+    std::shared_ptr<const rset::ResourceSet> resources;
     /// For a loaded one, the R of the configuration (ResourceSet::encode()) that it replaced: as long as the
     /// configuration still says this, the loaded R is in force. Nothing where no R was configured.
     std::optional<std::string> replaced;
@@ -88,13 +88,13 @@ struct RecordedState {
 
 /// Replaces the configuration; hosts and resources stay the same.
 struct ReloadCommand {
-  IdSet exclude;
-  ResourceSet::Properties property_add;
-  ResourceSet::Properties property_remove;
+  text::IdSet exclude;
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
   /// Targets that are no longer excluded and that this command drains, unless they are drained with a reason.
   /// No scheduler sees them up in between.
   struct Drain {
-    IdSet ranks;
+    text::IdSet ranks;
     std::string reason;
   };
   std::vector<Drain> drains = {};
@@ -102,10 +102,10 @@ struct ReloadCommand {
 
 /// Replaces the inventory.
 struct LoadCommand {
-  std::shared_ptr<const ResourceSet> inventory;
-  IdSet exclude;
+  std::shared_ptr<const rset::ResourceSet> inventory;
+  text::IdSet exclude;
   /// Targets that count as online, in addition to those that already are.
-  IdSet online;
+  text::IdSet online;
   /// As RecordedState::Inventory has it.
   std::optional<std::string> replaced;
 };
@@ -113,10 +113,10 @@ struct LoadCommand {
 /// Changes that monitoring has seen, in this order. Ranks that are not in the inventory, or already in that
 /// state, are ignored; only a target that is online can be torpid.
 struct MonitorCommand {
-  IdSet offline;
-  IdSet online;
-  IdSet torpid;
-  IdSet lively;
+  text::IdSet offline;
+  text::IdSet online;
+  text::IdSet torpid;
+  text::IdSet lively;
 
   [[nodiscard]] bool empty() const noexcept {
     return offline.empty() && online.empty() && torpid.empty() && lively.empty();
@@ -129,11 +129,11 @@ using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, Expi
 /// Starts the module: the inventory becomes known, and recorded state is applied to it.
 struct StartCommand {
   DefineMethod method = DefineMethod::configuration;
-  std::shared_ptr<const ResourceSet> inventory;
-  IdSet exclude;
+  std::shared_ptr<const rset::ResourceSet> inventory;
+  text::IdSet exclude;
   /// Targets known to be online.
-  IdSet online;
+  text::IdSet online;
   RecordedState recorded;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

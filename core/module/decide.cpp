@@ -9,7 +9,12 @@
 #include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 std::string rank_phrase(const IdSet& ranks) {
@@ -78,7 +83,7 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
 }
 
 std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime now) const {
-  if (const std::string defect = property_name_defect(command.name); !defect.empty()) {
+  if (const std::string defect = rset::property_name_defect(command.name); !defect.empty()) {
     throw Error(EINVAL, defect);
   }
   IdSet targets = parse_targets(command.targets, inventory_);
@@ -192,4 +197,4 @@ std::vector<PropertyState> Module::property_states(const std::string& name, cons
   return states;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -2,7 +2,11 @@
 
 #include <string>
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 // Moves `later` into `same`, less what undoes a change in `opposite`, which is taken out there.
@@ -68,4 +72,4 @@ Delta Delta::restricted(const IdSet& targets) const {
   return part;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -7,16 +7,16 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 struct Delta {
   /// Targets that become available and unavailable: disjoint, transitions only.
-  IdSet up;
-  IdSet down;
+  text::IdSet up;
+  text::IdSet down;
   /// Targets that left for good; they also stand in `down`.
-  IdSet shrink;
-  ResourceSet::Properties property_add;
-  ResourceSet::Properties property_remove;
+  text::IdSet shrink;
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
   std::optional<WallTime> expiration;
 
   [[nodiscard]] bool empty() const noexcept;
@@ -26,7 +26,7 @@ struct Delta {
   void merge(const Delta& later);
 
   /// The part that concerns these targets. The expiration concerns every one of them.
-  [[nodiscard]] Delta restricted(const IdSet& targets) const;
+  [[nodiscard]] Delta restricted(const text::IdSet& targets) const;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

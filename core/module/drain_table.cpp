@@ -2,7 +2,9 @@
 
 #include "core/invariant.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using text::IdSet;
 
 const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
   const auto found = key_of_.find(rank);
@@ -60,4 +62,4 @@ IdSet DrainTable::undrain(const IdSet& ranks) {
   return gone;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

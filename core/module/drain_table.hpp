@@ -12,11 +12,11 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// Targets drained at one time for one reason.
 struct DrainGroup {
-  IdSet ranks;
+  text::IdSet ranks;
   WallTime timestamp{};
   std::optional<std::string> reason;
 };
@@ -29,28 +29,28 @@ class DrainTable {
     auto operator<=>(const Key&) const = default;
   };
 
-  [[nodiscard]] const IdSet& ranks() const noexcept { return ranks_; }
+  [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
   /// Drained targets that have a reason.
-  [[nodiscard]] const IdSet& with_reason() const noexcept { return with_reason_; }
+  [[nodiscard]] const text::IdSet& with_reason() const noexcept { return with_reason_; }
   /// By timestamp, then reason.
-  [[nodiscard]] const std::map<Key, IdSet>& groups() const noexcept { return groups_; }
-  [[nodiscard]] const Key* find(IdSet::Id rank) const;
+  [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
+  [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
 
   /// Drains targets by RFC 44's overwrite rules. Returns the targets whose entry is another now, with what it
   /// is.
-  std::vector<DrainGroup> drain(const IdSet& ranks, WallTime timestamp,
+  std::vector<DrainGroup> drain(const text::IdSet& ranks, WallTime timestamp,
                                 const std::optional<std::string>& reason, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
-  IdSet undrain(const IdSet& ranks);
+  text::IdSet undrain(const text::IdSet& ranks);
 
  private:
-  void put(IdSet::Id rank, const Key& key);
-  void take(IdSet::Id rank);
+  void put(text::IdSet::Id rank, const Key& key);
+  void take(text::IdSet::Id rank);
 
-  std::map<Key, IdSet> groups_;
-  std::unordered_map<IdSet::Id, const Key*> key_of_;
-  IdSet ranks_;
-  IdSet with_reason_;
+  std::map<Key, text::IdSet> groups_;
+  std::unordered_map<text::IdSet::Id, const Key*> key_of_;
+  text::IdSet ranks_;
+  text::IdSet with_reason_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -12,13 +12,13 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// The instance has started. `nodelist` holds the hosts of `ranks`, in rank order.
 struct RestartEvent {
-  IdSet ranks;
-  IdSet online;
-  Hostlist nodelist;
+  text::IdSet ranks;
+  text::IdSet online;
+  text::Hostlist nodelist;
 };
 
 enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kvs };
@@ -27,14 +27,14 @@ enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kv
 /// context has no key for it.
 struct DefineEvent {
   DefineMethod method = DefineMethod::configuration;
-  std::shared_ptr<const ResourceSet> inventory;
-  IdSet exclude;
+  std::shared_ptr<const rset::ResourceSet> inventory;
+  text::IdSet exclude;
   /// The inventory as it was configured, discovered or loaded, before changes of run time and with the
   /// targets that left for good. Null in an event that was read from a log, which does not have it.
-  std::shared_ptr<const ResourceSet> configured = nullptr;
+  std::shared_ptr<const rset::ResourceSet> configured = nullptr;
   /// Properties that were added at run time where they were not configured. A change of the configuration
   /// does not remove them; a command at run time does.
-  ResourceSet::Properties kept_properties = {};
+  rset::ResourceSet::Properties kept_properties = {};
   /// Present if the inventory was loaded in the place of another one: states move with their targets, and
   /// `replaced` is that of RecordedState::Inventory.
   struct Loaded {
@@ -48,18 +48,18 @@ struct DefineEvent {
 /// A log of an earlier daemon has all of them under one name.
 struct UpdateEvent {
   std::optional<WallTime> expiration;
-  ResourceSet::Properties property_add;
-  ResourceSet::Properties property_remove;
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
   /// The hosts of all targets whose properties change, in rank order; logs of earlier daemons have none.
-  Hostlist property_nodelist;
+  text::Hostlist property_nodelist;
   /// Targets that left for good, and their hosts.
-  IdSet shrink;
-  Hostlist shrink_nodelist;
+  text::IdSet shrink;
+  text::Hostlist shrink_nodelist;
 };
 
 /// All targets whose properties an update changes.
-[[nodiscard]] inline IdSet property_targets(const UpdateEvent& event) {
-  IdSet targets;
+[[nodiscard]] inline text::IdSet property_targets(const UpdateEvent& event) {
+  text::IdSet targets;
   for (const auto& [name, ranks] : event.property_add) targets |= ranks;
   for (const auto& [name, ranks] : event.property_remove) targets |= ranks;
   return targets;
@@ -69,31 +69,31 @@ struct UpdateEvent {
 enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
 
 struct DrainEvent {
-  IdSet ranks;
-  Hostlist nodelist;
+  text::IdSet ranks;
+  text::Hostlist nodelist;
   std::optional<std::string> reason;
   Overwrite overwrite = Overwrite::nothing;
 };
 
 struct UndrainEvent {
-  IdSet ranks;
-  Hostlist nodelist;
+  text::IdSet ranks;
+  text::Hostlist nodelist;
   std::optional<std::string> reason;
   /// The mode of the request, as Flux records it.
   Overwrite overwrite = Overwrite::nothing;
 };
 
 struct OnlineEvent {
-  IdSet ranks;
+  text::IdSet ranks;
 };
 struct OfflineEvent {
-  IdSet ranks;
+  text::IdSet ranks;
 };
 struct TorpidEvent {
-  IdSet ranks;
+  text::IdSet ranks;
 };
 struct LivelyEvent {
-  IdSet ranks;
+  text::IdSet ranks;
 };
 
 using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
@@ -105,4 +105,4 @@ struct Event {
   EventBody body;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -2,7 +2,10 @@
 
 #include <variant>
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+
 namespace {
 
 struct FoldStates {
@@ -57,4 +60,4 @@ DrainChanges fold_states(const Event& event, TargetStates& states) {
   return changes;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

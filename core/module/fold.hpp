@@ -11,30 +11,30 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// The states of targets, as events tell them.
 struct TargetStates {
   DrainTable drains;
-  IdSet online;
-  IdSet torpid;
+  text::IdSet online;
+  text::IdSet torpid;
 };
 
 /// What an event changed in the table of drains: targets whose entry is another now, and targets that are no
 /// longer drained.
 struct DrainChanges {
   std::vector<DrainGroup> drained;
-  IdSet undrained;
+  text::IdSet undrained;
 };
 
 /// Applies an event to an inventory. Only definitions and updates change it.
-void fold_inventory(const EventBody& event, ResourceSet& inventory);
-void fold_inventory(const DefineEvent& event, ResourceSet& inventory);
-void fold_inventory(const UpdateEvent& event, ResourceSet& inventory);
+void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
+void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
+void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 
 /// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
 /// target that leaves for good has no state any more. A definition changes nothing: where it renumbers
 /// targets, their owner moves the states.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
-}  // namespace resourced
+}  // namespace resourced::module

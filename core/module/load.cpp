@@ -6,10 +6,12 @@
 #include "core/module/module.hpp"
 #include "core/module/rank_map.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using text::IdSet;
 
 std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) const {
-  const ResourceSet& next = *command.inventory;
+  const rset::ResourceSet& next = *command.inventory;
   const RankMap map(inventory_, next);
   std::vector<Event> events;
   // Silence is noticed anew, from agents that say hello again.
@@ -23,7 +25,7 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   const IdSet excluded = define.exclude;
   events.push_back({now, std::move(define)});
   if (IdSet undrain = map(states_.drains.ranks()) & excluded; !undrain.empty()) {
-    Hostlist hosts = next.hosts(undrain);
+    text::Hostlist hosts = next.hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
   }
   if (IdSet online = (command.online & next.ranks()) - map(states_.online); !online.empty()) {
@@ -32,7 +34,7 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   return events;
 }
 
-void Module::move_states(const ResourceSet& next) {
+void Module::move_states(const rset::ResourceSet& next) {
   const RankMap map(inventory_, next);
   states_.online = map(states_.online);
   states_.torpid = map(states_.torpid);
@@ -44,4 +46,4 @@ void Module::move_states(const ResourceSet& next) {
   available_ = {};
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -2,9 +2,11 @@
 
 #include <iterator>
 
-namespace resourced {
+namespace resourced::module {
 
-std::vector<std::string> LoggedTargets::restart(const IdSet& ranks, const Hostlist& hosts) {
+using text::IdSet;
+
+std::vector<std::string> LoggedTargets::restart(const IdSet& ranks, const text::Hostlist& hosts) {
   for (const TargetName& name : left_) {
     const auto [gone, first] = gone_.try_emplace(name.host);
     auto& [ordinals, remaining] = gone->second;
@@ -13,7 +15,8 @@ std::vector<std::string> LoggedTargets::restart(const IdSet& ranks, const Hostli
   }
   left_.clear();
   present_ = {};
-  if (!hosts.empty() && hosts.size() == ranks.count()) present_ = ResourceSet({{ranks, IdSet{0}, {}}}, hosts);
+  if (!hosts.empty() && hosts.size() == ranks.count())
+    present_ = rset::ResourceSet({{ranks, IdSet{0}, {}}}, hosts);
   std::vector<std::string> back;
   std::erase_if(gone_, [&](const auto& entry) {
     const auto& [host, gone] = entry;
@@ -66,4 +69,4 @@ std::optional<IdSet::Id> LoggedTargets::rank_of(const TargetName& name) const {
   return present_.rank_of(name.host, nth);
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

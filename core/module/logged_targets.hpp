@@ -15,25 +15,25 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 class LoggedTargets {
  public:
   /// The ranks and hosts from now on; none are known where their counts differ or there are none. Returns, in
   /// order, the hosts with more targets than were left of them: another R with those that had left was loaded
   /// since, so none of the host's targets is gone any more, and their ordinals count anew.
-  std::vector<std::string> restart(const IdSet& ranks, const Hostlist& hosts);
+  std::vector<std::string> restart(const text::IdSet& ranks, const text::Hostlist& hosts);
   /// A target leaves for good. Ranks stay what they are until the next restart.
   void shrink(const TargetName& name) { left_.insert(name); }
   /// Another R with all targets of a host was loaded, so those that had left are present again.
   void take_back(const std::string& host);
 
   /// Ranks and hosts of the last restart. Their cores are placeholders.
-  [[nodiscard]] const ResourceSet& present() const noexcept { return present_; }
+  [[nodiscard]] const rset::ResourceSet& present() const noexcept { return present_; }
   /// Nothing for a rank that the last restart did not have.
-  [[nodiscard]] std::optional<TargetName> name_of(IdSet::Id rank) const;
+  [[nodiscard]] std::optional<TargetName> name_of(text::IdSet::Id rank) const;
   /// Nothing for a target that the last restart did not have.
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(const TargetName& name) const;
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(const TargetName& name) const;
   /// The ordinal of the n-th target of a host, from 0, of those that had not left at the last restart.
   [[nodiscard]] std::uint32_t ordinal_of(const std::string& host, std::uint32_t nth) const;
 
@@ -46,10 +46,10 @@ class LoggedTargets {
 
   [[nodiscard]] std::uint32_t count_of(const std::string& host) const;
 
-  ResourceSet present_;
+  rset::ResourceSet present_;
   // The targets that left before the last restart, by host; left_ has those that left since.
   std::map<std::string, Gone, std::less<>> gone_;
   std::set<TargetName> left_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -15,7 +15,7 @@
 #include "core/module/target_names.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
 struct Outcome : DrainChanges {
@@ -27,7 +27,7 @@ struct Outcome : DrainChanges {
 struct PropertyState {
   enum class Difference { same, added, removed };
   std::string name;
-  IdSet ranks;
+  text::IdSet ranks;
   Difference difference = Difference::same;
 };
 
@@ -53,23 +53,24 @@ class Module {
   [[nodiscard]] bool defined() const noexcept { return defined_; }
   [[nodiscard]] DefineMethod method() const noexcept { return method_; }
   /// All targets, excluded ones too, without those that left for good.
-  [[nodiscard]] const ResourceSet& inventory() const noexcept { return inventory_; }
-  [[nodiscard]] const IdSet& excluded() const noexcept { return exclude_; }
+  [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return inventory_; }
+  [[nodiscard]] const text::IdSet& excluded() const noexcept { return exclude_; }
   /// The targets that a scheduler may be given, up or not.
-  [[nodiscard]] IdSet acquirable() const { return inventory_.ranks() - exclude_; }
+  [[nodiscard]] text::IdSet acquirable() const { return inventory_.ranks() - exclude_; }
   /// The targets that are up: acquirable, online, neither drained nor torpid. Kept up to date, never
   /// recomputed.
-  [[nodiscard]] const IdSet& available() const noexcept { return available_; }
+  [[nodiscard]] const text::IdSet& available() const noexcept { return available_; }
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
-  [[nodiscard]] const IdSet& online() const noexcept { return states_.online; }
-  [[nodiscard]] const IdSet& torpid() const noexcept { return states_.torpid; }
+  [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
+  [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
-  [[nodiscard]] const ResourceSet& configured() const noexcept { return configured_; }
+  [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
   /// The names of these ranks in the store.
-  [[nodiscard]] TargetNames names(const IdSet& ranks) const { return names_of(ranks, configured_); }
+  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const { return names_of(ranks, configured_); }
   /// A property of these targets compared with the configuration, for the store.
-  [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name, const IdSet& ranks) const;
+  [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name,
+                                                           const text::IdSet& ranks) const;
 
   /// Numbers that grow with each change of the inventory (R or exclusion), and of any state: a value derived
   /// from the state is valid as long as the number is the same.
@@ -94,21 +95,21 @@ class Module {
   void apply_to(const OfRanks& event, Delta& delta);
 
   /// Moves states with their targets to another inventory.
-  void move_states(const ResourceSet& next);
+  void move_states(const rset::ResourceSet& next);
   /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
-  void settle(const IdSet& touched, Delta& delta);
+  void settle(const text::IdSet& touched, Delta& delta);
 
   bool defined_ = false;
   DefineMethod method_ = DefineMethod::configuration;
-  ResourceSet inventory_;
-  ResourceSet configured_;
+  rset::ResourceSet inventory_;
+  rset::ResourceSet configured_;
   // As DefineEvent has them.
-  ResourceSet::Properties kept_properties_;
-  IdSet exclude_;
+  rset::ResourceSet::Properties kept_properties_;
+  text::IdSet exclude_;
   TargetStates states_;
-  IdSet available_;
+  text::IdSet available_;
   std::uint64_t inventory_version_ = 0;
   std::uint64_t state_version_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -9,7 +9,10 @@
 
 #include "core/error.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
 
 namespace {
 
@@ -102,4 +105,4 @@ std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules, 
                   defect, commands.empty() ? "" : ": ", fmt::join(commands, "; ")));
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

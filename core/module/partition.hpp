@@ -11,19 +11,19 @@
 #include "core/module/event.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 struct PartitionRule {
   std::string name;
   /// Fixed targets; without them the constraint decides.
-  std::optional<IdSet> targets;
-  Constraint constraint;
+  std::optional<text::IdSet> targets;
+  constraint::Constraint constraint;
 };
 
 /// The partitions of an inventory as it is now. Throws Error EINVAL that names two partitions and the ranks
 /// that both would have.
 [[nodiscard]] std::vector<Partition> divide_inventory(const std::vector<PartitionRule>& rules,
-                                                      const ResourceSet& inventory);
+                                                      const rset::ResourceSet& inventory);
 
 /// The partitions of a start, where properties that were recorded may divide the inventory as well as those
 /// that are configured. Throws Error EINVAL as divide_inventory() does; where the configuration alone would
@@ -31,4 +31,4 @@ struct PartitionRule {
 [[nodiscard]] std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules,
                                                      const DefineEvent& start);
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -6,7 +6,11 @@
 #include <utility>
 #include <vector>
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 std::vector<std::pair<IdSet::Id, std::string>> targets_of(const ResourceSet& set) {
@@ -60,4 +64,4 @@ IdSet RankMap::operator()(const IdSet& ranks) const {
   return there;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

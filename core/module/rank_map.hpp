@@ -7,21 +7,21 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 class RankMap {
  public:
   /// A rank whose host is the same in both stays; the other targets that share a host are matched in rank
   /// order. Costs both inventories.
-  RankMap(const ResourceSet& from, const ResourceSet& to);
+  RankMap(const rset::ResourceSet& from, const rset::ResourceSet& to);
 
   /// The ranks in the other inventory; those of targets that are not there are left out.
-  [[nodiscard]] IdSet operator()(const IdSet& ranks) const;
+  [[nodiscard]] text::IdSet operator()(const text::IdSet& ranks) const;
 
  private:
   /// Ranks that are the same in both; moved_ has the new ranks of the others.
-  IdSet same_;
-  std::unordered_map<IdSet::Id, IdSet::Id> moved_;
+  text::IdSet same_;
+  std::unordered_map<text::IdSet::Id, text::IdSet::Id> moved_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -6,7 +6,11 @@
 
 #include "core/module/module.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 // Returns those that are there.
@@ -83,10 +87,10 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
     events.push_back({{key.timestamp, std::move(drain)}, true});
   }
   if (!undrain.empty()) {
-    Hostlist hosts = inventory->hosts(undrain);
+    text::Hostlist hosts = inventory->hosts(undrain);
     events.push_back({{now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}}, false});
   }
   return events;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace resourced {
+namespace resourced::module {
 
 void TargetNames::append(const TargetName& name) {
   if (name.ordinal != 0 || !ordinals.empty()) {
@@ -12,13 +12,13 @@ void TargetNames::append(const TargetName& name) {
   hosts.append(name.host);
 }
 
-TargetNames names_of(const IdSet& ranks, const ResourceSet& configured) {
+TargetNames names_of(const text::IdSet& ranks, const rset::ResourceSet& configured) {
   TargetNames names{configured.hosts(ranks), {}};
   if (!configured.hosts_repeat()) return names;
-  (ranks & configured.ranks()).for_each([&](IdSet::Id rank) {
+  (ranks & configured.ranks()).for_each([&](text::IdSet::Id rank) {
     names.ordinals.push_back(configured.ordinal_of(rank));
   });
   return names;
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

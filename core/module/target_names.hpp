@@ -15,7 +15,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::module {
 
 struct TargetName {
   std::string host;
@@ -26,7 +26,7 @@ struct TargetName {
 
 /// Several targets by name, in rank order.
 struct TargetNames {
-  Hostlist hosts;
+  text::Hostlist hosts;
   /// One for each host; empty where all are 0.
   std::vector<std::uint32_t> ordinals;
 
@@ -45,11 +45,12 @@ struct TargetNames {
 };
 
 /// The names of these ranks of an inventory as it was configured; ranks that are not there are passed over.
-[[nodiscard]] TargetNames names_of(const IdSet& ranks, const ResourceSet& configured);
+[[nodiscard]] TargetNames names_of(const text::IdSet& ranks, const rset::ResourceSet& configured);
 
 /// The present rank of a target; nothing if its host, or this one of its targets, is not there any more.
-[[nodiscard]] inline std::optional<IdSet::Id> rank_of(const TargetName& name, const ResourceSet& configured) {
+[[nodiscard]] inline std::optional<text::IdSet::Id> rank_of(const TargetName& name,
+                                                            const rset::ResourceSet& configured) {
   return configured.rank_of(name.host, name.ordinal);
 }
 
-}  // namespace resourced
+}  // namespace resourced::module

@@ -6,8 +6,10 @@
 
 namespace resourced::nodes {
 
+using text::IdSet;
+
 AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& hostname,
-                                          const ResourceSet& inventory, const MayReplace& may_replace) {
+                                          const rset::ResourceSet& inventory, const MayReplace& may_replace) {
   if (ranks_.contains(agent))
     throw Error(EEXIST, fmt::format("the agent on {} has said hello already", hostname));
   std::optional<IdSet::Id> free;

@@ -21,35 +21,35 @@ class AgentRoster {
   using AgentId = std::uint64_t;
 
   struct Admission {
-    IdSet::Id rank = 0;
+    text::IdSet::Id rank = 0;
     /// The agent whose place this one has taken: it speaks for nobody any more.
     std::optional<AgentId> replaced;
   };
 
   /// Whether a later agent may replace the agent that speaks for a rank.
-  using MayReplace = std::function<bool(AgentId, IdSet::Id)>;
+  using MayReplace = std::function<bool(AgentId, text::IdSet::Id)>;
 
   /// Admits an agent of a host. It replaces the agent that speaks for the host's only rank. Where several
   /// ranks share the host, it gets the lowest rank without an agent, or else the lowest one for whose agent
   /// `may_replace` returns true. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent
   /// that was admitted before, or if no rank of the host is free.
-  Admission admit(AgentId agent, const std::string& hostname, const ResourceSet& inventory,
+  Admission admit(AgentId agent, const std::string& hostname, const rset::ResourceSet& inventory,
                   const MayReplace& may_replace);
 
   /// The rank that an agent speaks for; nothing for one that was replaced or was never here.
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(AgentId agent) const;
-  [[nodiscard]] std::optional<AgentId> agent_of(IdSet::Id rank) const;
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(AgentId agent) const;
+  [[nodiscard]] std::optional<AgentId> agent_of(text::IdSet::Id rank) const;
 
   /// An agent has gone. Returns the rank that has no agent now, if it spoke for one.
-  std::optional<IdSet::Id> remove(AgentId agent);
+  std::optional<text::IdSet::Id> remove(AgentId agent);
   /// A target is no more. Returns the agent that spoke for it, and does no longer.
-  std::optional<AgentId> forget(IdSet::Id rank);
+  std::optional<AgentId> forget(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
 
  private:
-  std::unordered_map<AgentId, IdSet::Id> ranks_;
-  std::unordered_map<IdSet::Id, AgentId> agents_;
+  std::unordered_map<AgentId, text::IdSet::Id> ranks_;
+  std::unordered_map<text::IdSet::Id, AgentId> agents_;
 };
 
 }  // namespace resourced::nodes

@@ -10,6 +10,11 @@
 #include "core/error.hpp"
 
 namespace resourced::nodes {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 std::unordered_map<std::string, IdSet::Id> by_host(const RecordedHosts& recorded) {
@@ -88,7 +93,7 @@ ResourceSet Discovery::inventory() const {
   }
   std::ranges::sort(ranked);
 
-  std::vector<ResourceGroup> groups;
+  std::vector<rset::ResourceGroup> groups;
   Hostlist hosts;
   ResourceSet::Properties properties;
   for (const auto& [rank, report] : ranked) {

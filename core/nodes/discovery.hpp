@@ -28,8 +28,8 @@ struct DiscoverySettings {
 /// Hosts of the last inventory, and hosts that left for good.
 struct RecordedHosts {
   /// Ranks that hosts had: the hosts in the order of the sorted ranks.
-  IdSet ranks;
-  Hostlist hosts;
+  text::IdSet ranks;
+  text::Hostlist hosts;
   /// Hosts that left for good.
   std::unordered_set<std::string> gone;
 };
@@ -40,7 +40,7 @@ class Discovery {
 
   /// Hosts that are excluded count towards the size whether they report or not. Takes the place of those
   /// before.
-  void exclude(const Hostlist& hosts);
+  void exclude(const text::Hostlist& hosts);
 
   /// A node reports itself. A later report of the same host takes the place of the earlier one. Throws Error
   /// EINVAL if the host left for good, or there are more nodes than an inventory can hold.
@@ -57,7 +57,7 @@ class Discovery {
 
   /// The inventory of what was reported: a host keeps the rank that it had before, the others get the lowest
   /// free ranks in the natural order of their names (n2 before n10), in whatever order they came.
-  [[nodiscard]] ResourceSet inventory() const;
+  [[nodiscard]] rset::ResourceSet inventory() const;
 
  private:
   DiscoverySettings settings_;
@@ -65,7 +65,7 @@ class Discovery {
   SteadyTime deadline_;
   std::map<std::string, NodeReport> nodes_;
   // Each host once. excluded_here_ counts those that have reported.
-  Hostlist excluded_;
+  text::Hostlist excluded_;
   std::size_t excluded_here_ = 0;
   // Excluded hosts that left for good: they do not count towards the size.
   std::size_t excluded_gone_ = 0;

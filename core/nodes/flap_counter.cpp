@@ -13,7 +13,7 @@ void FlapCounter::configure(std::size_t most, Seconds window) noexcept {
   }
 }
 
-bool FlapCounter::fell(IdSet::Id rank, SteadyTime now) {
+bool FlapCounter::fell(text::IdSet::Id rank, SteadyTime now) {
   if (most_ == 0) return false;
   const auto [found, fresh] = falls_.try_emplace(rank);
   Falls& falls = found->second;
@@ -35,7 +35,7 @@ void FlapCounter::forget_before(SteadyTime now) {
   while (!order_.empty() && now - falls_.at(order_.front()).times.back() > window_) forget(order_.front());
 }
 
-void FlapCounter::forget(IdSet::Id rank) {
+void FlapCounter::forget(text::IdSet::Id rank) {
   const auto found = falls_.find(rank);
   if (found == falls_.end()) return;
   order_.erase(found->second.place);

@@ -19,11 +19,11 @@ class FlapCounter {
 
   /// A target has gone offline. Returns whether this was once too often; its count begins anew then.
   /// `now` never goes back.
-  bool fell(IdSet::Id rank, SteadyTime now);
+  bool fell(text::IdSet::Id rank, SteadyTime now);
 
   /// Drops what is older than the window, in time proportional to the targets that are dropped.
   void forget_before(SteadyTime now);
-  void forget(IdSet::Id rank);
+  void forget(text::IdSet::Id rank);
 
   /// How many targets are kept.
   [[nodiscard]] std::size_t size() const noexcept { return falls_.size(); }
@@ -31,14 +31,14 @@ class FlapCounter {
  private:
   struct Falls {
     std::vector<SteadyTime> times;
-    std::list<IdSet::Id>::iterator place;
+    std::list<text::IdSet::Id>::iterator place;
   };
 
   std::size_t most_ = 0;
   Seconds window_{};
-  std::unordered_map<IdSet::Id, Falls> falls_;
+  std::unordered_map<text::IdSet::Id, Falls> falls_;
   // By their latest fall, the longest ago first.
-  std::list<IdSet::Id> order_;
+  std::list<text::IdSet::Id> order_;
 };
 
 }  // namespace resourced::nodes

@@ -8,6 +8,8 @@
 
 namespace resourced::nodes {
 
+using text::IdSet;
+
 Monitor::Monitor(const MonitorSettings& settings) { configure(settings); }
 
 void Monitor::configure(const MonitorSettings& settings) {
@@ -189,7 +191,7 @@ MonitorBatch Monitor::collect() {
   flapping_.clear();
   if (!batch.flapping.empty()) {
     batch.flapping_reason = fmt::format("flapping: offline more than {} times within {}",
-                                        settings_.flap_count, format_duration(settings_.flap_window));
+                                        settings_.flap_count, text::format_duration(settings_.flap_window));
   }
   return batch;
 }

@@ -40,15 +40,15 @@ struct MonitorSettings {
 /// Net changes since the previous batch. A target is in at most one of the first two sets, and in at most one
 /// of the next two; one that goes offline is no longer torpid.
 struct MonitorBatch {
-  IdSet online;
-  IdSet offline;
-  IdSet torpid;
-  IdSet lively;
+  text::IdSet online;
+  text::IdSet offline;
+  text::IdSet torpid;
+  text::IdSet lively;
   /// Targets to be drained, and why.
-  IdSet flapping;
+  text::IdSet flapping;
   std::string flapping_reason;
   /// Targets that are not expected to return. The monitor has forgotten them.
-  IdSet lost;
+  text::IdSet lost;
 
   [[nodiscard]] bool empty() const noexcept;
 };
@@ -61,22 +61,22 @@ class Monitor {
   void configure(const MonitorSettings& settings);
 
   /// The agent of a target is there, or there again.
-  void hello(IdSet::Id rank, SteadyTime now);
+  void hello(text::IdSet::Id rank, SteadyTime now);
   /// A sign of life on the connection that said hello; without one it counts for nothing. Constant time.
-  void beat(IdSet::Id rank, SteadyTime now);
+  void beat(text::IdSet::Id rank, SteadyTime now);
   /// The connection is lost. It is for the caller to pass over connections that another hello has replaced.
-  void gone(IdSet::Id rank, SteadyTime now);
+  void gone(text::IdSet::Id rank, SteadyTime now);
   /// The agent has ended in order: offline at once.
-  void goodbye(IdSet::Id rank, SteadyTime now);
+  void goodbye(text::IdSet::Id rank, SteadyTime now);
 
   /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
-  [[nodiscard]] bool is_silent(IdSet::Id rank, SteadyTime now) const;
+  [[nodiscard]] bool is_silent(text::IdSet::Id rank, SteadyTime now) const;
 
   /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. To be
   /// told only where what is lost matters, as each costs memory from then on.
-  void expect(const IdSet& ranks, SteadyTime now);
+  void expect(const text::IdSet& ranks, SteadyTime now);
   /// These targets are no more.
-  void forget(const IdSet& ranks);
+  void forget(const text::IdSet& ranks);
 
   /// Takes up what has become due, and returns the changes if their time has come and there are any. Costs
   /// what is due.
@@ -113,8 +113,8 @@ class Monitor {
   TargetList<&Target::by_since> offline_;
   FlapCounter flaps_;
   // Targets that may differ from what was told, and since when there are any.
-  IdSet marked_;
-  IdSet flapping_;
+  text::IdSet marked_;
+  text::IdSet flapping_;
   SteadyTime opened_{};
 };
 

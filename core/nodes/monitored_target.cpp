@@ -2,6 +2,8 @@
 
 namespace resourced::nodes {
 
+using text::IdSet;
+
 MonitoredTarget* TargetPages::find(IdSet::Id rank) const {
   const auto page = pages_.find(rank / page_size);
   if (page == pages_.end()) return nullptr;

@@ -24,7 +24,7 @@ struct MonitoredTarget {
   Links by_since;
   SteadyTime heard_at{};
   SteadyTime since{};
-  IdSet::Id rank = 0;
+  text::IdSet::Id rank = 0;
   bool known : 1 = false;
   bool connected : 1 = false;
   bool online : 1 = false;
@@ -64,22 +64,22 @@ class TargetList {
 class TargetPages {
  public:
   /// Null for a target that is not known.
-  [[nodiscard]] MonitoredTarget* find(IdSet::Id rank) const;
+  [[nodiscard]] MonitoredTarget* find(text::IdSet::Id rank) const;
   /// Makes a target known that is not.
-  MonitoredTarget& get(IdSet::Id rank);
+  MonitoredTarget& get(text::IdSet::Id rank);
   /// Requires a target that is known and in no list.
-  void erase(IdSet::Id rank);
+  void erase(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  static constexpr IdSet::Id page_size = 64;
+  static constexpr text::IdSet::Id page_size = 64;
   struct Page {
     std::array<MonitoredTarget, page_size> targets;
     unsigned known = 0;
   };
 
-  std::unordered_map<IdSet::Id, std::unique_ptr<Page>> pages_;
+  std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
   std::size_t size_ = 0;
 };
 

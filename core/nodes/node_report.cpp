@@ -8,13 +8,16 @@
 
 namespace resourced::nodes {
 
+using rset::ResourceSet;
+using text::IdSet;
+
 NodeReport read_node_report(const std::string& hostname, const ResourceSet& found) {
-  Hostlist().append(hostname);  // throws Error EINVAL for a name that no host can have
+  text::Hostlist().append(hostname);  // throws Error EINVAL for a name that no host can have
   const std::size_t nodes = found.ranks().count();
   if (nodes != 1) {
     throw Error(EINVAL, fmt::format("the R of the agent on {} describes {} nodes, not one", hostname, nodes));
   }
-  const ResourceGroup& node = found.groups().front();
+  const rset::ResourceGroup& node = found.groups().front();
   NodeReport report{hostname, found.nodelist().at(0), node.cores, node.gpus, {}};
   for (const auto& [name, ranks] : found.properties()) report.properties.push_back(name);
   return report;
@@ -23,7 +26,7 @@ NodeReport read_node_report(const std::string& hostname, const ResourceSet& foun
 namespace {
 
 ResourceSet one_node(IdSet::Id rank, const IdSet& cores, const IdSet& gpus, const std::string& host) {
-  Hostlist hosts;
+  text::Hostlist hosts;
   hosts.append(host);
   return ResourceSet({{IdSet{rank}, cores, gpus}}, std::move(hosts));
 }
@@ -31,11 +34,11 @@ ResourceSet one_node(IdSet::Id rank, const IdSet& cores, const IdSet& gpus, cons
 }  // namespace
 
 std::string verify_node(const ResourceSet& inventory, IdSet::Id rank, const NodeReport& report,
-                        const VerifyOptions& options) {
+                        const rset::VerifyOptions& options) {
   const std::string host = inventory.host(rank);
   const auto& groups = inventory.groups();
-  const auto group =
-      std::ranges::find_if(groups, [&](const ResourceGroup& some) { return some.ranks.contains(rank); });
+  const auto group = std::ranges::find_if(
+      groups, [&](const rset::ResourceGroup& some) { return some.ranks.contains(rank); });
   return verify(one_node(rank, group->cores, group->gpus, host),
                 one_node(rank, report.cores, report.gpus,
                          report.hostname != host ? report.hostname : report.found_host),

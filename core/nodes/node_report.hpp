@@ -17,20 +17,20 @@ struct NodeReport {
   std::string hostname;
   /// The host that its R names.
   std::string found_host;
-  IdSet cores;
-  IdSet gpus;
+  text::IdSet cores;
+  text::IdSet gpus;
   std::vector<std::string> properties;
   /// Whether the agent counted cores that it may not use itself; nothing where it does not say.
   std::optional<bool> norestrict = std::nullopt;
 };
 
 /// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
-[[nodiscard]] NodeReport read_node_report(const std::string& hostname, const ResourceSet& found);
+[[nodiscard]] NodeReport read_node_report(const std::string& hostname, const rset::ResourceSet& found);
 
 /// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. The node is on
 /// another host than the inventory has it if its agent says so, or the R that was found there.
 /// Throws Error EINVAL for a rank that is not in the inventory.
-[[nodiscard]] std::string verify_node(const ResourceSet& inventory, IdSet::Id rank, const NodeReport& report,
-                                      const VerifyOptions& options);
+[[nodiscard]] std::string verify_node(const rset::ResourceSet& inventory, text::IdSet::Id rank,
+                                      const NodeReport& report, const rset::VerifyOptions& options);
 
 }  // namespace resourced::nodes

@@ -4,6 +4,11 @@
 #include <cerrno>
 
 namespace resourced::nodes {
+
+using module::Module;
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 AgentNews replaced_news(AgentId agent, const std::string& host) {
@@ -32,7 +37,7 @@ void Nodes::discover(const DiscoverySettings& settings, RecordedHosts recorded, 
   discovery_.emplace(settings, std::move(recorded), now);
 }
 
-void Nodes::exclude(const Hostlist& hosts) {
+void Nodes::exclude(const text::Hostlist& hosts) {
   if (discovery_) discovery_->exclude(hosts);
 }
 
@@ -185,7 +190,7 @@ std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
   return news;
 }
 
-std::vector<Command> Nodes::tick(const Module& module, SteadyTime now) {
+std::vector<module::Command> Nodes::tick(const Module& module, SteadyTime now) {
   if (discovery_) return {};
   auto batch = monitor_.tick(now);
   if (!batch) return {};

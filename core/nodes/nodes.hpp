@@ -31,7 +31,7 @@ using ConnectionId = std::uint64_t;
 
 struct Settings {
   MonitorSettings monitor;
-  VerifyOptions verify;
+  rset::VerifyOptions verify;
   /// Agents are to count the cores that they may not use themselves.
   bool norestrict = false;
   /// Targets without an agent are lost after a time, like those whose agent has gone.
@@ -49,7 +49,7 @@ struct Settings {
 struct AgentNews {
   AgentId agent = 0;
   /// The target that it speaks for; nothing as long as there is no inventory.
-  std::optional<IdSet::Id> rank;
+  std::optional<text::IdSet::Id> rank;
   /// Why it speaks for no target any more. It is forgotten: EEXIST if another agent took its place, EINVAL if
   /// its target left or its host is unknown, EAGAIN if it is to say hello again.
   std::optional<Error> end;
@@ -57,7 +57,7 @@ struct AgentNews {
 
 /// A node that is to be drained, as it is not what the inventory says.
 struct UnfitNode {
-  IdSet::Id rank = 0;
+  text::IdSet::Id rank = 0;
   std::string host;
   std::string reason;
 };
@@ -65,7 +65,7 @@ struct UnfitNode {
 /// What follows from one thing that was heard, or from time.
 struct Findings {
   /// In their order. Each is sure to be taken by the module as it was given.
-  std::vector<Command> commands;
+  std::vector<module::Command> commands;
   std::vector<AgentNews> news;
   /// Nodes for which a drain is among the commands.
   std::vector<UnfitNode> unfit;
@@ -83,18 +83,18 @@ class Nodes {
   /// Collects agents until they make an inventory. Requires that agents are watched.
   void discover(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
   /// Hosts for which the discovery does not wait. After it, nothing.
-  void exclude(const Hostlist& hosts);
+  void exclude(const text::Hostlist& hosts);
   /// The inventory, once the agents that were waited for are there, or their time has passed; then the
   /// discovery is over. Agents wait on for begin().
-  [[nodiscard]] std::optional<ResourceSet> discovered(SteadyTime now);
+  [[nodiscard]] std::optional<rset::ResourceSet> discovered(SteadyTime now);
 
   /// There is an inventory: agents that waited get their targets.
-  [[nodiscard]] Findings begin(const Module& module, SteadyTime now);
+  [[nodiscard]] Findings begin(const module::Module& module, SteadyTime now);
   /// The inventory is another one, and no agent speaks for a target of it. Targets that are online have the
   /// grace time for their agents to say hello again.
-  [[nodiscard]] Findings begin_again(const Module& module, SteadyTime now);
+  [[nodiscard]] Findings begin_again(const module::Module& module, SteadyTime now);
   /// From now on a target is online if the enclosing instance says so, too.
-  void enclose(const Module& module) { presence_.emplace(module.online()); }
+  void enclose(const module::Module& module) { presence_.emplace(module.online()); }
   [[nodiscard]] bool enclosed() const noexcept { return presence_.has_value(); }
 
   /// A new agent, which must not have been here before. The later agent takes the place of the earlier one of
@@ -102,28 +102,29 @@ class Nodes {
   /// takes the place of one that is silent or uses the same connection. Throws Error ENOSYS as watched(),
   /// EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
   [[nodiscard]] Findings hello(AgentId agent, ConnectionId connection, const NodeReport& report,
-                               const Module& module, SteadyTime now);
+                               const module::Module& module, SteadyTime now);
   /// A sign of life. An agent that is not here is passed over. Constant time.
   void beat(AgentId agent, SteadyTime now);
   /// An agent is no more: in order, or its connection is lost. One that is not here is passed over.
   enum class End { farewell, lost };
   void end(AgentId agent, End end, SteadyTime now);
   /// These targets are offline until their agents say hello again. The caller tells the module.
-  void force_down(const IdSet& ranks, SteadyTime now);
+  void force_down(const text::IdSet& ranks, SteadyTime now);
   /// These targets are no more.
-  [[nodiscard]] std::vector<AgentNews> forget(const IdSet& ranks);
+  [[nodiscard]] std::vector<AgentNews> forget(const text::IdSet& ranks);
 
   /// The enclosing instance says this. Requires enclose().
-  [[nodiscard]] std::vector<Command> told(const ParentChange& change, const Module& module) {
+  [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module) {
     return presence_->told(change, module);
   }
 
   /// Nodes among these that are not what the inventory says. As long as a target is excluded no mismatch
   /// drains it, so this is asked for those that are no longer excluded.
-  [[nodiscard]] std::vector<UnfitNode> unfit_among(const IdSet& ranks, const Module& module) const;
+  [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
+                                                   const module::Module& module) const;
 
   /// The commands of what has become due.
-  [[nodiscard]] std::vector<Command> tick(const Module& module, SteadyTime now);
+  [[nodiscard]] std::vector<module::Command> tick(const module::Module& module, SteadyTime now);
   /// When there is something to do if nothing is heard until then: discovered() or tick().
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
@@ -134,9 +135,10 @@ class Nodes {
     std::optional<NodeReport> waiting;
   };
 
-  void admit(AgentId agent, const NodeReport& report, const Module& module, SteadyTime now,
+  void admit(AgentId agent, const NodeReport& report, const module::Module& module, SteadyTime now,
              Findings& findings);
-  void verify(IdSet::Id rank, const NodeReport& report, const Module& module, Findings& findings);
+  void verify(text::IdSet::Id rank, const NodeReport& report, const module::Module& module,
+              Findings& findings);
 
   std::optional<Settings> settings_;
   Monitor monitor_;
@@ -148,7 +150,7 @@ class Nodes {
   /// Those that wait for the inventory, by host.
   std::unordered_map<std::string, AgentId> waiting_;
   /// The last reports that do not fit the inventory, and those of targets that are excluded.
-  std::unordered_map<IdSet::Id, NodeReport> doubtful_;
+  std::unordered_map<text::IdSet::Id, NodeReport> doubtful_;
 };
 
 }  // namespace resourced::nodes

@@ -14,6 +14,11 @@
 
 namespace resourced::nodes {
 
+using module::EventBody;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 constexpr IdSet::Id no_rank = IdSet::max_id + 1;
@@ -76,14 +81,14 @@ void ParentMirror::begin() {
   link(true, false);
 }
 
-void ParentMirror::apply(const Event& event) {
+void ParentMirror::apply(const module::Event& event) {
   EventBody own = std::visit([&](const auto& body) { return translate(body, event.timestamp); }, event.body);
   (void)fold_states({event.timestamp, std::move(own)}, states_);
 }
 
 void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid) {
   states_ = {{}, inventory_.ranks() - targets_of(offline), targets_of(torpid)};
-  (void)states_.drains.drain(targets_of(drained), {}, std::nullopt, Overwrite::nothing);
+  (void)states_.drains.drain(targets_of(drained), {}, std::nullopt, module::Overwrite::nothing);
 }
 
 void ParentMirror::synced(SteadyTime now) {
@@ -138,7 +143,7 @@ void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
   if (back.empty() || shrunk_.empty()) return;
   std::size_t position = 0;
   inventory_.ranks().for_each([&](IdSet::Id rank) {
-    const std::optional<TargetName>& name = parent_names_[position++];
+    const std::optional<module::TargetName>& name = parent_names_[position++];
     if (!name || !std::ranges::binary_search(back, name->host) || !parent_.rank_of(*name)) return;
     if (shrunk_.contains(rank)) states_.online.insert(rank);
     shrunk_.erase(rank);
@@ -155,7 +160,7 @@ void ParentMirror::link(bool as_handed, bool tells_names) {
   inventory_.ranks().for_each([&](IdSet::Id rank) {
     const std::string host = own_hosts.at(position);
     const IdSet::Id handed = handed_ranks_[position];
-    std::optional<TargetName>& name = parent_names_[position++];
+    std::optional<module::TargetName>& name = parent_names_[position++];
     std::optional<IdSet::Id> there;
     if ((as_handed || !name) && is_parent_host(handed, host)) {
       there = handed;
@@ -198,26 +203,26 @@ IdSet ParentMirror::targets_of(const IdSet& parent_ranks, const Hostlist& hosts)
   return as_now ? targets_of(parent_ranks) : known_ranks_of_hosts(hosts, inventory_);
 }
 
-EventBody ParentMirror::translate(const RestartEvent& event, WallTime timestamp) {
+EventBody ParentMirror::translate(const module::RestartEvent& event, WallTime timestamp) {
   renumber(event.ranks, event.nodelist);
   link(timestamp <= handed_down_.starttime(), true);
-  return RestartEvent{inventory_.ranks() - absent_, targets_of(event.online) | absent_, {}};
+  return module::RestartEvent{inventory_.ranks() - absent_, targets_of(event.online) | absent_, {}};
 }
 
-EventBody ParentMirror::translate(const DefineEvent& event, WallTime /*timestamp*/) {
+EventBody ParentMirror::translate(const module::DefineEvent& event, WallTime /*timestamp*/) {
   if (event.inventory) {
     renumber(event.inventory->ranks(), event.inventory->nodelist());
     link(false, false);
   }
-  return DefineEvent{};
+  return module::DefineEvent{};
 }
 
-EventBody ParentMirror::translate(const UpdateEvent& event, WallTime timestamp) {
+EventBody ParentMirror::translate(const module::UpdateEvent& event, WallTime timestamp) {
   if (event.expiration && timestamp > expirations_after_) {
     expiration_ = event.expiration;
     expiration_set_ = timestamp;
   }
-  UpdateEvent own;
+  module::UpdateEvent own;
   // A target that left earlier and was handed down all the same had been loaded again.
   if (timestamp > handed_down_.starttime()) own.shrink = targets_of(event.shrink, event.shrink_nodelist);
   shrunk_ |= own.shrink;
@@ -227,18 +232,18 @@ EventBody ParentMirror::translate(const UpdateEvent& event, WallTime timestamp) 
   return own;
 }
 
-EventBody ParentMirror::translate(const DrainEvent& event, WallTime /*timestamp*/) {
-  return DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
+EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*timestamp*/) {
+  return module::DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-EventBody ParentMirror::translate(const UndrainEvent& event, WallTime /*timestamp*/) {
-  return UndrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
+EventBody ParentMirror::translate(const module::UndrainEvent& event, WallTime /*timestamp*/) {
+  return module::UndrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
 template <class OfRanks>
 EventBody ParentMirror::translate(const OfRanks& event, WallTime /*timestamp*/) {
   OfRanks own{targets_of(event.ranks)};
-  if (!std::is_same_v<OfRanks, LivelyEvent>) held_ -= own.ranks;
+  if (!std::is_same_v<OfRanks, module::LivelyEvent>) held_ -= own.ranks;
   return own;
 }
 

@@ -24,16 +24,16 @@ namespace resourced::nodes {
 /// The inventory of an instance that was given this R: ranks from 0 in the order of the parent's, or in that
 /// of the given hosts. Without nslots and properties local to the parent, as it is no allocation any more.
 /// Throws Error EINVAL for an R without ranks, or hosts that are not those of the R.
-[[nodiscard]] ResourceSet enclosed_inventory(const ResourceSet& handed_down,
-                                             const std::optional<Hostlist>& host_order = std::nullopt);
+[[nodiscard]] rset::ResourceSet enclosed_inventory(
+    const rset::ResourceSet& handed_down, const std::optional<text::Hostlist>& host_order = std::nullopt);
 
 /// Changes that an instance makes because of its parent, in its own ranks. No rank is in two of the sets.
 struct ParentChange {
   /// Targets that became unavailable in the parent, and targets that are available again.
-  IdSet down;
-  IdSet up;
+  text::IdSet down;
+  text::IdSet up;
   /// Left the parent for good.
-  IdSet shrink;
+  text::IdSet shrink;
   /// The epoch for none.
   std::optional<WallTime> expiration;
   /// When the parent set it: the timestamp of its event.
@@ -48,18 +48,18 @@ class ParentMirror {
   /// was set after the starttime of that R and after `known_until`, when the one that this instance has was
   /// set at run time. After the connection was lost, targets that have gone offline meanwhile are down only
   /// after `settle`: a parent that restarts waits for its own agents.
-  ParentMirror(const ResourceSet& handed_down, const ResourceSet& inventory, Seconds settle = {},
+  ParentMirror(const rset::ResourceSet& handed_down, const rset::ResourceSet& inventory, Seconds settle = {},
                WallTime known_until = {});
 
   /// The journal begins, or begins again after the connection was lost: the state of the parent is unknown
   /// until synced(), while the last changes that take() returned still count as told.
   void begin();
   /// An event of the journal, in its order. A definition has the R that came with it.
-  void apply(const Event& event);
+  void apply(const module::Event& event);
   /// Takes the present state from `resource.status` of the parent, in its ranks, after the history. It
   /// overrides the history, which may begin with a truncation and has no event for drains of hosts that were
   /// missing at a restart.
-  void assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid);
+  void assume(const text::IdSet& drained, const text::IdSet& offline, const text::IdSet& torpid);
   /// The whole history has been applied.
   void synced(SteadyTime now);
 
@@ -77,62 +77,62 @@ class ParentMirror {
 
  private:
   struct Link {
-    IdSet::Id parent;
-    IdSet::Id rank;
+    text::IdSet::Id parent;
+    text::IdSet::Id rank;
   };
 
   /// The event in the own ranks, as fold_states() takes it. Ranks of the parent are renumbered and links
   /// found on the way.
-  EventBody translate(const RestartEvent& event, WallTime timestamp);
-  EventBody translate(const DefineEvent& event, WallTime timestamp);
-  EventBody translate(const UpdateEvent& event, WallTime timestamp);
-  EventBody translate(const DrainEvent& event, WallTime timestamp);
-  EventBody translate(const UndrainEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::RestartEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::DefineEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::UpdateEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
   template <class OfRanks>
-  EventBody translate(const OfRanks& event, WallTime timestamp);
+  module::EventBody translate(const OfRanks& event, WallTime timestamp);
 
   /// Offline or torpid in the parent, or not there.
-  [[nodiscard]] IdSet unreachable() const;
+  [[nodiscard]] text::IdSet unreachable() const;
   /// The parent numbers its targets like this from now on, `hosts` in the order of the ranks. Targets
   /// that left and are there again have been loaded anew: they are not shrunk any more.
-  void renumber(const IdSet& ranks, const Hostlist& hosts);
+  void renumber(const text::IdSet& ranks, const text::Hostlist& hosts);
   /// Finds the targets among the ranks of the parent. `as_handed`: these are still the ranks of the R that
   /// was handed down. `tells_names`: they come from a restart event, so the targets take their names from it.
   void link(bool as_handed, bool tells_names);
-  [[nodiscard]] bool is_parent_host(IdSet::Id rank, const std::string& host) const;
+  [[nodiscard]] bool is_parent_host(text::IdSet::Id rank, const std::string& host) const;
   /// The targets behind ranks of the parent, in time proportional to those.
-  [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks) const;
+  [[nodiscard]] text::IdSet targets_of(const text::IdSet& parent_ranks) const;
   /// The same for ranks that had these hosts at the time of the event.
-  [[nodiscard]] IdSet targets_of(const IdSet& parent_ranks, const Hostlist& hosts) const;
+  [[nodiscard]] text::IdSet targets_of(const text::IdSet& parent_ranks, const text::Hostlist& hosts) const;
 
-  ResourceSet handed_down_;
-  ResourceSet inventory_;
+  rset::ResourceSet handed_down_;
+  rset::ResourceSet inventory_;
   Seconds settle_;
   // An expiration that the parent set until then is none for this instance.
   WallTime expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
-  std::vector<IdSet::Id> handed_ranks_;
+  std::vector<text::IdSet::Id> handed_ranks_;
   // The name of each of them in the parent, if its journal has told it.
-  std::vector<std::optional<TargetName>> parent_names_;
+  std::vector<std::optional<module::TargetName>> parent_names_;
   // The ranks of the parent as it is now.
-  LoggedTargets parent_;
+  module::LoggedTargets parent_;
   // By rank of the parent; and targets whose host the parent does not have.
   std::vector<Link> links_;
-  IdSet absent_;
+  text::IdSet absent_;
 
   // By own rank. Targets that the parent does not have count as online.
-  TargetStates states_;
-  IdSet shrunk_;
+  module::TargetStates states_;
+  text::IdSet shrunk_;
   std::optional<WallTime> expiration_;
   WallTime expiration_set_{};
   bool synced_ = false;
   bool was_synced_ = false;
   SteadyTime settled_at_{};
   // Offline when the connection was back, and not heard of since.
-  IdSet held_;
+  text::IdSet held_;
 
-  IdSet told_down_;
-  IdSet told_shrunk_;
+  text::IdSet told_down_;
+  text::IdSet told_shrunk_;
   std::optional<WallTime> told_expiration_;
   WallTime told_expiration_set_{};
 };

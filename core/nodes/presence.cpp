@@ -4,6 +4,10 @@
 
 namespace resourced::nodes {
 
+using module::Command;
+using module::Module;
+using text::IdSet;
+
 MonitorBatch Presence::seen(MonitorBatch batch) {
   online_ -= batch.offline | batch.lost;
   online_ |= batch.online;
@@ -18,23 +22,23 @@ std::vector<Command> Presence::told(const ParentChange& change, const Module& mo
   parent_down_ |= change.down;
   parent_down_ -= change.up | change.shrink;
   std::vector<Command> commands;
-  MonitorCommand states{change.down, change.up & online_, change.up & torpid_, {}};
+  module::MonitorCommand states{change.down, change.up & online_, change.up & torpid_, {}};
   if (!states.empty()) commands.emplace_back(std::move(states));
-  if (change.expiration) commands.emplace_back(ExpirationCommand{*change.expiration});
+  if (change.expiration) commands.emplace_back(module::ExpirationCommand{*change.expiration});
   if (const IdSet shrink = change.shrink & module.inventory().ranks(); !shrink.empty()) {
-    commands.emplace_back(ShrinkCommand{shrink.encode()});
+    commands.emplace_back(module::ShrinkCommand{shrink.encode()});
   }
   online_ -= change.shrink;
   torpid_ -= change.shrink;
   return commands;
 }
 
-std::optional<DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
-                                          const Module& module) {
+std::optional<module::DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
+                                                  const Module& module) {
   const IdSet targets =
       (ranks & module.inventory().ranks()) - module.excluded() - module.drains().with_reason();
   if (targets.empty()) return std::nullopt;
-  return DrainCommand{targets.encode(), reason, DrainMode::update};
+  return module::DrainCommand{targets.encode(), reason, module::DrainMode::update};
 }
 
 std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& module) {
@@ -42,10 +46,10 @@ std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& m
   if (auto drain = monitor_drain(batch.flapping, batch.flapping_reason, module)) {
     commands.emplace_back(*std::move(drain));
   }
-  MonitorCommand states{batch.offline, batch.online, batch.torpid, batch.lively};
+  module::MonitorCommand states{batch.offline, batch.online, batch.torpid, batch.lively};
   if (!states.empty()) commands.emplace_back(std::move(states));
   if (const IdSet lost = batch.lost & module.inventory().ranks(); !lost.empty()) {
-    commands.emplace_back(ShrinkCommand{lost.encode()});
+    commands.emplace_back(module::ShrinkCommand{lost.encode()});
   }
   return commands;
 }

@@ -18,29 +18,31 @@ namespace resourced::nodes {
 class Presence {
  public:
   /// `online` are the targets that need no agent: all of them, or none.
-  explicit Presence(IdSet online) : online_(std::move(online)) {}
+  explicit Presence(text::IdSet online) : online_(std::move(online)) {}
 
   /// The agents show this. Keeps back of it what the parent does not let come up.
   [[nodiscard]] MonitorBatch seen(MonitorBatch batch);
 
   /// The parent says this. The commands that follow, in order. The module may refuse an expiration, as it
   /// need not be after the starttime here.
-  [[nodiscard]] std::vector<Command> told(const ParentChange& change, const Module& module);
+  [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
  private:
   // As the agents show it, whatever the parent says.
-  IdSet online_;
-  IdSet torpid_;
-  IdSet parent_down_;
+  text::IdSet online_;
+  text::IdSet torpid_;
+  text::IdSet parent_down_;
 };
 
 /// The commands of a batch, in order: a drain of the targets that flap, before any of them comes up; their
 /// states; the shrink of those that are lost. Each is sure to be taken by the module as it is now.
-[[nodiscard]] std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& module);
+[[nodiscard]] std::vector<module::Command> monitor_commands(const MonitorBatch& batch,
+                                                            const module::Module& module);
 
 /// A drain that no operator asked for. A target that is drained for a reason keeps it; excluded and unknown
 /// targets are left alone. Nothing if there is nothing to drain.
-[[nodiscard]] std::optional<DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
-                                                        const Module& module);
+[[nodiscard]] std::optional<module::DrainCommand> monitor_drain(const text::IdSet& ranks,
+                                                                const std::string& reason,
+                                                                const module::Module& module);
 
 }  // namespace resourced::nodes

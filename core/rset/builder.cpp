@@ -12,7 +12,10 @@
 #include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
 
 namespace {
 
@@ -23,9 +26,9 @@ class RankNumbers {
   explicit RankNumbers(Hostlist& hosts) {
     // As long as no host is there twice, ranks are positions.
     if (!has_repeats(hosts)) return;
-    const HostIndex index(hosts);
+    const text::HostIndex index(hosts);
     ranks_.reserve(hosts.size());
-    IdSetBuilder first_mentions;
+    text::IdSetBuilder first_mentions;
     IdSet::Id next = 0;
     hosts.for_each([&](std::string_view host) {
       const std::size_t position = ranks_.size();
@@ -72,7 +75,7 @@ void InventoryBuilder::add(const Hostlist& hosts, const IdSet& cores, const IdSe
   for (const std::string& name : properties) {
     const std::string defect = property_name_defect(name);
     if (!defect.empty())
-      throw Error(EINVAL, fmt::format("property {}: {}", quoted(std::string_view(name)), defect));
+      throw Error(EINVAL, fmt::format("property {}: {}", text::quoted(std::string_view(name)), defect));
   }
   // Entries that give nothing take part too, so that a host that never gets anything shows up as a group.
   entries_.push_back({place(hosts), table_.children(cores, gpus, nullptr), properties});
@@ -101,4 +104,4 @@ ResourceSet InventoryBuilder::finish() {
   return inventory;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

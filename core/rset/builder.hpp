@@ -9,12 +9,12 @@
 #include "core/rset/group_table.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class InventoryBuilder {
  public:
   /// One entry. Throws Error EINVAL for no hosts at all or a property name that RFC 20 does not allow.
-  void add(const Hostlist& hosts, const IdSet& cores, const IdSet& gpus,
+  void add(const text::Hostlist& hosts, const text::IdSet& cores, const text::IdSet& gpus,
            const std::vector<std::string>& properties);
 
   /// Ranks are numbered from 0 in the order in which hosts were first named. Throws Error EINVAL that names
@@ -24,19 +24,19 @@ class InventoryBuilder {
  private:
   struct Entry {
     /// Where its hosts stand in hosts_.
-    IdSet::Range positions;
+    text::IdSet::Range positions;
     GroupTable::Children children;
     std::vector<std::string> properties;
   };
 
-  [[nodiscard]] IdSet::Range place(const Hostlist& hosts);
+  [[nodiscard]] text::IdSet::Range place(const text::Hostlist& hosts);
 
   /// The hosts of all entries. Entries that name the very same hosts share them.
-  Hostlist hosts_;
+  text::Hostlist hosts_;
   /// By the text of the hosts, for entries with several.
-  std::unordered_map<std::string, IdSet::Range> places_;
+  std::unordered_map<std::string, text::IdSet::Range> places_;
   std::vector<Entry> entries_;
   GroupTable table_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::rset {
 
 struct CarriedKeys {
   std::optional<nlohmann::json> scheduling;
@@ -18,4 +18,4 @@ struct CarriedKeys {
   friend bool operator==(const CarriedKeys&, const CarriedKeys&) = default;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

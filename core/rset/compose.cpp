@@ -7,7 +7,10 @@
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
 
 namespace {
 
@@ -38,4 +41,4 @@ ResourceSet compose(const Composition& parts, const std::string& local_host) {
   return set;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -7,15 +7,15 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// What is not given follows from what is: ranks count from 0 over the hosts, there is core 0, and every rank
 /// is on the local host.
 struct Composition {
-  std::optional<IdSet> ranks;
-  std::optional<IdSet> cores;
-  IdSet gpus;
-  std::optional<Hostlist> hosts;
+  std::optional<text::IdSet> ranks;
+  std::optional<text::IdSet> cores;
+  text::IdSet gpus;
+  std::optional<text::Hostlist> hosts;
   /// `NAME[:RANKS]`
   std::vector<std::string> properties;
 };
@@ -24,4 +24,4 @@ struct Composition {
 /// are neither cores nor gpus, or a property is not valid.
 [[nodiscard]] ResourceSet compose(const Composition& parts, const std::string& local_host);
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -14,9 +14,10 @@
 #include "core/rset/target_table.hpp"
 #include "core/rset/text_reader.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
+using text::Hostlist;
 
 namespace {
 
@@ -176,9 +177,9 @@ void DocumentReader::properties(const json& properties) {
     const std::string defect = property_name_defect(name);
     if (!defect.empty()) fail_at(path(), defect);
     if (!value.is_string()) fail_at(path(), "is not a string");
-    IdSet ranks;
+    text::IdSet ranks;
     try {
-      ranks = IdSet::parse(value.get_ref<const std::string&>());
+      ranks = text::IdSet::parse(value.get_ref<const std::string&>());
     } catch (const Error& error) {
       fail_at(path(), error.what());
     }
@@ -195,4 +196,4 @@ void DocumentReader::times(const json& execution) {
     fail_at("execution.expiration", "is not after starttime");
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -9,7 +9,7 @@
 #include "core/rset/entry_collector.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// Throws Error EINVAL for anything but an object that is fit to be the opaque `scheduling`.
 void check_scheduling(const nlohmann::json& scheduling);
@@ -34,4 +34,4 @@ class DocumentReader {
   ResourceSet set_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

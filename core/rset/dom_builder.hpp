@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::rset {
 
 class DomBuilder {
  public:
@@ -42,4 +42,4 @@ class DomBuilder {
   std::vector<nlohmann::json*> open_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -7,9 +7,10 @@
 
 #include "core/rset/json_check.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
+using text::IdSet;
 
 namespace {
 
@@ -102,4 +103,4 @@ std::vector<ResourceGroup> EntryCollector::finish() {
   });
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -14,7 +14,7 @@
 
 #include "core/rset/group_table.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class EntryCollector {
  public:
@@ -36,7 +36,7 @@ class EntryCollector {
   [[nodiscard]] std::vector<ResourceGroup> finish();
 
  private:
-  [[nodiscard]] IdSet ids(std::string_view place, const std::string& text) const;
+  [[nodiscard]] text::IdSet ids(std::string_view place, const std::string& text) const;
   GroupTable::Children children(const Entry& entry);
 
   GroupTable groups_;
@@ -47,4 +47,4 @@ class EntryCollector {
   std::size_t count_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -14,9 +14,10 @@
 #include "core/rset/property_name.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
+using text::IdSet;
 
 namespace {
 
@@ -57,7 +58,7 @@ class Graph {
     const std::string& id = expect_string(required(node, path, "id"), member_path(path, "id"));
     if (!by_id_.emplace(id, index).second)
       fail_at(member_path(path, "id"),
-              fmt::format("{} is the id of another vertex too", quoted(std::string_view(id))));
+              fmt::format("{} is the id of another vertex too", text::quoted(std::string_view(id))));
     const std::string inner = member_path(path, "metadata");
     const json& metadata = expect_object(required(node, path, "metadata"), inner);
     for (const std::string_view key :
@@ -79,7 +80,7 @@ class Graph {
     const std::string& id = expect_string(required(edge, path, key), place);
     const auto vertex = by_id_.find(id);
     if (vertex == by_id_.end())
-      fail_at(place, fmt::format("no vertex has the id {}", quoted(std::string_view(id))));
+      fail_at(place, fmt::format("no vertex has the id {}", text::quoted(std::string_view(id))));
     return vertex->second;
   }
 
@@ -181,7 +182,7 @@ class Derivation {
 
   void check_host(std::size_t node) const {
     try {
-      Hostlist().append(graph_.vertices()[node].name);
+      text::Hostlist().append(graph_.vertices()[node].name);
     } catch (const Error& error) {
       fail_at(graph_.metadata_path(node, "name"), error.what());
     }
@@ -223,4 +224,4 @@ GraphResources resources_of_graph(const json& graph, std::string_view path) {
   return Derivation(checked).run();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -10,12 +10,12 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 struct GraphResources {
   std::vector<ResourceGroup> groups;
   /// In the order of the sorted ranks.
-  Hostlist hosts;
+  text::Hostlist hosts;
   ResourceSet::Properties properties;
 };
 
@@ -30,4 +30,4 @@ void check_graph(const nlohmann::json& graph, std::string_view path = "schedulin
 [[nodiscard]] GraphResources resources_of_graph(const nlohmann::json& graph,
                                                 std::string_view path = "scheduling.graph");
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -11,9 +11,10 @@
 #include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
+using text::IdSet;
 
 namespace {
 
@@ -106,7 +107,7 @@ class GroupTable::Overlay {
 
   IdSet unite(IdSet::Id rank, std::string_view type, std::vector<IdSet::Range> ranges) const {
     std::optional<IdSet::Range> twice;
-    IdSet ids = resourced::unite(std::move(ranges), twice);
+    IdSet ids = resourced::rset::unite(std::move(ranges), twice);
     if (twice && repeats_ == Repeats::refused)
       fail(rank, fmt::format("has {} {} twice", type, IdSet::range(twice->first, twice->last).encode()));
     return ids;
@@ -120,7 +121,7 @@ class GroupTable::Overlay {
       for (const auto& [key, value] : keys.items()) {
         json& slot = both[place];
         if (slot.contains(key) && slot[key] != value)
-          fail(rank, fmt::format("has two values for {}", quoted(std::string_view(key))));
+          fail(rank, fmt::format("has two values for {}", text::quoted(std::string_view(key))));
         slot[key] = value;
       }
     }
@@ -166,7 +167,7 @@ std::vector<ResourceGroup> GroupTable::finish(Repeats repeats, const Describe& d
   if (overlap != runs_.end()) runs_ = Overlay(*this, repeats, describe).cut(runs_);
 
   std::vector<ResourceGroup> groups;
-  std::vector<IdSetBuilder> ranks;
+  std::vector<text::IdSetBuilder> ranks;
   std::vector<std::size_t> place(resources_.size(), groups.max_size());
   for (const Run& run : runs_) {
     std::size_t& group = place[run.children];
@@ -182,4 +183,4 @@ std::vector<ResourceGroup> GroupTable::finish(Repeats repeats, const Describe& d
   return groups;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -16,7 +16,7 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class GroupTable {
  public:
@@ -28,7 +28,7 @@ class GroupTable {
   enum class Repeats { refused, allowed };
 
   struct Conflict {
-    IdSet::Id rank;
+    text::IdSet::Id rank;
     /// The source of the later of the additions that do not go together.
     std::size_t source;
     /// Continues the sentence "rank N".
@@ -36,25 +36,25 @@ class GroupTable {
   };
   using Describe = std::function<Error(const Conflict&)>;
 
-  Children children(const IdSet& cores, const IdSet& gpus,
+  Children children(const text::IdSet& cores, const text::IdSet& gpus,
                     const std::shared_ptr<const nlohmann::json>& extra);
 
   /// source is the caller's number for this addition, for the error.
-  void add(const IdSet& ranks, Children children, std::size_t source);
+  void add(const text::IdSet& ranks, Children children, std::size_t source);
 
   /// Throws what describe makes of a conflict.
   [[nodiscard]] std::vector<ResourceGroup> finish(Repeats repeats, const Describe& describe);
 
  private:
   struct Run {
-    IdSet::Id first;
-    IdSet::Id last;
+    text::IdSet::Id first;
+    text::IdSet::Id last;
     Children children;
     std::uint32_t source;
   };
   struct Resources {
-    IdSet cores;
-    IdSet gpus;
+    text::IdSet cores;
+    text::IdSet gpus;
     std::shared_ptr<const nlohmann::json> extra;
   };
   class Overlay;
@@ -64,4 +64,4 @@ class GroupTable {
   std::vector<Run> runs_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

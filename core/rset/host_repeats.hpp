@@ -4,11 +4,11 @@
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// Says yes, too, where the list overlaps itself so much that finding out would take long.
-[[nodiscard]] inline bool has_repeats(const Hostlist& hosts) {
-  Hostlist distinct = hosts;
+[[nodiscard]] inline bool has_repeats(const text::Hostlist& hosts) {
+  text::Hostlist distinct = hosts;
   try {
     distinct.unique();
   } catch (const Error&) {
@@ -17,4 +17,4 @@ namespace resourced {
   return distinct.size() != hosts.size();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -11,24 +11,24 @@
 #include "core/text/idset_builder.hpp"
 #include "core/text/radix_sort.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class IdCollector {
  public:
-  void add(IdSet::Id id) { ranges_.push_back({id, id}); }
-  void add(IdSet::Range range) { ranges_.push_back(range); }
-  void add(const IdSet& ids) {
-    ids.for_each_range([this](IdSet::Range range) { ranges_.push_back(range); });
+  void add(text::IdSet::Id id) { ranges_.push_back({id, id}); }
+  void add(text::IdSet::Range range) { ranges_.push_back(range); }
+  void add(const text::IdSet& ids) {
+    ids.for_each_range([this](text::IdSet::Range range) { ranges_.push_back(range); });
   }
 
   /// What was added. The collector is empty afterwards.
-  [[nodiscard]] IdSet take() {
-    const auto by_first = [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; };
+  [[nodiscard]] text::IdSet take() {
+    const auto by_first = [](text::IdSet::Range a, text::IdSet::Range b) { return a.first < b.first; };
     if (!std::is_sorted(ranges_.begin(), ranges_.end(), by_first))
-      radix_sort(ranges_, [](IdSet::Range range) { return std::uint64_t{range.first}; });
-    IdSetBuilder ids;
+      text::radix_sort(ranges_, [](text::IdSet::Range range) { return std::uint64_t{range.first}; });
+    text::IdSetBuilder ids;
     for (auto at = ranges_.begin(); at != ranges_.end();) {
-      IdSet::Range run = *at;
+      text::IdSet::Range run = *at;
       for (++at; at != ranges_.end() && at->first <= run.last; ++at) run.last = std::max(run.last, at->last);
       ids.append(run.first, run.last);
     }
@@ -37,7 +37,7 @@ class IdCollector {
   }
 
  private:
-  std::vector<IdSet::Range> ranges_;
+  std::vector<text::IdSet::Range> ranges_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -7,14 +7,14 @@
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
 
 namespace {
 
 bool is_plain(std::string_view key) {
-  return !key.empty() && key.size() <= max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
+  return !key.empty() && key.size() <= text::max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
 }
@@ -26,7 +26,7 @@ void fail_at(std::string_view path, std::string_view text) {
 }
 
 std::string member_path(std::string_view path, std::string_view key) {
-  const std::string name = is_plain(key) ? std::string(key) : quoted(key);
+  const std::string name = is_plain(key) ? std::string(key) : text::quoted(key);
   return path.empty() ? name : fmt::format("{}.{}", path, name);
 }
 
@@ -62,4 +62,4 @@ void limit_depth(const json& value, std::string_view path, std::size_t levels) {
   for (const json& part : value) limit_depth(part, path, levels - 1);
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::rset {
 
 /// Throws Error EINVAL `path: text`.
 [[noreturn]] void fail_at(std::string_view path, std::string_view text);
@@ -29,4 +29,4 @@ const std::string& expect_string(const nlohmann::json& value, std::string_view p
 /// Throws Error EINVAL when objects and arrays are nested deeper than `levels`.
 void limit_depth(const nlohmann::json& value, std::string_view path, std::size_t levels);
 
-}  // namespace resourced
+}  // namespace resourced::rset

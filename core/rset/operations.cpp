@@ -14,7 +14,10 @@
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
 
 namespace {
 
@@ -167,11 +170,11 @@ void set_property(ResourceSet& set, std::string_view text) {
   try {
     ranks = IdSet::parse(text.substr(colon + 1));
   } catch (const Error& error) {
-    throw Error(EINVAL, fmt::format("property {}: {}", quoted(text.substr(0, colon)), error.what()));
+    throw Error(EINVAL, fmt::format("property {}: {}", text::quoted(text.substr(0, colon)), error.what()));
   }
   if (ranks.empty())
-    throw Error(EINVAL, fmt::format("property {}: idset is empty", quoted(text.substr(0, colon))));
+    throw Error(EINVAL, fmt::format("property {}: idset is empty", text::quoted(text.substr(0, colon))));
   set.add_property(text.substr(0, colon), ranks);
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

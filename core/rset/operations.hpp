@@ -8,7 +8,7 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// The union. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has different hosts.
 [[nodiscard]] ResourceSet append(const ResourceSet& a, const ResourceSet& b);
@@ -27,16 +27,16 @@ namespace resourced {
 
 /// The ranks with all the properties of a comma-separated list; `^name` must not be there. Throws Error
 /// EINVAL for an empty name.
-[[nodiscard]] IdSet ranks_with_properties(const ResourceSet& set, std::string_view names);
+[[nodiscard]] text::IdSet ranks_with_properties(const ResourceSet& set, std::string_view names);
 
 /// The ranks are renumbered from 0 in their order.
 [[nodiscard]] ResourceSet remap(const ResourceSet& set);
 
 /// The ranks are renumbered from 0 in the order of these hosts; ranks that share a host keep their order.
 /// Throws Error EINVAL that names a host that is unknown, missing, or given too often.
-[[nodiscard]] ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts);
+[[nodiscard]] ResourceSet rerank(const ResourceSet& set, const text::Hostlist& hosts);
 
 /// Adds a property from `NAME[:RANKS]`; without RANKS to every rank. Throws Error EINVAL.
 void set_property(ResourceSet& set, std::string_view text);
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace resourced {
+namespace resourced::rset {
 
 namespace {
 
@@ -30,4 +30,4 @@ std::string property_name_defect(std::string_view name) {
   return {};
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

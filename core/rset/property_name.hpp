@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::rset {
 
 /// What is wrong with the name, or "" for a valid one.
 [[nodiscard]] std::string property_name_defect(std::string_view name);
@@ -12,4 +12,4 @@ namespace resourced {
 /// A property that counts in the inventory and is left out of allocations.
 [[nodiscard]] inline bool is_local_property(std::string_view name) { return name.starts_with('+'); }
 
-}  // namespace resourced
+}  // namespace resourced::rset

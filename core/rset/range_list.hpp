@@ -9,39 +9,40 @@
 #include "core/text/idset.hpp"
 #include "core/text/idset_builder.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class RangeList {
  public:
-  explicit RangeList(const IdSet& ids) {
-    ids.for_each_range([this](IdSet::Range range) { ranges_.push_back(range); });
+  explicit RangeList(const text::IdSet& ids) {
+    ids.for_each_range([this](text::IdSet::Range range) { ranges_.push_back(range); });
   }
 
   /// Calls f(IdSet::Range) for each maximal common run, in ascending order.
   template <class F>
-  void for_each_common(const IdSet& other, F&& f) const {
-    other.for_each_range([&](IdSet::Range range) {
+  void for_each_common(const text::IdSet& other, F&& f) const {
+    other.for_each_range([&](text::IdSet::Range range) {
       auto at = std::partition_point(ranges_.begin(), ranges_.end(),
-                                     [&](IdSet::Range mine) { return mine.last < range.first; });
+                                     [&](text::IdSet::Range mine) { return mine.last < range.first; });
       for (; at != ranges_.end() && at->first <= range.last; ++at)
-        f(IdSet::Range{std::max(at->first, range.first), std::min(at->last, range.last)});
+        f(text::IdSet::Range{std::max(at->first, range.first), std::min(at->last, range.last)});
     });
   }
 
-  [[nodiscard]] IdSet common(const IdSet& other) const {
-    IdSetBuilder both;
-    for_each_common(other, [&](IdSet::Range range) { both.append(range.first, range.last); });
+  [[nodiscard]] text::IdSet common(const text::IdSet& other) const {
+    text::IdSetBuilder both;
+    for_each_common(other, [&](text::IdSet::Range range) { both.append(range.first, range.last); });
     return both.take();
   }
 
-  [[nodiscard]] std::uint64_t count_common(const IdSet& other) const {
+  [[nodiscard]] std::uint64_t count_common(const text::IdSet& other) const {
     std::uint64_t count = 0;
-    for_each_common(other, [&](IdSet::Range range) { count += std::uint64_t{range.last} - range.first + 1; });
+    for_each_common(other,
+                    [&](text::IdSet::Range range) { count += std::uint64_t{range.last} - range.first + 1; });
     return count;
   }
 
  private:
-  std::vector<IdSet::Range> ranges_;
+  std::vector<text::IdSet::Range> ranges_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -8,7 +8,9 @@
 
 #include "core/text/idset_builder.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
 
 namespace {
 
@@ -37,7 +39,7 @@ void for_each_pair(
   std::vector<Run> right = runs_of(b);
   std::map<std::pair<const ResourceGroup*, const ResourceGroup*>, std::size_t> numbers;
   struct Pair {
-    IdSetBuilder ranks;
+    text::IdSetBuilder ranks;
     const ResourceGroup* a;
     const ResourceGroup* b;
   };
@@ -74,4 +76,4 @@ void for_each_pair(
   for (Pair& pair : pairs) f(pair.ranks.take(), pair.a, pair.b);
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

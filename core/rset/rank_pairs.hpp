@@ -5,12 +5,12 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// Calls f(ranks, group of a or null, group of b or null) for each combination that some rank has. The cost
 /// follows the runs of ranks in both sets.
 void for_each_pair(
     const ResourceSet& a, const ResourceSet& b,
-    const std::function<void(const IdSet& ranks, const ResourceGroup* a, const ResourceGroup* b)>& f);
+    const std::function<void(const text::IdSet& ranks, const ResourceGroup* a, const ResourceGroup* b)>& f);
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -12,14 +12,16 @@
 #include "core/rset/id_collector.hpp"
 #include "core/rset/operations.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
 
 namespace {
 
 /// New rank by position in the set's nodelist.
 class NewRanks {
  public:
-  NewRanks(const ResourceSet& set, const Hostlist& hosts) : ranks_(set.nodelist().size()) {
+  NewRanks(const ResourceSet& set, const text::Hostlist& hosts) : ranks_(set.nodelist().size()) {
     set.nodelist().for_each(
         [&](std::string_view host) { waiting_[std::string(host)].push_back(position_++); });
     // Popped from the back, ranks that share a host are taken in their order.
@@ -60,7 +62,7 @@ class NewRanks {
 
 }  // namespace
 
-ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts) {
+ResourceSet rerank(const ResourceSet& set, const text::Hostlist& hosts) {
   if (hosts == set.nodelist()) return remap(set);
   const NewRanks numbers(set, hosts);
   std::vector<ResourceGroup> groups = set.groups();
@@ -73,4 +75,4 @@ ResourceSet rerank(const ResourceSet& set, const Hostlist& hosts) {
   return renumbered;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

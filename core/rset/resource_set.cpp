@@ -16,15 +16,17 @@
 #include "core/rset/target_table.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
+using text::Hostlist;
+using text::IdSet;
 
 namespace {
 
 void check_name(std::string_view name) {
   const std::string defect = property_name_defect(name);
-  if (!defect.empty()) throw Error(EINVAL, fmt::format("property {}: {}", quoted(name), defect));
+  if (!defect.empty()) throw Error(EINVAL, fmt::format("property {}: {}", text::quoted(name), defect));
 }
 
 void check_time(std::string_view name, WallTime time) {
@@ -240,4 +242,4 @@ bool same_resources(const ResourceSet& a, const ResourceSet& b) {
          a.nodelist() == b.nodelist();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

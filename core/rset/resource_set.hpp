@@ -20,7 +20,7 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class TargetTable;
 struct CarriedKeys;
@@ -34,9 +34,9 @@ struct ResourceCounts {
 
 /// Ranks that control the same resources: one entry of R_lite.
 struct ResourceGroup {
-  IdSet ranks;
-  IdSet cores;
-  IdSet gpus;
+  text::IdSet ranks;
+  text::IdSet cores;
+  text::IdSet gpus;
   /// Keys that RFC 20 does not know, passed through: an object with the members `entry` (beside `rank`) and
   /// `children` (beside `core`), each left out when empty. Null when there are none.
   std::shared_ptr<const nlohmann::json> extra = nullptr;
@@ -44,14 +44,14 @@ struct ResourceGroup {
 
 /// Result of a look-up of a list of hosts in a set.
 struct HostSearch {
-  IdSet ranks;
+  text::IdSet ranks;
   /// The hosts that are not there, in the order of the list, repeats included.
   std::vector<std::string> unknown;
 };
 
 class ResourceSet {
  public:
-  using Properties = std::map<std::string, IdSet, std::less<>>;
+  using Properties = std::map<std::string, text::IdSet, std::less<>>;
 
   /// The most characters that parse() reads, and the deepest nesting of objects and arrays in a document.
   static constexpr std::size_t max_text = std::size_t{1} << 28;
@@ -64,7 +64,7 @@ class ResourceSet {
   /// rank in several groups add up. The hosts are those of the sorted ranks. Throws Error EINVAL when the
   /// groups give a rank the same resource twice, a group is without ranks or resources, or the counts of
   /// ranks and hosts differ.
-  ResourceSet(std::vector<ResourceGroup> groups, Hostlist hosts);
+  ResourceSet(std::vector<ResourceGroup> groups, text::Hostlist hosts);
 
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
   [[nodiscard]] static ResourceSet from_json(const nlohmann::json& document);
@@ -77,12 +77,12 @@ class ResourceSet {
   [[nodiscard]] std::string encode(bool with_scheduling = true) const;
 
   [[nodiscard]] bool empty() const noexcept;
-  [[nodiscard]] const IdSet& ranks() const noexcept;
+  [[nodiscard]] const text::IdSet& ranks() const noexcept;
   /// Ordered by first rank; no two groups have the same resources.
   [[nodiscard]] const std::vector<ResourceGroup>& groups() const noexcept;
   [[nodiscard]] const Properties& properties() const noexcept { return properties_; }
   /// Hosts in the order of the sorted ranks.
-  [[nodiscard]] const Hostlist& nodelist() const noexcept;
+  [[nodiscard]] const text::Hostlist& nodelist() const noexcept;
   /// The epoch: not set.
   [[nodiscard]] WallTime starttime() const noexcept { return starttime_; }
   [[nodiscard]] WallTime expiration() const noexcept { return expiration_; }
@@ -92,40 +92,41 @@ class ResourceSet {
   [[nodiscard]] const nlohmann::json* scheduling() const noexcept;
 
   [[nodiscard]] ResourceCounts counts() const;
-  [[nodiscard]] ResourceCounts counts(const IdSet& ranks) const;
+  [[nodiscard]] ResourceCounts counts(const text::IdSet& ranks) const;
 
   /// The hosts of these ranks in rank order; ranks that are not here are passed over.
-  [[nodiscard]] Hostlist hosts(const IdSet& ranks) const;
+  [[nodiscard]] text::Hostlist hosts(const text::IdSet& ranks) const;
   /// Throws Error EINVAL for a rank that is not here.
-  [[nodiscard]] std::string host(IdSet::Id rank) const;
+  [[nodiscard]] std::string host(text::IdSet::Id rank) const;
   /// The rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the lowest.
   /// Constant time; the first call builds an index, which the copies of this set share.
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal = 0) const;
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(std::string_view host,
+                                                       std::uint32_t ordinal = 0) const;
   /// The ordinal of a rank among those of its host: 0 where no host repeats.
-  [[nodiscard]] std::uint32_t ordinal_of(IdSet::Id rank) const;
+  [[nodiscard]] std::uint32_t ordinal_of(text::IdSet::Id rank) const;
   /// Every rank of these hosts. The search ends at one unknown host more than `most_unknown`; its cost
   /// follows the ranges of the list and the size of this set, never the hosts that the list stands for.
-  [[nodiscard]] HostSearch ranks_of(const Hostlist& hosts, std::size_t most_unknown) const;
+  [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
   /// Whether some host stands in the nodelist more than once.
   [[nodiscard]] bool hosts_repeat() const;
   /// The place of a rank among the sorted ranks, which is its place in the nodelist.
-  [[nodiscard]] std::optional<std::size_t> position_of(IdSet::Id rank) const;
+  [[nodiscard]] std::optional<std::size_t> position_of(text::IdSet::Id rank) const;
   /// The same for a set; ranks that are not here are passed over.
-  [[nodiscard]] IdSet positions_of(const IdSet& ranks) const;
+  [[nodiscard]] text::IdSet positions_of(const text::IdSet& ranks) const;
 
   /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` rides along
   /// unchanged. Ranks that are not here are passed over. nslots is the number for the whole allocation: it is
   /// kept only if every rank is.
-  [[nodiscard]] ResourceSet copy_ranks(const IdSet& ranks) const;
-  void remove_ranks(const IdSet& ranks);
+  [[nodiscard]] ResourceSet copy_ranks(const text::IdSet& ranks) const;
+  void remove_ranks(const text::IdSet& ranks);
   /// An allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with nslots.
   /// Throws Error EINVAL for a rank that is not here or nslots of 0.
-  [[nodiscard]] ResourceSet for_allocation(const IdSet& ranks, std::uint64_t nslots) const;
+  [[nodiscard]] ResourceSet for_allocation(const text::IdSet& ranks, std::uint64_t nslots) const;
   [[nodiscard]] ResourceSet without_local_properties() const;
 
   /// Throws Error EINVAL for a name that RFC 20 does not allow or a rank that is not here.
-  void add_property(std::string_view name, const IdSet& ranks);
-  void remove_property(std::string_view name, const IdSet& ranks);
+  void add_property(std::string_view name, const text::IdSet& ranks);
+  void remove_property(std::string_view name, const text::IdSet& ranks);
   /// Throw Error EINVAL for a time that is negative or not finite, or that breaks starttime < expiration.
   void set_starttime(WallTime time);
   void set_expiration(WallTime time);
@@ -145,7 +146,7 @@ class ResourceSet {
   friend class DocumentReader;
 
   [[nodiscard]] const TargetTable& table() const noexcept;
-  void check_ranks(std::string_view name, const IdSet& ranks) const;
+  void check_ranks(std::string_view name, const text::IdSet& ranks) const;
 
   std::shared_ptr<const TargetTable> table_;
   std::shared_ptr<const CarriedKeys> carried_;
@@ -158,4 +159,4 @@ class ResourceSet {
 /// Whether both have the same ranks with the same hosts, cores and gpus; properties and times may differ.
 [[nodiscard]] bool same_resources(const ResourceSet& a, const ResourceSet& b);
 
-}  // namespace resourced
+}  // namespace resourced::rset

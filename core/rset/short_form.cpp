@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
 
 namespace {
 
@@ -29,4 +31,4 @@ std::string short_form(const std::vector<ResourceGroup>& groups) {
   return text;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -6,12 +6,12 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// `core[0-3],gpu0`
-[[nodiscard]] std::string short_form(const IdSet& cores, const IdSet& gpus);
+[[nodiscard]] std::string short_form(const text::IdSet& cores, const text::IdSet& gpus);
 /// One word for each group, in the order of the groups; "" for an empty set.
 [[nodiscard]] std::string short_form(const std::vector<ResourceGroup>& groups);
 [[nodiscard]] inline std::string short_form(const ResourceSet& set) { return short_form(set.groups()); }
 
-}  // namespace resourced
+}  // namespace resourced::rset

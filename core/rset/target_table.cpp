@@ -8,9 +8,11 @@
 #include "core/rset/id_collector.hpp"
 #include "core/text/idset_builder.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
-TargetTable::TargetTable(std::vector<ResourceGroup> groups, Hostlist hosts)
+using text::IdSet;
+
+TargetTable::TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts)
     : groups_(std::move(groups)), hosts_(std::move(hosts)) {
   IdCollector ranks;
   for (const ResourceGroup& group : groups_) ranks.add(group.ranks);
@@ -31,7 +33,7 @@ std::optional<std::size_t> TargetTable::position(IdSet::Id rank) const {
 }
 
 IdSet TargetTable::positions(const IdSet& ranks) const {
-  IdSetBuilder positions;
+  text::IdSetBuilder positions;
   ranks.for_each_range([&](IdSet::Range range) {
     auto run =
         std::partition_point(runs_.begin(), runs_.end(), [&](const Run& r) { return r.last < range.first; });
@@ -47,7 +49,7 @@ IdSet TargetTable::positions(const IdSet& ranks) const {
 
 void TargetTable::build_index() const {
   std::call_once(index_built_, [this] {
-    index_ = HostIndex(hosts_);
+    index_ = text::HostIndex(hosts_);
     hosts_repeat_ = has_repeats(hosts_);
     if (!hosts_repeat_) return;
     build_sharing();
@@ -103,11 +105,12 @@ std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32
   return static_cast<IdSet::Id>(run.first + (*position - run.position));
 }
 
-HostSearch TargetTable::ranks_of(const Hostlist& hosts, std::size_t most_unknown) const {
+HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const {
   // Names that repeat are fine as long as they are few.
   constexpr std::size_t always = 16384;
   build_index();
-  HostIndex::Found found = index_.find(hosts, most_unknown, std::max(always, hosts_.size()) + most_unknown);
+  text::HostIndex::Found found =
+      index_.find(hosts, most_unknown, std::max(always, hosts_.size()) + most_unknown);
   return {ranks_at(found.positions), std::move(found.unknown)};
 }
 
@@ -127,7 +130,7 @@ IdSet TargetTable::ranks_at(const std::vector<IdSet::Range>& found) const {
   for (const IdSet::Range range : found) collected.add(range);
   IdSet positions = collected.take();
   if (hosts_repeat_) positions = with_sharing(positions);
-  IdSetBuilder ranks;
+  text::IdSetBuilder ranks;
   positions.for_each_range([&](IdSet::Range range) {
     auto run = std::partition_point(runs_.begin(), runs_.end(),
                                     [&](const Run& r) { return r.position <= range.first; }) -
@@ -142,4 +145,4 @@ IdSet TargetTable::ranks_at(const std::vector<IdSet::Range>& found) const {
   return ranks.take();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

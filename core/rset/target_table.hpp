@@ -14,47 +14,47 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 class TargetTable {
  public:
   TargetTable() = default;
   /// Groups with disjoint ranks, ordered by first rank, no two with equal resources; as many hosts as ranks.
-  TargetTable(std::vector<ResourceGroup> groups, Hostlist hosts);
+  TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts);
 
-  [[nodiscard]] const IdSet& ranks() const noexcept { return ranks_; }
+  [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
   [[nodiscard]] const std::vector<ResourceGroup>& groups() const noexcept { return groups_; }
-  [[nodiscard]] const Hostlist& hosts() const noexcept { return hosts_; }
+  [[nodiscard]] const text::Hostlist& hosts() const noexcept { return hosts_; }
 
-  [[nodiscard]] std::optional<std::size_t> position(IdSet::Id rank) const;
+  [[nodiscard]] std::optional<std::size_t> position(text::IdSet::Id rank) const;
   /// Ranks that are not here are passed over.
-  [[nodiscard]] IdSet positions(const IdSet& ranks) const;
-  [[nodiscard]] std::optional<IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal) const;
-  [[nodiscard]] std::uint32_t ordinal_of(IdSet::Id rank) const;
+  [[nodiscard]] text::IdSet positions(const text::IdSet& ranks) const;
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal) const;
+  [[nodiscard]] std::uint32_t ordinal_of(text::IdSet::Id rank) const;
   [[nodiscard]] bool hosts_repeat() const;
   /// All ranks of the hosts of a list, and the hosts that are not here: at most one more than asked for,
   /// after which the search ends. Costs what HostIndex::find() does, and the ranks where hosts repeat.
-  [[nodiscard]] HostSearch ranks_of(const Hostlist& hosts, std::size_t most_unknown) const;
+  [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
 
  private:
   void build_index() const;
   void build_sharing() const;
-  [[nodiscard]] IdSet ranks_at(const std::vector<IdSet::Range>& found) const;
-  [[nodiscard]] IdSet with_sharing(const IdSet& positions) const;
+  [[nodiscard]] text::IdSet ranks_at(const std::vector<text::IdSet::Range>& found) const;
+  [[nodiscard]] text::IdSet with_sharing(const text::IdSet& positions) const;
 
   /// Consecutive ranks, and the position of the first of them.
   struct Run {
-    IdSet::Id first;
-    IdSet::Id last;
+    text::IdSet::Id first;
+    text::IdSet::Id last;
     std::size_t position;
   };
 
-  IdSet ranks_;
+  text::IdSet ranks_;
   std::vector<ResourceGroup> groups_;
-  Hostlist hosts_;
+  text::Hostlist hosts_;
   std::vector<Run> runs_;
   mutable std::once_flag index_built_;
-  mutable HostIndex index_;
+  mutable text::HostIndex index_;
   mutable bool hosts_repeat_ = false;
   // Where hosts repeat: for each position the first one of the same host, and after that, for each first
   // position p, all positions of that host: shared_[shared_at_[p]] up to shared_[shared_at_[p + 1]].
@@ -62,8 +62,8 @@ class TargetTable {
   mutable std::vector<std::uint32_t> shared_at_;
   mutable std::vector<std::uint32_t> shared_;
   /// Only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each position.
-  mutable std::unordered_map<std::string, std::vector<IdSet::Id>> ranks_of_host_;
+  mutable std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host_;
   mutable std::vector<std::uint32_t> ordinals_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -12,18 +12,21 @@
 #include "core/rset/id_collector.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
 
 namespace {
 
 /// A host name as it is where it is short and printable, as host names are.
 std::string shown(std::string_view host) {
-  return host.size() <= max_quoted ? std::string(host) : quoted(host);
+  return host.size() <= text::max_quoted ? std::string(host) : text::quoted(host);
 }
 
 /// The ranks of hosts, which several ranks may share, at the cost of a look at each rank of the set.
 IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
-  const HostIndex wanted(hosts);
+  const text::HostIndex wanted(hosts);
   std::vector<bool> chosen;
   chosen.reserve(set.nodelist().size());
   set.nodelist().for_each([&](std::string_view host) { chosen.push_back(wanted.find(host).has_value()); });
@@ -105,4 +108,4 @@ IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
   return ranks.take();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

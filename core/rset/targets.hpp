@@ -7,7 +7,7 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// The most hosts of one request that need not be in the inventory.
 inline constexpr std::size_t max_unknown_hosts = 1000;
@@ -16,19 +16,19 @@ inline constexpr std::size_t max_unknown_hosts = 1000;
 /// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, what Hostlist says of the
 /// text, or for many more entries than the set has ranks. The text decides nothing about the
 /// cost but by its length: ranges are not taken apart.
-[[nodiscard]] IdSet parse_targets(std::string_view text, const ResourceSet& set);
+[[nodiscard]] text::IdSet parse_targets(std::string_view text, const ResourceSet& set);
 
 /// The same, for hosts that may have left: at most max_unknown_hosts, or Error EINVAL.
 [[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& set);
 
 /// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL with
 /// what Hostlist says of the text.
-[[nodiscard]] std::optional<Hostlist> hosts_of_targets(std::string_view text);
+[[nodiscard]] std::optional<text::Hostlist> hosts_of_targets(std::string_view text);
 
 /// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:
 /// NAME`.
-[[nodiscard]] IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set);
+[[nodiscard]] text::IdSet ranks_of_hosts(const text::Hostlist& hosts, const ResourceSet& set);
 /// The same, but hosts that are not in the set are passed over.
-[[nodiscard]] IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set);
+[[nodiscard]] text::IdSet known_ranks_of_hosts(const text::Hostlist& hosts, const ResourceSet& set);
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -12,7 +12,7 @@
 #include "core/rset/entry_collector.hpp"
 #include "core/rset/json_check.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
 
@@ -249,4 +249,4 @@ ResourceSet read_text(std::string_view text) {
   return events.finish();
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -6,9 +6,9 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// Throws Error EINVAL that names the path, or the place in the text that is not JSON.
 [[nodiscard]] ResourceSet read_text(std::string_view text);
 
-}  // namespace resourced
+}  // namespace resourced::rset

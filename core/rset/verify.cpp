@@ -13,7 +13,9 @@
 #include "core/rset/short_form.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
 
 namespace {
 
@@ -62,8 +64,8 @@ class Difference {
 
 std::string host_mismatch(const ResourceSet& expected, const ResourceSet& found) {
   const IdSet ranks = expected.ranks() & found.ranks();
-  const Hostlist wanted = expected.hosts(ranks);
-  const Hostlist seen = found.hosts(ranks);
+  const text::Hostlist wanted = expected.hosts(ranks);
+  const text::Hostlist seen = found.hosts(ranks);
   if (wanted == seen) return {};
   std::string text;
   std::size_t others = 0;
@@ -90,7 +92,8 @@ VerifyMode parse_verify_mode(std::string_view text) {
   if (text == "allow-extra") return VerifyMode::allow_extra;
   if (text == "allow-missing") return VerifyMode::allow_missing;
   if (text == "ignore") return VerifyMode::ignore;
-  throw Error(EINVAL, fmt::format("{} is none of strict, allow-extra, allow-missing, ignore", quoted(text)));
+  throw Error(EINVAL,
+              fmt::format("{} is none of strict, allow-extra, allow-missing, ignore", text::quoted(text)));
 }
 
 std::string verify(const ResourceSet& expected, const ResourceSet& found, const VerifyOptions& options) {
@@ -117,4 +120,4 @@ std::string verify(const ResourceSet& expected, const ResourceSet& found, const 
   return fmt::format("{}", fmt::join(findings, "; "));
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -6,7 +6,7 @@
 
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 /// What is a mismatch: everything, only what is missing, only what is extra, nothing.
 enum class VerifyMode { strict, allow_extra, allow_missing, ignore };
@@ -31,4 +31,4 @@ struct VerifyOptions {
 [[nodiscard]] std::string verify(const ResourceSet& expected, const ResourceSet& found,
                                  const VerifyOptions& options = {});
 
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -11,7 +11,7 @@
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 
 using nlohmann::json;
 
@@ -45,7 +45,7 @@ class TextWriter {
     }
   }
   void value(const json& value) { out_ += value.dump(-1, ' ', false, json::error_handler_t::replace); }
-  void ids(std::string_view name, const IdSet& ids) {
+  void ids(std::string_view name, const text::IdSet& ids) {
     key(name);
     out_ += '"';
     ids.encode_to(out_);
@@ -155,4 +155,4 @@ json ResourceSet::to_json(bool with_scheduling) const {
   return document;
 }
 
-}  // namespace resourced
+}  // namespace resourced::rset

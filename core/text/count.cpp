@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -174,4 +174,4 @@ bool Count::accepts(std::uint64_t n) const noexcept {
   return reached == n;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -10,7 +10,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class Count {
  public:
@@ -76,4 +76,4 @@ class Count {
   IdSet ids_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -1,6 +1,6 @@
 #include "core/text/digits.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 Digits read_many_digits(std::string_view text) {
   Digits digits;
@@ -10,4 +10,4 @@ Digits read_many_digits(std::string_view text) {
   return digits;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::text {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -77,4 +77,4 @@ class DigitWriter {
   std::array<char, 8> text_{};
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::string format_duration(Seconds duration) {
   return shortest;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -6,7 +6,7 @@
 
 #include "core/time.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 /// Reads `N[ms|s|m|h|d]`, `inf` or `infinity` (any case). N is a non-negative decimal floating point number
 /// as C99 writes it; hexadecimal, nan, blanks and a minus are refused. Returns `forever` for `inf` only.
@@ -18,4 +18,4 @@ namespace resourced {
 /// that is negative or nan.
 [[nodiscard]] std::string format_duration(Seconds duration);
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -12,7 +12,7 @@
 #include "core/text/host_name.hpp"
 #include "core/text/hostlist.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -222,4 +222,4 @@ HostIndex::Found HostIndex::find(const Hostlist& hosts, std::size_t most_unknown
   return ListSearch(*this, hosts, most_unknown, most_found).run();
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

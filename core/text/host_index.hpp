@@ -11,7 +11,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class Hostlist;
 
@@ -92,4 +92,4 @@ class HostIndex {
   bool by_last_number_ = true;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -6,7 +6,7 @@
 
 #include "core/text/digits.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -124,4 +124,4 @@ std::strong_ordering compare_host_names(std::string_view a, std::string_view b) 
   }
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

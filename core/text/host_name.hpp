@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::text {
 
 /// The most characters of a host name.
 inline constexpr std::size_t max_host_name = 1024;
@@ -79,4 +79,4 @@ void write_host_number(std::string& out, std::uint64_t number, std::uint32_t wid
 /// Orders by the text before the first number, then by that number, then by its leading zeros, and so on.
 [[nodiscard]] std::strong_ordering compare_host_names(std::string_view a, std::string_view b) noexcept;
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -10,7 +10,7 @@
 #include "core/text/host_name.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 bool Hostlist::empty() const noexcept { return runs_.empty(); }
 
@@ -228,4 +228,4 @@ bool operator==(const Hostlist& a, const Hostlist& b) {
   return true;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -12,7 +12,7 @@
 #include "core/text/host_index.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class Hostlist {
  public:
@@ -127,4 +127,4 @@ class Hostlist {
   std::string text_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

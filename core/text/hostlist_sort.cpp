@@ -14,7 +14,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/radix_sort.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 /// Sorts runs by their first hosts. Runs that overlap then are merged, the others stay whole.
 class Hostlist::Sorter {
@@ -264,4 +264,4 @@ void Hostlist::unique() {
   *this = sorter.sorted();
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

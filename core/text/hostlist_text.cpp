@@ -10,7 +10,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -233,4 +233,4 @@ std::string Hostlist::encode() const {
   return out;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

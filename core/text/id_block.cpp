@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -323,4 +323,4 @@ bool operator==(const IdBlock& a, const IdBlock& b) noexcept {
   return IdBlock::includes(a.view(), b.view());
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace resourced {
+namespace resourced::text {
 
 /// An operation of set algebra on two sets, the second of which is subtracted.
 enum class SetOp : std::uint8_t { unite, intersect, subtract };
@@ -121,4 +121,4 @@ class IdBlock {
   std::uint32_t runs_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

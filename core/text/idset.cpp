@@ -8,7 +8,7 @@
 #include "core/text/idset_builder.hpp"
 #include "core/text/idset_walk.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -233,4 +233,4 @@ bool IdSet::includes(const IdSet& other) const noexcept {
             });
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

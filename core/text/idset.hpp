@@ -14,7 +14,7 @@
 
 #include "core/text/id_block.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class IdSet {
  public:
@@ -137,4 +137,4 @@ class IdSet {
   Parts parts_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace resourced {
+namespace resourced::text {
 
 void IdSetBuilder::append_in_blocks(Id first, Id last) {
   const Id rest_of_block = first | (IdBlock::size - 1);
@@ -58,4 +58,4 @@ IdSet IdSetBuilder::take() {
   return ids;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -6,7 +6,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class IdSetBuilder {
  public:
@@ -59,4 +59,4 @@ class IdSetBuilder {
   Id base_ = 0;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

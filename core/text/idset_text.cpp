@@ -10,7 +10,7 @@
 #include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 namespace {
 
@@ -97,4 +97,4 @@ void IdSet::encode_to(std::string& out) const {
   out.append(piece.data(), end - 1);
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -10,7 +10,7 @@
 
 #include "core/text/idset.hpp"
 
-namespace resourced {
+namespace resourced::text {
 
 class IdSet::Walk {
  public:
@@ -96,4 +96,4 @@ class IdSet::Walk {
   Cursor b_;
 };
 
-}  // namespace resourced
+}  // namespace resourced::text

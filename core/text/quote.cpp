@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace resourced {
+namespace resourced::text {
 
 std::string quoted(std::string_view text) {
   const bool cut = text.size() > max_quoted;
@@ -23,4 +23,4 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

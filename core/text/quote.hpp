@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::text {
 
 /// The most characters of a text that an error message shows.
 inline constexpr std::size_t max_quoted = 60;
@@ -13,4 +13,4 @@ inline constexpr std::size_t max_quoted = 60;
 /// `"text"`, or `"the first characters..."` for a text that is longer than max_quoted.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-}  // namespace resourced
+}  // namespace resourced::text

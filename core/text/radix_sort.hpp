@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace resourced {
+namespace resourced::text {
 
 /// Orders by key(item), an unsigned number of up to 64 bits, and leaves items with equal keys in their order.
 /// Costs a pass for each byte in which keys differ.
@@ -33,4 +33,4 @@ void radix_sort(std::vector<T>& items, Key&& key) {
   }
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

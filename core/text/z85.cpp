@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace resourced {
+namespace resourced::text {
 namespace {
 
 constexpr std::string_view digits =
@@ -26,4 +26,4 @@ bool is_z85_key(std::string_view text) noexcept {
   return true;
 }
 
-}  // namespace resourced
+}  // namespace resourced::text

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <string_view>
 
-namespace resourced {
+namespace resourced::text {
 
 inline constexpr std::size_t z85_key_size = 40;
 
 /// Whether this is the text of 32 bytes: each five characters stand for a number below 2^32.
 [[nodiscard]] bool is_z85_key(std::string_view text) noexcept;
 
-}  // namespace resourced
+}  // namespace resourced::text

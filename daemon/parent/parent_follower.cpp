@@ -12,6 +12,9 @@
 #include "core/error.hpp"
 
 namespace resourced::daemon::parent {
+
+using module::Event;
+
 namespace {
 
 /// Pauses between attempts after a failure.
@@ -90,7 +93,7 @@ void ParentFollower::on_batch(const client::Response& response) {
     return;
   }
   try {
-    take_in(proto::parse_journal_batch(response.payload()));
+    take_in(proto::topics::parse_journal_batch(response.payload()));
   } catch (const Error& error) {
     fail(error.what());
     return;
@@ -98,7 +101,7 @@ void ParentFollower::on_batch(const client::Response& response) {
   if (response.last()) fail("resource.journal: the stream has ended");
 }
 
-void ParentFollower::take_in(const proto::JournalBatch& batch) {
+void ParentFollower::take_in(const proto::topics::JournalBatch& batch) {
   if (batch.unreadable > 0) {
     if (const auto before = defects_.admit()) {
       spdlog::warn("ignored {} events of the enclosing instance: {} ({} more since the last such line)",
@@ -124,9 +127,10 @@ void ParentFollower::on_status(const client::Response& response) {
     return;
   }
   try {
-    proto::ParentStatus status = proto::parse_parent_status(response.payload());
-    auto inventory = std::make_shared<const ResourceSet>(std::move(status.inventory));
-    mirror_.apply({{}, DefineEvent{DefineMethod::configuration, std::move(inventory), {}, {}}});
+    proto::topics::ParentStatus status = proto::topics::parse_parent_status(response.payload());
+    auto inventory = std::make_shared<const rset::ResourceSet>(std::move(status.inventory));
+    mirror_.apply(
+        {{}, module::DefineEvent{module::DefineMethod::configuration, std::move(inventory), {}, {}}});
     mirror_.assume(status.drained, status.offline, status.torpid);
   } catch (const Error& error) {
     fail(error.what());

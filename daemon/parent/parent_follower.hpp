@@ -49,7 +49,7 @@ class ParentFollower {
   [[nodiscard]] RequestId send(std::string_view topic, Handler handler, const client::SendOptions& options);
   void on_batch(const client::Response& response);
   void on_status(const client::Response& response);
-  void take_in(const proto::JournalBatch& batch);
+  void take_in(const proto::topics::JournalBatch& batch);
   void history_is_through();
   void tell();
   /// Gives up for now; asked again after a pause.
@@ -64,7 +64,7 @@ class ParentFollower {
   std::optional<RequestId> status_;
   /// The events that came since `resource.status` was asked for, which tells the present state: the history
   /// may be truncated, and does not say which drains a restart of the parent gave up.
-  std::vector<Event> held_;
+  std::vector<module::Event> held_;
   std::optional<SteadyTime> synced_at_;
 
   client::Backoff pause_;

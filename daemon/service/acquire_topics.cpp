@@ -11,7 +11,7 @@ namespace resourced::daemon::service {
 
 void AcquireTopics::acquire(const Call& call) {
   std::optional<std::string> partition;
-  if (call.request.has(proto::flag::payload)) partition = proto::parse_acquire(call.object());
+  if (call.request.has(proto::flag::payload)) partition = proto::topics::parse_acquire(call.object());
   requests_.keep(call, [&](proto::RequestKey key) {
     if (executor_.module().defined()) {
       hold(key, partition);

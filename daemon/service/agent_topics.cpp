@@ -12,14 +12,14 @@
 namespace resourced::daemon::service {
 namespace {
 
-proto::Payload answer_of(const proto::AgentAnswer& answer) {
-  return proto::make_payload(proto::encode_agent_answer(answer));
+proto::Payload answer_of(const proto::topics::AgentAnswer& answer) {
+  return proto::make_payload(proto::topics::encode_agent_answer(answer));
 }
 
 }  // namespace
 
 void AgentTopics::hello(const Call& call) {
-  nodes::NodeReport report = proto::parse_agent_hello(call.object());
+  nodes::NodeReport report = proto::topics::parse_agent_hello(call.object());
   const nodes::Settings& settings = executor_.engine().nodes().watched();
   requests_.keep(call, [&](proto::RequestKey key) {
     if (!settings.wants(report)) {
@@ -45,14 +45,14 @@ void AgentTopics::beat(const Call& call) {
   if (!call.request.has(proto::flag::payload)) {
     requests_.registry().for_each(call.client, beat);
   } else if (const auto* entry =
-                 requests_.registry().find({call.client, proto::parse_agent_beat(call.object())})) {
+                 requests_.registry().find({call.client, proto::topics::parse_agent_beat(call.object())})) {
     beat(entry->stream);
   }
   requests_.respond(call);
 }
 
 void AgentTopics::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                           std::function<void(const ResourceSet&)> define) {
+                           std::function<void(const rset::ResourceSet&)> define) {
   define_ = std::move(define);
   executor_.step(engine::Discover{settings, std::move(recorded)});
 }

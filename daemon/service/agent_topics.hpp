@@ -23,9 +23,9 @@ class AgentTopics {
 
   /// The inventory is what node agents report. `define` takes it to the engine.
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                std::function<void(const ResourceSet&)> define);
+                std::function<void(const rset::ResourceSet&)> define);
   /// The inventory that they have told.
-  void on_discovered(const ResourceSet& inventory) const { define_(inventory); }
+  void on_discovered(const rset::ResourceSet& inventory) const { define_(inventory); }
   /// News of the engine for an agent.
   void tell(const nodes::AgentNews& news);
   /// An agent's request is no more.
@@ -36,7 +36,7 @@ class AgentTopics {
   Requests& requests_;
   std::unordered_map<nodes::AgentId, proto::RequestKey> keys_;
   nodes::AgentId last_ = 0;
-  std::function<void(const ResourceSet&)> define_;
+  std::function<void(const rset::ResourceSet&)> define_;
 };
 
 }  // namespace resourced::daemon::service

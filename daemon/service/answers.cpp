@@ -24,22 +24,24 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 // The holders of partitions change without an event, so the status of a divided inventory is encoded each
 // time.
 proto::Payload Answers::status() {
-  const auto encode = [this] { return proto::encode_status(module_, acquisition_); };
+  const auto encode = [this] { return proto::topics::encode_status(module_, acquisition_); };
   if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
   return cached(status_, module_.state_version(), encode);
 }
 
 proto::Payload Answers::sched_status() {
   return cached(sched_status_, module_.state_version(),
-                [this] { return proto::encode_sched_status(module_); });
+                [this] { return proto::topics::encode_sched_status(module_); });
 }
 
 proto::Payload Answers::inventory() {
-  return cached(inventory_, module_.inventory_version(), [this] { return proto::encode_inventory(module_); });
+  return cached(inventory_, module_.inventory_version(),
+                [this] { return proto::topics::encode_inventory(module_); });
 }
 
 proto::Payload Answers::hostlist() {
-  return cached(hostlist_, module_.inventory_version(), [this] { return proto::encode_hostlist(module_); });
+  return cached(hostlist_, module_.inventory_version(),
+                [this] { return proto::topics::encode_hostlist(module_); });
 }
 
 std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
@@ -50,7 +52,7 @@ std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   return acquirable_;
 }
 
-proto::Payload Answers::acquired(const IdSet& targets, const IdSet& kept) {
+proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& kept) {
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
   Resources& resources = resources_[name];
@@ -58,7 +60,7 @@ proto::Payload Answers::acquired(const IdSet& targets, const IdSet& kept) {
     resources.text = module_.inventory().copy_ranks(targets).encode();
     resources.version = module_.inventory_version();
   }
-  return proto::make_payload(proto::encode_acquired(resources.text, kept & module_.available()));
+  return proto::make_payload(proto::topics::encode_acquired(resources.text, kept & module_.available()));
 }
 
 }  // namespace resourced::daemon::service

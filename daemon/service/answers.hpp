@@ -15,7 +15,7 @@ namespace resourced::daemon::service {
 
 class Answers {
  public:
-  Answers(const Module& module, const Acquisition& acquisition)
+  Answers(const module::Module& module, const module::Acquisition& acquisition)
       : module_(module), acquisition_(acquisition) {}
 
   [[nodiscard]] proto::Payload status();
@@ -26,7 +26,7 @@ class Answers {
   /// The inventory for feasibility checks, which another thread makes.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
-  [[nodiscard]] proto::Payload acquired(const IdSet& targets, const IdSet& kept);
+  [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept);
 
  private:
   struct Cached {
@@ -36,15 +36,15 @@ class Answers {
   /// The R of some targets: many acquire the same ones again and again.
   struct Resources {
     std::uint64_t version = 0;
-    IdSet targets;
+    text::IdSet targets;
     std::string text;
   };
 
   template <class Encode>
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 
-  const Module& module_;
-  const Acquisition& acquisition_;
+  const module::Module& module_;
+  const module::Acquisition& acquisition_;
   Cached status_;
   Cached sched_status_;
   Cached inventory_;

@@ -25,8 +25,8 @@ store::Record stored(engine::Record&& record) {
 std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input) {
   engine::Effects effects = engine_.step(input, now_());
   for (engine::Record& record : effects.records) {
-    IdSet ranks = std::move(record.ranks);
-    const bool defines = std::holds_alternative<DefineEvent>(record.event.body);
+    text::IdSet ranks = std::move(record.ranks);
+    const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);
     store::Record row = stored(std::move(record));
     store::LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources};
     log_.append(std::move(row));

@@ -18,13 +18,13 @@ class Executor {
  public:
   struct Listeners {
     /// An event for the journal, and the targets that it concerns. Must not take a step.
-    std::function<void(store::LoggedEvent, IdSet)> logged;
+    std::function<void(store::LoggedEvent, text::IdSet)> logged;
     /// The state has changed. Called after the log and the outbox have the records and updates of the step.
     std::function<void()> changed;
     /// News for a node agent.
     std::function<void(const nodes::AgentNews&)> agent;
     /// Agents have told the inventory. Called last, and may take a step.
-    std::function<void(const ResourceSet&)> discovered;
+    std::function<void(const rset::ResourceSet&)> discovered;
   };
   Executor(store::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now,
            Listeners listeners)
@@ -40,7 +40,7 @@ class Executor {
   std::optional<engine::Effects::Acquired> step(const engine::Input& input);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
-  [[nodiscard]] const Module& module() const noexcept { return engine_.module(); }
+  [[nodiscard]] const module::Module& module() const noexcept { return engine_.module(); }
 
  private:
   store::EventLog& log_;

@@ -18,10 +18,11 @@ namespace {
 std::optional<Error> judge(const proto::Message& request, std::size_t most_values,
                            FeasibilityInventory& inventory) {
   try {
-    Budget budget(FeasibilityChecks::steps);
+    constraint::Budget budget(FeasibilityChecks::steps);
     const nlohmann::json payload = proto::parse_object(request, most_values);
-    const nlohmann::json& jobspec = proto::parse_feasibility(payload);
-    const Feasibility judged = check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
+    const nlohmann::json& jobspec = proto::topics::parse_feasibility(payload);
+    const feasibility::Feasibility judged =
+        feasibility::check_jobspec_feasibility(jobspec, inventory.acquirable(), budget);
     if (!judged.feasible()) throw Error(EINVAL, judged.reason);
   } catch (const Error& error) {
     return error;
@@ -31,7 +32,7 @@ std::optional<Error> judge(const proto::Message& request, std::size_t most_value
 
 }  // namespace
 
-const ResourceSet& FeasibilityInventory::acquirable() {
+const rset::ResourceSet& FeasibilityInventory::acquirable() {
   if (!excluded_.empty()) resources_.remove_ranks(std::exchange(excluded_, {}));
   return resources_;
 }

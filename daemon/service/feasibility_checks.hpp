@@ -26,14 +26,14 @@ namespace resourced::daemon::service {
 /// The inventory at one time. Made on the loop; the thread that checks takes the exclusions out of it.
 class FeasibilityInventory {
  public:
-  FeasibilityInventory(ResourceSet inventory, IdSet excluded)
+  FeasibilityInventory(rset::ResourceSet inventory, text::IdSet excluded)
       : resources_(std::move(inventory)), excluded_(std::move(excluded)) {}
   /// The inventory less exclusions. Always to be called by the same thread.
-  [[nodiscard]] const ResourceSet& acquirable();
+  [[nodiscard]] const rset::ResourceSet& acquirable();
 
  private:
-  ResourceSet resources_;
-  IdSet excluded_;
+  rset::ResourceSet resources_;
+  text::IdSet excluded_;
 };
 
 class FeasibilityChecks {

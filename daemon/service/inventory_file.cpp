@@ -12,6 +12,8 @@
 
 namespace resourced::daemon::service {
 
+using rset::ResourceSet;
+
 struct InventoryFile::Link {
   std::mutex mutex;
   /// Empty once the InventoryFile is destroyed: the result is dropped then.

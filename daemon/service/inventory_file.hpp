@@ -19,7 +19,7 @@ class InventoryFile {
  public:
   /// Has the loop do something; may be called from any thread.
   using Post = std::function<void(std::function<void()>)>;
-  using Result = std::variant<ResourceSet, Error>;
+  using Result = std::variant<rset::ResourceSet, Error>;
   using Done = std::function<void(Result)>;
   /// Reads the file at a path; called by a thread of its own.
   using Read = std::function<Result(const std::string&)>;

@@ -22,7 +22,7 @@ JournalTopics::JournalTopics(const Executor& executor, Requests& requests, strea
                [this] { later_(Seconds(0), [this] { on_room(); }); }) {}
 
 void JournalTopics::journal(const Call& call) {
-  proto::JournalRequest wanted = proto::parse_journal(call.optional_object());
+  proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
         journal_.add(key, std::move(wanted), executor_.module().inventory(), call.sender.name);

@@ -34,7 +34,9 @@ class JournalTopics {
   [[nodiscard]] std::size_t consumers() const noexcept { return journal_.consumers(); }
 
   /// An event was applied, which concerns these targets.
-  void append(store::LoggedEvent event, IdSet ranks) { journal_.append(std::move(event), std::move(ranks)); }
+  void append(store::LoggedEvent event, text::IdSet ranks) {
+    journal_.append(std::move(event), std::move(ranks));
+  }
   /// All events up to this one are on disk.
   void on_committed(store::Sequence last);
   /// Some client that was full may take more.

@@ -48,8 +48,8 @@ std::vector<proto::RequestKey> Waitups::take_above(std::size_t online) {
 }
 
 void MonitorTopics::waitup(const Call& call) {
-  const auto wanted = proto::parse_waitup(call.object());
-  const Module& module = executor_.module();
+  const auto wanted = proto::topics::parse_waitup(call.object());
+  const module::Module& module = executor_.module();
   if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) throw out_of_range();
   const auto online = static_cast<std::size_t>(wanted);
@@ -62,7 +62,7 @@ void MonitorTopics::waitup(const Call& call) {
 
 void MonitorTopics::on_changed() {
   if (waitups_.empty()) return;
-  const Module& module = executor_.module();
+  const module::Module& module = executor_.module();
   for (const proto::RequestKey key : waitups_.take(module.online().count())) requests_.finish(key);
   // Another R, or one that has shrunk, may have fewer targets than are waited for.
   for (const proto::RequestKey key : waitups_.take_above(module.inventory().ranks().count())) {
@@ -71,7 +71,7 @@ void MonitorTopics::on_changed() {
 }
 
 void MonitorTopics::force_down(const Call& call) {
-  executor_.step(engine::ForceDown{proto::parse_force_down(call.object())});
+  executor_.step(engine::ForceDown{proto::topics::parse_force_down(call.object())});
   requests_.respond(call);
 }
 

@@ -11,16 +11,18 @@ void OperatorTopics::execute(const Call& call, const engine::Input& input) {
   requests_.respond(call);
 }
 
-void OperatorTopics::drain(const Call& call) { execute(call, proto::parse_drain(call.object())); }
+void OperatorTopics::drain(const Call& call) { execute(call, proto::topics::parse_drain(call.object())); }
 
-void OperatorTopics::undrain(const Call& call) { execute(call, proto::parse_undrain(call.object())); }
+void OperatorTopics::undrain(const Call& call) { execute(call, proto::topics::parse_undrain(call.object())); }
 
-void OperatorTopics::property(const Call& call) { execute(call, proto::parse_property(call.object())); }
-
-void OperatorTopics::expiration(const Call& call) {
-  execute(call, engine::SetExpiration{proto::parse_expiration(call.object())});
+void OperatorTopics::property(const Call& call) {
+  execute(call, proto::topics::parse_property(call.object()));
 }
 
-void OperatorTopics::shrink(const Call& call) { execute(call, proto::parse_shrink(call.object())); }
+void OperatorTopics::expiration(const Call& call) {
+  execute(call, engine::SetExpiration{proto::topics::parse_expiration(call.object())});
+}
+
+void OperatorTopics::shrink(const Call& call) { execute(call, proto::topics::parse_shrink(call.object())); }
 
 }  // namespace resourced::daemon::service

@@ -19,13 +19,13 @@ void QueryTopics::set_configuration(std::string configuration) {
 }
 
 void QueryTopics::ping(const Call& call) {
-  requests_.respond(
-      call, proto::make_payload(proto::answer_ping(call.request, static_cast<std::uint64_t>(call.client))));
+  requests_.respond(call, proto::make_payload(proto::topics::answer_ping(
+                              call.request, static_cast<std::uint64_t>(call.client))));
 }
 
 void QueryTopics::attribute(const Call& call) {
-  const std::string name = proto::parse_attr_get(call.object());
-  if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", resourced::quoted(name)));
+  const std::string name = proto::topics::parse_attr_get(call.object());
+  if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", text::quoted(name)));
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   requests_.respond(call, answers_.hostlist());
 }

@@ -21,7 +21,7 @@ ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& g
       file_(std::move(post)) {}
 
 void ReloadTopics::reload(const Call& call) {
-  const proto::ReloadRequest wanted = proto::parse_reload(call.optional_object());
+  const proto::topics::ReloadRequest wanted = proto::topics::parse_reload(call.optional_object());
   if (!wanted.path) {
     reload_();
     return requests_.respond(call);
@@ -58,7 +58,7 @@ void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool 
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
     // A scheduler may have acquired while the file was read.
     check_loadable();
-    load_(std::get<ResourceSet>(std::move(result)), path, force);
+    load_(std::get<rset::ResourceSet>(std::move(result)), path, force);
     requests_.finish(key);
   } catch (const Error& error) {
     requests_.fail(key, error);

@@ -18,7 +18,7 @@ class ReloadTopics {
   using Reload = std::function<void()>;
   /// Puts an R that was read from a file in the place of the inventory; throws Error if it is refused. With
   /// `force` it may have more ranks than the instance.
-  using Load = std::function<void(ResourceSet resources, const std::string& path, bool force)>;
+  using Load = std::function<void(rset::ResourceSet resources, const std::string& path, bool force)>;
 
   ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
                InventoryFile::Post post);

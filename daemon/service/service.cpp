@@ -27,11 +27,11 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
           [now = std::move(now), uptime = uptime_] {
             return engine::Now{now(), uptime()};
           },
-          {[this](store::LoggedEvent event, IdSet ranks) {
+          {[this](store::LoggedEvent event, text::IdSet ranks) {
              journal_.append(std::move(event), std::move(ranks));
            },
            [this] { monitor_.on_changed(); }, [this](const nodes::AgentNews& news) { agents_.tell(news); },
-           [this](const ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
+           [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
       requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
                 [this](proto::RequestKey key, const streams::Stream& stream, End end) {
                   release(key, stream, end);
@@ -270,12 +270,12 @@ void Service::set_agents(const nodes::Settings& settings) {
 }
 
 void Service::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                       std::function<void(const ResourceSet&)> define) {
+                       std::function<void(const rset::ResourceSet&)> define) {
   agents_.discover(settings, std::move(recorded), std::move(define));
   schedule();
 }
 
-void Service::exclude_from_discovery(const Hostlist& hosts) {
+void Service::exclude_from_discovery(const text::Hostlist& hosts) {
   step(engine::DiscoverWithout{hosts});
   schedule();
 }

@@ -72,9 +72,9 @@ class Service final : public transport::Listener {
   void set_agents(const nodes::Settings& settings);
   /// The inventory is what node agents report. `define` takes it to the engine.
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                std::function<void(const ResourceSet&)> define);
+                std::function<void(const rset::ResourceSet&)> define);
   /// Hosts for which the discovery does not wait; nothing where there is none.
-  void exclude_from_discovery(const Hostlist& hosts);
+  void exclude_from_discovery(const text::Hostlist& hosts);
   /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
   void on_defined();
   /// What the enclosing instance says.

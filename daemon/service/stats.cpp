@@ -31,7 +31,7 @@ void Stats::clear(const Gauges& gauges) {
 }
 
 std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Longest& hold) const {
-  proto::StatsAnswer answer;
+  proto::topics::StatsAnswer answer;
   for (const auto& [topic, outcomes] : outcomes_)
     answer.requests[topic] = {outcomes.succeeded, outcomes.failed};
   answer.events = gauges.events;
@@ -51,7 +51,7 @@ std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Long
   const double milliseconds = std::chrono::duration<double, std::milli>(hold.time).count();
   answer.longest_hold = {hold.name, milliseconds};
   answer.memory = resident_memory();
-  return proto::encode_stats(answer);
+  return proto::topics::encode_stats(answer);
 }
 
 }  // namespace resourced::daemon::service

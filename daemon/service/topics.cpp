@@ -15,11 +15,11 @@ constexpr std::size_t kib = 1024;
 constexpr Bound small{16 * kib, 0, proto::max_request_values};
 constexpr Bound large{1024 * kib, 0, proto::max_request_values};
 // It is sent back.
-constexpr Bound echoed{64 * kib, 0, proto::max_ping_values};
+constexpr Bound echoed{64 * kib, 0, proto::topics::max_ping_values};
 // Every host by name, where names are of a usual length; ranges take less.
 constexpr Bound named_hosts{64 * kib, 8, proto::max_request_values};
 // Read by a thread of its own.
-constexpr Bound jobspec{1024 * kib, 0, proto::max_feasibility_values};
+constexpr Bound jobspec{1024 * kib, 0, proto::topics::max_feasibility_values};
 
 }  // namespace
 

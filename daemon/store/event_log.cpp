@@ -8,7 +8,7 @@ namespace resourced::daemon::store {
 namespace {
 
 /// Estimated memory of a short list of hosts.
-std::size_t bytes_of(const Hostlist& hosts) {
+std::size_t bytes_of(const text::Hostlist& hosts) {
   constexpr std::size_t beside_name = 64;
   std::size_t bytes = 0;
   hosts.for_each([&](std::string_view host) { bytes += beside_name + host.size(); });
@@ -17,14 +17,14 @@ std::size_t bytes_of(const Hostlist& hosts) {
 
 }  // namespace
 
-EventTargets event_targets(std::string_view text, std::shared_ptr<const ResourceSet> inventory) {
-  HostSearch search = parse_known_targets(text, *inventory);
+EventTargets event_targets(std::string_view text, std::shared_ptr<const rset::ResourceSet> inventory) {
+  rset::HostSearch search = parse_known_targets(text, *inventory);
   EventTargets targets{std::move(inventory), std::move(search.ranks), {}};
   for (const std::string& host : search.unknown) targets.strangers.append(host);
   return targets;
 }
 
-NamedTargets::NamedTargets(std::string text, std::shared_ptr<const ResourceSet> inventory,
+NamedTargets::NamedTargets(std::string text, std::shared_ptr<const rset::ResourceSet> inventory,
                            std::shared_ptr<FilterBytes> taken)
     : text_(std::move(text)), inventory_(std::move(inventory)), taken_(std::move(taken)) {
   take(envelope + text_->size());

@@ -23,7 +23,8 @@ namespace resourced::daemon::store {
 
 /// Targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
 /// Throws Error EINVAL as parse_known_targets() does.
-[[nodiscard]] EventTargets event_targets(std::string_view text, std::shared_ptr<const ResourceSet> inventory);
+[[nodiscard]] EventTargets event_targets(std::string_view text,
+                                         std::shared_ptr<const rset::ResourceSet> inventory);
 
 /// The bytes that the filters of one follower take. Atomic, as the loop and the reading thread change it.
 using FilterBytes = std::atomic<std::size_t>;
@@ -34,7 +35,7 @@ class NamedTargets {
   static constexpr std::size_t envelope = 4096;
 
   /// Adds the bytes of this object to `taken` for as long as it lives.
-  NamedTargets(std::string text, std::shared_ptr<const ResourceSet> inventory,
+  NamedTargets(std::string text, std::shared_ptr<const rset::ResourceSet> inventory,
                std::shared_ptr<FilterBytes> taken);
   ~NamedTargets();
   NamedTargets(const NamedTargets&) = delete;
@@ -42,7 +43,9 @@ class NamedTargets {
   NamedTargets(NamedTargets&&) = delete;
   NamedTargets& operator=(NamedTargets&&) = delete;
 
-  [[nodiscard]] const std::shared_ptr<const ResourceSet>& inventory() const noexcept { return inventory_; }
+  [[nodiscard]] const std::shared_ptr<const rset::ResourceSet>& inventory() const noexcept {
+    return inventory_;
+  }
 
   /// Looks the targets up and drops the text; later calls do nothing. All calls come from one thread.
   void find();
@@ -55,7 +58,7 @@ class NamedTargets {
   void take(std::size_t size);
 
   std::optional<std::string> text_;
-  std::shared_ptr<const ResourceSet> inventory_;
+  std::shared_ptr<const rset::ResourceSet> inventory_;
   std::shared_ptr<FilterBytes> taken_;
   std::size_t size_ = 0;
   std::optional<EventTargets> targets_;

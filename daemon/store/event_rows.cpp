@@ -53,7 +53,7 @@ void EventRows::resume(Sequence last) {
       EventRow row{static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.time(1), name, text, ids, {}};
       if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
       if (row.sum() != read_hosts_.integer(6)) throw Error(EBADMSG, "damaged");
-      *block_hosts_ |= IdSet::parse(ids);
+      *block_hosts_ |= text::IdSet::parse(ids);
     }
   } catch (const Error&) {
     // A damaged row. The block gets no row of its own then, so readers look at each of its events and report

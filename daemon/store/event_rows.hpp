@@ -49,7 +49,7 @@ class EventRows {
     WallTime timestamp{};
     std::string_view name;
     std::string_view text;
-    const Hostlist* hosts = nullptr;
+    const text::Hostlist* hosts = nullptr;
     /// May be null.
     const std::string* resources = nullptr;
     /// An event whose text is known to be damaged keeps no checksum, so that it is not shown.
@@ -69,7 +69,7 @@ class EventRows {
   Statement read_hosts_;
   std::int64_t block_ = 0;
   /// Nothing where a row of the block cannot be trusted.
-  std::optional<IdSet> block_hosts_ = IdSet{};
+  std::optional<text::IdSet> block_hosts_ = text::IdSet{};
 };
 
 /// Reads the known hosts of a store. Throws Error EBADMSG where ids are missing.

@@ -9,7 +9,7 @@ void HostIds::add(std::string_view host) {
   ids_.emplace(host, static_cast<Id>(ids_.size()));
 }
 
-HostIds::Numbered HostIds::number(const Hostlist& hosts) {
+HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
   Numbered numbered;
   // Sorted below: an IdSet is built fast from ids in ascending order.
   std::vector<Id> ids;
@@ -35,7 +35,7 @@ std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
   return known->second;
 }
 
-IdSet HostIds::find(const Hostlist& hosts) const {
+text::IdSet HostIds::find(const text::Hostlist& hosts) const {
   // The thread that writes waits for a few look-ups and not for all of a long list.
   constexpr std::size_t at_once = 256;
   std::vector<Id> ids;
@@ -50,7 +50,7 @@ IdSet HostIds::find(const Hostlist& hosts) const {
   });
   lock.unlock();
   std::ranges::sort(ids);
-  IdSet found;
+  text::IdSet found;
   for (const Id id : ids) found.insert(id);
   return found;
 }

@@ -19,22 +19,22 @@ namespace resourced::daemon::store {
 
 class HostIds {
  public:
-  using Id = IdSet::Id;
+  using Id = text::IdSet::Id;
 
   /// A host that the store has. Ids come in order from 0.
   void add(std::string_view host);
 
   struct Numbered {
-    IdSet ids;
+    text::IdSet ids;
     /// Hosts that were not known, in the order of their ids, which are the last.
     std::vector<std::string> added;
   };
   /// The numbers of hosts; those that are new get one.
-  [[nodiscard]] Numbered number(const Hostlist& hosts);
+  [[nodiscard]] Numbered number(const text::Hostlist& hosts);
 
   [[nodiscard]] std::optional<Id> find(std::string_view host) const;
   /// The numbers of those hosts that have one.
-  [[nodiscard]] IdSet find(const Hostlist& hosts) const;
+  [[nodiscard]] text::IdSet find(const text::Hostlist& hosts) const;
   [[nodiscard]] std::size_t size() const;
 
  private:

@@ -58,10 +58,10 @@ class Lines {
 };
 
 nlohmann::json read_entry(std::string_view line) {
-  if (find_invalid_utf8(line)) throw Error(EINVAL, "not JSON");
-  auto read = read_json(line, max_depth, JsonManners::lenient);
+  if (json_text::find_invalid_utf8(line)) throw Error(EINVAL, "not JSON");
+  auto read = read_json(line, max_depth, json_text::JsonManners::lenient);
   if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
-  if (std::get<JsonFault>(read).kind == JsonFault::Kind::depth)
+  if (std::get<json_text::JsonFault>(read).kind == json_text::JsonFault::Kind::depth)
     throw Error(EINVAL, fmt::format("nests deeper than {}", max_depth));
   throw Error(EINVAL, "not JSON");
 }
@@ -74,14 +74,14 @@ void check_nodelist(const nlohmann::json& entry) {
   if (nodelist == context->end()) return;
   if (!nodelist->is_string()) throw Error(EINVAL, "context.nodelist: must be a string");
   try {
-    (void)Hostlist::parse(nodelist->get_ref<const std::string&>());
+    (void)text::Hostlist::parse(nodelist->get_ref<const std::string&>());
   } catch (const Error& error) {
     throw Error(EINVAL, fmt::format("context.nodelist: {}", error.what()));
   }
 }
 
 // The method of a resource-define; nothing for one that is missing or unknown.
-std::optional<DefineMethod> method_of(const nlohmann::json& entry) {
+std::optional<module::DefineMethod> method_of(const nlohmann::json& entry) {
   const auto context = entry.find("context");
   if (context == entry.end() || !context->is_object()) return std::nullopt;
   const auto method = context->find("method");
@@ -101,7 +101,7 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);
-  } else if (record.name == proto::event_name<DefineEvent>()) {
+  } else if (record.name == proto::event_name<module::DefineEvent>()) {
     state.define(method_of(entry));
   } else if (record.name == "truncate") {
     throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
@@ -109,7 +109,8 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   return record;
 }
 
-void refuse_absent(const TargetName& target, const ResourceSet& inventory, const std::string& what) {
+void refuse_absent(const module::TargetName& target, const rset::ResourceSet& inventory,
+                   const std::string& what) {
   if (rank_of(target, inventory)) return;
   std::string name = target.host;
   if (target.ordinal != 0) name += fmt::format(" (its target {})", target.ordinal);
@@ -118,14 +119,14 @@ void refuse_absent(const TargetName& target, const ResourceSet& inventory, const
 }
 
 // Refuses a state that the first start after the import could not take up.
-void check_start(const RecordedState& recorded, const ImportOptions& options) {
-  const ResourceSet& inventory = *options.inventory;
-  for (const RecordedDrain& drain : recorded.drains)
+void check_start(const module::RecordedState& recorded, const ImportOptions& options) {
+  const rset::ResourceSet& inventory = *options.inventory;
+  for (const module::RecordedDrain& drain : recorded.drains)
     refuse_absent(drain.target, inventory, "the log has a drain");
-  for (const RecordedProperty& property : recorded.properties) {
+  for (const module::RecordedProperty& property : recorded.properties) {
     refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
   }
-  StartCommand start;
+  module::StartCommand start;
   start.inventory = options.inventory;
   start.recorded = recorded;
   (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {wall_time(1), {}});

@@ -25,8 +25,8 @@ struct ImportOptions {
   WallTime configured_expiration{};
   /// The inventory of the configuration, where it has one, and how it is divided: a log that a start on it
   /// could not take up as it is, is refused.
-  std::shared_ptr<const ResourceSet> inventory = nullptr;
-  std::vector<PartitionRule> partitions = {};
+  std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
+  std::vector<module::PartitionRule> partitions = {};
   /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do
   /// not compress is about as long.
   std::size_t max_line = std::size_t{16} << 20;

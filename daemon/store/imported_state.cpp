@@ -14,9 +14,17 @@
 
 namespace resourced::daemon::store {
 
-Hostlist ImportedState::apply(const Event& event) {
+using module::PropertyState;
+using module::RestartEvent;
+using module::TargetName;
+using module::UpdateEvent;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
+Hostlist ImportedState::apply(const module::Event& event) {
   Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
-  const Event own{event.timestamp, std::move(translated.body)};
+  const module::Event own{event.timestamp, std::move(translated.body)};
   (void)fold_states(own, states_);
   if (const auto* restart = std::get_if<RestartEvent>(&own.body)) {
     for (auto& [name, overlay] : properties_) overlay.keep(restart->ranks);
@@ -34,9 +42,9 @@ ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
   return {RestartEvent{recorded_present(), {}, {}}, event.nodelist};
 }
 
-ImportedState::Translated ImportedState::translate(const DefineEvent& event) {
+ImportedState::Translated ImportedState::translate(const module::DefineEvent& event) {
   define(event.method);
-  return {DefineEvent{}, {}};
+  return {module::DefineEvent{}, {}};
 }
 
 ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
@@ -56,16 +64,16 @@ ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
   return {std::move(own), std::move(hosts)};
 }
 
-ImportedState::Translated ImportedState::translate(const DrainEvent& event) {
+ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {DrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
+  return {module::DrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
 }
 
-ImportedState::Translated ImportedState::translate(const UndrainEvent& event) {
+ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {UndrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
+  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
 }
 
 template <class OfRanks>
@@ -94,9 +102,9 @@ void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
 }
 
 // After it the configuration may be another one, so a way back to what was before tells nothing of it.
-void ImportedState::define(std::optional<DefineMethod> method) {
+void ImportedState::define(std::optional<module::DefineMethod> method) {
   for (auto& [name, overlay] : properties_) overlay.fresh.clear();
-  if (method != DefineMethod::reload) return;
+  if (method != module::DefineMethod::reload) return;
   reloadable_ = shrunk_;
   for (auto& [name, overlay] : properties_) overlay.since_load.clear();
   is_expiration_since_load_ = false;
@@ -107,7 +115,7 @@ ResourceSet::Properties ImportedState::translate_properties(const char* key,
                                                             const ResourceSet& named) {
   ResourceSet::Properties translated;
   for (const auto& [name, ranks] : properties) {
-    if (const std::string defect = property_name_defect(name); !defect.empty()) {
+    if (const std::string defect = rset::property_name_defect(name); !defect.empty()) {
       throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
     }
     if (named.empty() && !knows(ranks)) {
@@ -202,7 +210,7 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
   if (nodelist.empty() && !knows(ranks)) {
     throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
   }
-  const bool repeats = has_repeats(nodelist);
+  const bool repeats = rset::has_repeats(nodelist);
   Numbers result;
   std::vector<std::string> hosts;
   nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
@@ -218,7 +226,7 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
       if (is_one_of_several) {
         throw Error(EINVAL, fmt::format("context.nodelist: no restart event tells which of the targets of {} "
                                         "is rank {}",
-                                        resourced::quoted(host), rank));
+                                        text::quoted(host), rank));
       }
       const std::uint32_t ordinal = targets_.ordinal_of(host, 0);
       name = TargetName{std::move(host), ordinal};
@@ -234,8 +242,8 @@ IdSet::Id ImportedState::number_of(TargetName name) {
   return found.first->second;
 }
 
-TargetNames ImportedState::names_of(const Numbers& numbers) const {
-  TargetNames names;
+module::TargetNames ImportedState::names_of(const Numbers& numbers) const {
+  module::TargetNames names;
   numbers.for_each([&](IdSet::Id number) { names.append(names_[number]); });
   return names;
 }

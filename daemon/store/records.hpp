@@ -28,7 +28,7 @@ struct Record {
   /// The event as one line of JSON.
   std::string text;
   /// The hosts that it concerns.
-  Hostlist hosts;
+  text::Hostlist hosts;
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events, and for a definition
   /// whose R is not known.
   std::shared_ptr<const std::string> resources;
@@ -40,13 +40,13 @@ struct Record {
 /// reading thread makes a list of hosts.
 struct EventTargets {
   /// The inventory at the time of the request. Not null.
-  std::shared_ptr<const ResourceSet> inventory;
-  IdSet ranks;
+  std::shared_ptr<const rset::ResourceSet> inventory;
+  text::IdSet ranks;
   /// Hosts that are not in the inventory (any more): only the store knows of their events.
-  Hostlist strangers;
+  text::Hostlist strangers;
 
   /// The hosts of `ranks`.
-  [[nodiscard]] Hostlist hosts() const { return inventory->hosts(ranks); }
+  [[nodiscard]] text::Hostlist hosts() const { return inventory->hosts(ranks); }
 };
 
 /// Which events a consumer wants. Without anything set: all. A copy costs a pointer.

@@ -38,7 +38,7 @@ Store::Store(const std::string& directory)
 
 Store::~Store() { stop(); }
 
-RecordedState Store::load() { return writer_->load(); }
+module::RecordedState Store::load() { return writer_->load(); }
 
 void Store::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);

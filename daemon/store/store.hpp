@@ -56,7 +56,7 @@ class Store final : public EventLog {
   Store& operator=(Store&&) = delete;
 
   /// What was recorded before; to be read before start().
-  [[nodiscard]] RecordedState load();
+  [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
@@ -126,6 +126,6 @@ class Store final : public EventLog {
 /// in. Beside a running daemon the copy is as of one of its commits. Nothing if there is none. Throws Error
 /// that names the file: EBUSY while a daemon of schema 1 or 2 has it or it cannot be read beside the one that
 /// runs, and as Store does.
-[[nodiscard]] std::optional<RecordedState> peek_store(const std::string& directory);
+[[nodiscard]] std::optional<module::RecordedState> peek_store(const std::string& directory);
 
 }  // namespace resourced::daemon::store

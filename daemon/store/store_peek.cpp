@@ -115,7 +115,7 @@ void copy_running(const std::string& path, const std::string& copied) {
 
 }  // namespace
 
-std::optional<RecordedState> peek_store(const std::string& directory) {
+std::optional<module::RecordedState> peek_store(const std::string& directory) {
   const std::string path = (fs::path(directory) / store_file).string();
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;

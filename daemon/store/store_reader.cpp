@@ -10,6 +10,8 @@
 
 namespace resourced::daemon::store {
 
+using text::IdSet;
+
 class StoreReader::Snapshot {
  public:
   explicit Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }

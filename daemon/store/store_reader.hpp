@@ -73,7 +73,7 @@ class StoreReader {
   [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest);
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
   /// budget goes.
-  [[nodiscard]] Sequence skip_blocks(const IdSet& hosts, Sequence from, Sequence to, Budget& budget);
+  [[nodiscard]] Sequence skip_blocks(const text::IdSet& hosts, Sequence from, Sequence to, Budget& budget);
   [[nodiscard]] std::shared_ptr<const std::string> resources(Sequence sequence, std::int64_t id);
   void read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
   [[noreturn]] void fail(Sequence sequence, std::string_view what) const;

@@ -21,17 +21,24 @@
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon::store {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 nlohmann::json read_row(const std::string& text) {
-  if (!find_invalid_utf8(text)) {
-    auto read = read_json(text, proto::max_json_depth, JsonManners::lenient);
+  if (!json_text::find_invalid_utf8(text)) {
+    auto read = read_json(text, proto::max_json_depth, json_text::JsonManners::lenient);
     if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
   }
   throw Error(EINVAL, "not JSON");
 }
 
-std::optional<Event> read_event(const std::string& text) { return proto::decode_event(read_row(text)); }
+std::optional<module::Event> read_event(const std::string& text) {
+  return proto::decode_event(read_row(text));
+}
 
 bool some_host_repeats(Database& database) {
   Statement last(database, "SELECT text FROM event WHERE name = 'restart' ORDER BY sequence DESC LIMIT 1");
@@ -39,7 +46,7 @@ bool some_host_repeats(Database& database) {
   const std::string text = last.text(0);
   last.reset();
   const auto event = read_event(text);
-  const auto* restart = event ? std::get_if<RestartEvent>(&event->body) : nullptr;
+  const auto* restart = event ? std::get_if<module::RestartEvent>(&event->body) : nullptr;
   if (restart == nullptr || restart->ranks.count() != restart->nodelist.size()) return false;
   return ResourceSet({{restart->ranks, IdSet{0}, {}}}, restart->nodelist).hosts_repeat();
 }
@@ -60,7 +67,7 @@ std::optional<Record> replay(Database& database) {
     while (events.step()) {
       if (const auto event = read_event(events.text(0))) {
         (void)state.apply(*event);
-      } else if (events.text(1) == proto::event_name<DefineEvent>()) {
+      } else if (events.text(1) == proto::event_name<module::DefineEvent>()) {
         // Daemons of these versions load no R.
         state.define(std::nullopt);
       }
@@ -85,7 +92,7 @@ void write(Database& database, const Record& present) {
   }
   Statement put(database, "INSERT INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)");
   for (const TableChanges::Property& property : present.changes.properties) {
-    const bool added = property.difference == PropertyState::Difference::added;
+    const bool added = property.difference == module::PropertyState::Difference::added;
     property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       put.bind(1, std::string_view(property.name)).bind(2, host);
       put.bind(3, std::int64_t{ordinal}).bind(4, std::int64_t{added}).run();

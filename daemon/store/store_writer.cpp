@@ -168,10 +168,10 @@ Sequence StoreWriter::last_sequence() {
   return last;
 }
 
-RecordedState StoreWriter::load() {
-  RecordedState state;
+module::RecordedState StoreWriter::load() {
+  module::RecordedState state;
   const auto target = [](const Statement& row, int column) {
-    return TargetName{row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
+    return module::TargetName{row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
   };
   Statement drains(database_, "SELECT host, ordinal, timestamp, reason FROM drain");
   while (drains.step()) {
@@ -192,8 +192,9 @@ RecordedState StoreWriter::load() {
     if (!known)
       throw damaged_store(database_.path(), fmt::format("table inventory: unknown method {}", method));
     try {
-      state.inventory = {*known, std::make_shared<const ResourceSet>(ResourceSet::parse(inventory.text(1))),
-                         inventory.optional_text(2)};
+      state.inventory = {
+          *known, std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(inventory.text(1))),
+          inventory.optional_text(2)};
     } catch (const Error& error) {
       throw damaged_store(database_.path(), fmt::format("table inventory: {}", error.what()));
     }
@@ -308,7 +309,7 @@ void StoreWriter::write_drains(const Record& record) {
 }
 
 void StoreWriter::write_properties(const Record& record) {
-  using Difference = PropertyState::Difference;
+  using Difference = module::PropertyState::Difference;
   if (record.changes.forget_properties) forget_properties_.run();
   for (const TableChanges::Property& property : record.changes.properties) {
     property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {

@@ -31,7 +31,7 @@ class StoreWriter {
   StoreWriter(StoreWriter&&) = delete;
   StoreWriter& operator=(StoreWriter&&) = delete;
 
-  [[nodiscard]] RecordedState load();
+  [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence();
 
   /// Writes records as one transaction: all are on disk when it returns, or it throws, and this is not used

@@ -8,6 +8,9 @@
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon::streams {
+
+using rset::ResourceSet;
+
 namespace {
 
 // Bounds of a slice, so that another request waits for it no longer than for an answer. Messages, each of
@@ -19,7 +22,7 @@ constexpr std::size_t most_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_looked_at = 1000;
 
 const proto::Payload& sentinel() {
-  static const proto::Payload payload = proto::make_payload(proto::encode_journal_batch({}, {}));
+  static const proto::Payload payload = proto::make_payload(proto::topics::encode_journal_batch({}, {}));
   return payload;
 }
 
@@ -42,7 +45,7 @@ proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
     lines.emplace_back(event->text);
     if (event->resources) resources = *event->resources;
   }
-  return proto::make_payload(proto::encode_journal_batch(lines, resources));
+  return proto::make_payload(proto::topics::encode_journal_batch(lines, resources));
 }
 
 }  // namespace
@@ -63,7 +66,7 @@ store::Sequence Journal::first_in_memory() const noexcept {
   return entries_.empty() ? next_sequence_ : entries_.front().event.sequence;
 }
 
-void Journal::append(store::LoggedEvent event, IdSet ranks) {
+void Journal::append(store::LoggedEvent event, text::IdSet ranks) {
   next_sequence_ = event.sequence + 1;
   entries_.push_back({std::move(event), std::move(ranks)});
   trim();
@@ -99,8 +102,8 @@ std::shared_ptr<store::NamedTargets> Journal::share(std::string text, const Reso
   return shared;
 }
 
-ConsumerId Journal::add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
-                        const std::string& follower) {
+ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest wanted,
+                        const ResourceSet& inventory, const std::string& follower) {
   const auto known = followers_.find(follower);
   if (known != followers_.end() && known->second.journals >= most_consumers_) {
     throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
@@ -149,7 +152,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
       known->state = Failed{*start.failure};
     } else if (start.truncated) {
       // The events that it tells of were on disk, and are dropped.
-      known->hold(proto::make_payload(proto::encode_truncation(*start.truncated)), 0);
+      known->hold(proto::make_payload(proto::topics::encode_truncation(*start.truncated)), 0);
     } else {
       known->state = Ready{};
     }

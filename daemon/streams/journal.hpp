@@ -52,7 +52,7 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
 
   /// An event that was applied. Sequences come in order without gaps.
-  void append(store::LoggedEvent event, IdSet ranks);
+  void append(store::LoggedEvent event, text::IdSet ranks);
   /// All events up to this one are on disk.
   void committed(store::Sequence last) noexcept { committed_ = last; }
   void set_most(std::size_t most);
@@ -62,12 +62,13 @@ class Journal {
   /// The targets that a follower names. Returns those of the previous call, if its text was the same and they
   /// are still in use: the streams of one program often name the same targets. Throws Error EBUSY if the
   /// targets of the follower would take more than max_filter_bytes.
-  [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text, const ResourceSet& inventory,
+  [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text,
+                                                           const rset::ResourceSet& inventory,
                                                            const std::string& follower);
   /// Adds a consumer. `follower` is the name of its principal. Throws Error EBUSY if the follower has too
   /// many journals, or its targets take too much memory.
-  ConsumerId add(proto::RequestKey request, proto::JournalRequest wanted, const ResourceSet& inventory,
-                 const std::string& follower);
+  ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
+                 const rset::ResourceSet& inventory, const std::string& follower);
   /// One that is gone is passed over.
   void remove(ConsumerId consumer);
   /// Whether somebody's transport had no room, and says when it has.
@@ -99,7 +100,7 @@ class Journal {
  private:
   struct Entry {
     store::LoggedEvent event;
-    IdSet ranks;
+    text::IdSet ranks;
   };
   // The states of a consumer, and what leads from one to another:
   //
@@ -197,7 +198,7 @@ class Journal {
   std::size_t followers_after_sweep_ = 0;
   /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
   /// needs.
-  std::shared_ptr<const ResourceSet> inventory_;
+  std::shared_ptr<const rset::ResourceSet> inventory_;
   /// The latest text that named targets, and its targets while they are in use.
   std::string text_;
   std::weak_ptr<store::NamedTargets> targets_;

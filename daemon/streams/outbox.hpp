@@ -28,7 +28,7 @@ struct Response {
 /// A change for one holder of resources.
 struct Update {
   engine::HolderId holder = 0;
-  Delta delta;
+  module::Delta delta;
 };
 
 using Outgoing = std::variant<Response, Update>;

@@ -15,7 +15,7 @@ void Subscribers::remove(HolderId holder) {
   dirty_.erase(holder);
 }
 
-void Subscribers::update(store::Sequence after, HolderId holder, const Delta& delta) {
+void Subscribers::update(store::Sequence after, HolderId holder, const module::Delta& delta) {
   const auto found = subscribers_.find(holder);
   if (found == subscribers_.end()) return;
   Subscriber& subscriber = found->second;
@@ -28,7 +28,7 @@ void Subscribers::update(store::Sequence after, HolderId holder, const Delta& de
 transport::SendResult Subscribers::tell(const Subscriber& subscriber) {
   const proto::Message* request = registry_.request(subscriber.request);
   if (subscriber.pending.empty() || request == nullptr) return transport::SendResult::sent;
-  const auto payload = proto::make_payload(proto::encode_delta(subscriber.pending));
+  const auto payload = proto::make_payload(proto::topics::encode_delta(subscriber.pending));
   return outbox_.offer(subscriber.after, subscriber.request.client, proto::make_response(*request, payload));
 }
 
@@ -42,7 +42,7 @@ std::vector<proto::ClientId> Subscribers::flush() {
       continue;
     }
     if (result == transport::SendResult::gone) gone.push_back(subscriber.request.client);
-    subscriber.pending = Delta{};
+    subscriber.pending = module::Delta{};
     next = dirty_.erase(next);
   }
   return gone;

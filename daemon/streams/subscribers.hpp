@@ -29,7 +29,7 @@ class Subscribers {
 
   /// Adds a change to what a holder is to be told, with the last event that the change tells of. A holder
   /// that is gone is passed over.
-  void update(store::Sequence after, HolderId holder, const Delta& delta);
+  void update(store::Sequence after, HolderId holder, const module::Delta& delta);
   /// Tells holders what they can take now. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
@@ -39,7 +39,7 @@ class Subscribers {
  private:
   struct Subscriber {
     proto::RequestKey request;
-    Delta pending;
+    module::Delta pending;
     /// The last event that `pending` tells of.
     store::Sequence after = 0;
   };

@@ -26,7 +26,7 @@ constexpr std::size_t at_route = 0, at_delimiter = 1, at_version = 2, at_id = 3,
 constexpr int requests_per_turn = 128;
 
 std::string to_z85(std::string_view bytes) {
-  std::array<char, z85_key_size + 1> text{};
+  std::array<char, text::z85_key_size + 1> text{};
   zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   return text.data();
 }

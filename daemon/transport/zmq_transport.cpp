@@ -37,7 +37,7 @@ std::string_view property(const zmq::message_t& part, const char* name) {
 
 // Error EINVAL if the secret key has another public half than the one that clients are told to trust.
 void require_pair(const CurveServer& keys) {
-  std::array<char, z85_key_size + 1> public_key{};
+  std::array<char, text::z85_key_size + 1> public_key{};
   if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0 ||
       keys.public_key != public_key.data()) {
     throw Error(EINVAL, "the public and the secret key of the daemon are not a pair");

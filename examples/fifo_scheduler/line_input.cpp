@@ -17,7 +17,7 @@ namespace resourced::fifo {
 namespace {
 
 /// One more than a request may have, so that it is refused.
-constexpr std::size_t max_line = max_document_bytes + 1;
+constexpr std::size_t max_line = document::max_document_bytes + 1;
 
 [[noreturn]] void fail(const std::string& name) {
   const int errnum = errno;

@@ -43,7 +43,7 @@ struct Options {
 /// or from the input, whose bytes need not be UTF-8.
 void print(const nlohmann::ordered_json& object) {
   const std::string line =
-      printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
+      json_text::printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
     fail("standard output");
 }
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     run(options);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fifo_scheduler: %s\n", printable_line(error.what()).c_str());
+    std::fprintf(stderr, "fifo_scheduler: %s\n", json_text::printable_line(error.what()).c_str());
     return 1;
   }
 }

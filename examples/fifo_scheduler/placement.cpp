@@ -7,6 +7,10 @@
 
 namespace resourced::fifo {
 
+using feasibility::Demand;
+using feasibility::Filling;
+using feasibility::NodeKind;
+
 namespace {
 
 /// Nodes, with equal ones counted together, as the cost of packing follows the kinds.
@@ -20,7 +24,7 @@ class Pile {
   [[nodiscard]] bool holds(const Demand& wanted) const {
     std::vector<NodeKind> kinds;
     for (const auto& [each, count] : count_) kinds.push_back({count, each.first, each.second});
-    return pack(kinds, wanted).answer == Packing::Answer::fits;
+    return pack(kinds, wanted).answer == feasibility::Packing::Answer::fits;
   }
 
  private:
@@ -31,8 +35,8 @@ bool is_empty(const Demand& wanted) { return wanted.nodes.empty() && wanted.piec
 
 Demand without(Demand wanted, const Filling& served) {
   std::size_t part = 0;
-  for (NodeDemand& node : wanted.nodes) node.count -= served[part++];
-  for (PieceDemand& piece : wanted.pieces) piece.count -= served[part++];
+  for (feasibility::NodeDemand& node : wanted.nodes) node.count -= served[part++];
+  for (feasibility::PieceDemand& piece : wanted.pieces) piece.count -= served[part++];
   const auto is_served = [](const auto& demand) { return demand.count == 0; };
   std::erase_if(wanted.nodes, is_served);
   std::erase_if(wanted.pieces, is_served);
@@ -47,8 +51,8 @@ Share share_of(std::size_t node, const Demand& wanted, const Filling& served) {
     share.gpus += served[part] * demand.gpus;
     return served[part++] > 0;
   };
-  for (const NodeDemand& demand : wanted.nodes) share.whole |= add(demand) && demand.whole;
-  for (const PieceDemand& demand : wanted.pieces) add(demand);
+  for (const feasibility::NodeDemand& demand : wanted.nodes) share.whole |= add(demand) && demand.whole;
+  for (const feasibility::PieceDemand& demand : wanted.pieces) add(demand);
   return share;
 }
 
@@ -64,7 +68,7 @@ std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Dema
   std::vector<Share> shares;
   for (std::size_t i = 0; i < nodes.size() && !is_empty(wanted); ++i) {
     rest.remove(nodes[i]);
-    Budget unlimited;
+    constraint::Budget unlimited;
     const auto fillings = list_fillings({nodes[i]}, wanted, unlimited);
     if (!fillings) return std::nullopt;
     for (const Filling& filling : fillings->front()) {

@@ -23,6 +23,7 @@ struct Share {
 
 /// Places all that is wanted on these nodes, the first ones first; each entry is one node. Nothing if it does
 /// not fit, or if packing.hpp cannot tell.
-[[nodiscard]] std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Demand wanted);
+[[nodiscard]] std::optional<std::vector<Share>> place(const std::vector<feasibility::NodeKind>& nodes,
+                                                      feasibility::Demand wanted);
 
 }  // namespace resourced::fifo

@@ -10,6 +10,10 @@
 
 namespace resourced::fifo {
 
+using rset::ResourceGroup;
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 IdSet first_ids(const IdSet& ids, std::uint64_t count) {
@@ -70,7 +74,7 @@ std::vector<Pool::Node> Pool::all_nodes(const IdSet& ranks) const {
 }
 
 std::vector<Pool::Node> Pool::free_nodes(const Request& request) const {
-  const bool whole = std::ranges::any_of(request.demand.nodes, &NodeDemand::whole);
+  const bool whole = std::ranges::any_of(request.demand.nodes, &feasibility::NodeDemand::whole);
   std::vector<Node> nodes;
   for (Node& node : all_nodes(request.constraint.match(inventory_) & up_)) {
     if (const auto taken = taken_.find(targets_.at(node.rank)); taken != taken_.end()) {
@@ -86,8 +90,8 @@ std::vector<Pool::Node> Pool::free_nodes(const Request& request) const {
 namespace {
 
 template <class Nodes>
-std::vector<NodeKind> sizes_of(const Nodes& nodes) {
-  std::vector<NodeKind> sizes;
+std::vector<feasibility::NodeKind> sizes_of(const Nodes& nodes) {
+  std::vector<feasibility::NodeKind> sizes;
   sizes.reserve(nodes.size());
   for (const auto& node : nodes) sizes.push_back({1, node.has.cores.count(), node.has.gpus.count()});
   return sizes;
@@ -96,7 +100,8 @@ std::vector<NodeKind> sizes_of(const Nodes& nodes) {
 }  // namespace
 
 std::string Pool::denial(const Request& request) const {
-  const Feasibility answer = check_feasibility(request.resources, request.constraint, inventory_);
+  const feasibility::Feasibility answer =
+      feasibility::check_feasibility(request.resources, request.constraint, inventory_);
   if (!answer.feasible()) return answer.reason;
   // A request that cannot be placed when all is free would block the queue for ever.
   if (place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand)) return {};

@@ -25,14 +25,16 @@ class Pool {
   using JobId = std::uint64_t;
 
   /// The first picture, or the one after a reconnection: it takes the place of inventory and up set.
-  void acquire(const ResourceSet& inventory, const IdSet& up);
+  void acquire(const rset::ResourceSet& inventory, const text::IdSet& up);
 
   // Later changes from the daemon, as client::AcquisitionObserver passes them on.
-  void set_up(const IdSet& ranks) { up_ |= ranks; }
-  void set_down(const IdSet& ranks) { up_ -= ranks; }
-  void shrink(const IdSet& ranks);
-  void add_property(std::string_view name, const IdSet& ranks) { inventory_.add_property(name, ranks); }
-  void remove_property(std::string_view name, const IdSet& ranks) { inventory_.remove_property(name, ranks); }
+  void set_up(const text::IdSet& ranks) { up_ |= ranks; }
+  void set_down(const text::IdSet& ranks) { up_ -= ranks; }
+  void shrink(const text::IdSet& ranks);
+  void add_property(std::string_view name, const text::IdSet& ranks) { inventory_.add_property(name, ranks); }
+  void remove_property(std::string_view name, const text::IdSet& ranks) {
+    inventory_.remove_property(name, ranks);
+  }
   void set_expiration(WallTime time) { inventory_.set_expiration(time); }
 
   /// Why the request could never be served, were everything up and free; empty if it could.
@@ -44,19 +46,19 @@ class Pool {
   /// gives the allocation as an R. Nothing if it has to wait. A request for whole nodes is served by nodes of
   /// which nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
   /// taken, for a duration that is too short to be told from `now`.
-  [[nodiscard]] std::optional<ResourceSet> allocate(JobId id, const Request& request, WallTime now);
+  [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
   /// False if nothing is held under this id.
   bool release(JobId id);
 
  private:
-  using Rank = IdSet::Id;
+  using Rank = text::IdSet::Id;
   /// A host, and which of the ranks on it.
   using Target = std::pair<std::string, unsigned>;
 
   struct Resources {
-    IdSet cores;
-    IdSet gpus;
+    text::IdSet cores;
+    text::IdSet gpus;
   };
   struct Node {
     Rank rank;
@@ -64,12 +66,12 @@ class Pool {
   };
 
   /// In the order of ranks.
-  [[nodiscard]] std::vector<Node> all_nodes(const IdSet& ranks) const;
+  [[nodiscard]] std::vector<Node> all_nodes(const text::IdSet& ranks) const;
   [[nodiscard]] std::vector<Node> free_nodes(const Request& request) const;
-  void hold(JobId id, const ResourceSet& allocation);
+  void hold(JobId id, const rset::ResourceSet& allocation);
 
-  ResourceSet inventory_;
-  IdSet up_;
+  rset::ResourceSet inventory_;
+  text::IdSet up_;
   std::map<Rank, Target> targets_;
   /// The same twice: by target, all that is held there (and no entry where nothing is), and by job.
   std::map<Target, Resources> taken_;

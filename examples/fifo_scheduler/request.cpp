@@ -21,8 +21,9 @@ constexpr std::string_view where = " where ";
 Request read_shape(std::string_view line) {
   Request request;
   const std::size_t end = line.find(where);
-  request.resources = parse_shape(line.substr(0, end));
-  if (end != std::string_view::npos) request.constraint = parse_query(line.substr(end + where.size()));
+  request.resources = jobspec::parse_shape(line.substr(0, end));
+  if (end != std::string_view::npos)
+    request.constraint = constraint::parse_query(line.substr(end + where.size()));
   return request;
 }
 
@@ -30,14 +31,14 @@ Request read_jobspec(std::string_view line) {
   using Pointer = nlohmann::json::json_pointer;
   const Pointer constraints("/attributes/system/constraints");
   const Pointer duration("/attributes/system/duration");
-  const nlohmann::json jobspec = read_document(line);
+  const nlohmann::json jobspec = document::read_document(line);
 
   if (!jobspec.contains("resources")) throw Error(EINVAL, "resources: is missing");
   Request request;
-  request.resources = resources_from_json(jobspec["resources"], ExtraKeys::allowed);
+  request.resources = resources_from_json(jobspec["resources"], jobspec::ExtraKeys::allowed);
   if (jobspec.contains(constraints))
-    request.constraint =
-        Constraint::from_json(jobspec[constraints], JsonPath("attributes.system.constraints"));
+    request.constraint = constraint::Constraint::from_json(
+        jobspec[constraints], json_text::JsonPath("attributes.system.constraints"));
   if (jobspec.contains(duration)) {
     const nlohmann::json& value = jobspec[duration];
     if (!value.is_number() || value < 0)
@@ -48,17 +49,18 @@ Request read_jobspec(std::string_view line) {
 }
 
 /// A request for a node without anything in it asks for the whole node.
-void take_bare_nodes_whole(ResourceGraph& resources) {
-  for (Vertex& vertex : resources) {
+void take_bare_nodes_whole(jobspec::ResourceGraph& resources) {
+  for (jobspec::Vertex& vertex : resources) {
     if (vertex.type == "node" && vertex.with.empty()) vertex.exclusive = true;
     take_bare_nodes_whole(vertex.with);
   }
 }
 
-std::uint64_t count_slots(const ResourceGraph& resources) {
+std::uint64_t count_slots(const jobspec::ResourceGraph& resources) {
   std::uint64_t slots = 0;
-  for (const Vertex& vertex : resources)
-    slots = plus(slots, times(vertex.count.min(), vertex.is_slot() ? 1 : count_slots(vertex.with)));
+  for (const jobspec::Vertex& vertex : resources)
+    slots = constraint::plus(
+        slots, constraint::times(vertex.count.min(), vertex.is_slot() ? 1 : count_slots(vertex.with)));
   return slots;
 }
 
@@ -67,7 +69,7 @@ std::uint64_t count_slots(const ResourceGraph& resources) {
 Request read_request(std::string_view line) {
   Request request = line.starts_with('{') ? read_jobspec(line) : read_shape(line);
   take_bare_nodes_whole(request.resources);
-  request.demand = demand_of(request.resources).demand;
+  request.demand = feasibility::demand_of(request.resources).demand;
   request.slots = std::max<std::uint64_t>(1, count_slots(request.resources));
   return request;
 }

@@ -13,11 +13,11 @@
 namespace resourced::fifo {
 
 struct Request {
-  ResourceGraph resources;
-  Constraint constraint;
+  jobspec::ResourceGraph resources;
+  constraint::Constraint constraint;
   /// The resources once more, as what has to be packed. A count that is a range stands for its smallest
   /// value.
-  Demand demand;
+  feasibility::Demand demand;
   /// nslots of the allocation; a request without slots counts as one.
   std::uint64_t slots = 1;
   /// 0 is as long as the resources last.

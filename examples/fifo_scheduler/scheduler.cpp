@@ -11,6 +11,8 @@
 
 namespace resourced::fifo {
 
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -56,7 +58,7 @@ void Scheduler::free(std::string_view argument) {
   const bool is_id = failure == std::errc() && stopped == end;
   const auto has_id = [&](const Job& job) { return job.id == id; };
   if (!is_id || (!pool_.release(id) && std::erase_if(queue_, has_id) == 0))
-    return say_({{"error", fmt::format("free: {} holds nothing and does not wait", quoted(argument))}});
+    return say_({{"error", fmt::format("free: {} holds nothing and does not wait", text::quoted(argument))}});
   say_({{"free", id}});
   try_head_ = true;
   schedule();
@@ -71,7 +73,7 @@ void Scheduler::schedule() {
   while (!queue_.empty()) {
     const Job& head = queue_.front();
     try {
-      const std::optional<ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
+      const std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
       if (!allocation) return;
       say_({{"id", head.id}, {"R", Json::parse(allocation->encode())}});
     } catch (const Error& error) {
@@ -96,10 +98,10 @@ std::string Scheduler::reason_to_wait() const {
   return "too little is up and free";
 }
 
-void Scheduler::on_resources(const ResourceSet& resources, const IdSet& up) {
+void Scheduler::on_resources(const rset::ResourceSet& resources, const IdSet& up) {
   pool_.acquire(resources, up);
   acquired_ = try_head_ = judge_ = true;
-  const ResourceCounts counts = resources.counts();
+  const rset::ResourceCounts counts = resources.counts();
   say_({{"acquired", {{"nodes", counts.nodes}, {"cores", counts.cores}, {"gpus", counts.gpus}}},
         {"up", up.encode()}});
 }

@@ -33,13 +33,13 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Why there is nothing more to come.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
-  void on_resources(const ResourceSet& resources, const IdSet& up) override;
-  void on_property_remove(std::string_view name, const IdSet& ranks) override;
-  void on_property_add(std::string_view name, const IdSet& ranks) override;
+  void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
+  void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
+  void on_property_add(std::string_view name, const text::IdSet& ranks) override;
   void on_expiration(WallTime time) override;
-  void on_shrink(const IdSet& ranks) override;
-  void on_down(const IdSet& ranks) override;
-  void on_up(const IdSet& ranks) override;
+  void on_shrink(const text::IdSet& ranks) override;
+  void on_down(const text::IdSet& ranks) override;
+  void on_up(const text::IdSet& ranks) override;
   void on_lost(const Error& why) override;
   void on_error(const Error& why) override { error_ = why; }
 

@@ -19,6 +19,9 @@
 #include "proto/rpc.hpp"
 
 namespace resourced::flux::follower {
+
+using rset::ResourceSet;
+
 namespace {
 
 using module::Right;

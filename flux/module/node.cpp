@@ -8,6 +8,12 @@
 #include "hw/probe.hpp"
 
 namespace resourced::flux::module {
+
+using rset::ResourceGroup;
+using rset::ResourceSet;
+using rset::VerifyMode;
+using text::IdSet;
+
 namespace {
 
 const ResourceGroup& group_of(const ResourceSet& set, std::uint32_t rank) {
@@ -16,11 +22,11 @@ const ResourceGroup& group_of(const ResourceSet& set, std::uint32_t rank) {
 }
 
 /// The resources of `has` that `lacks` has not, of the types whose mode is none of the two.
-std::string difference(const ResourceGroup& has, const ResourceGroup& lacks, const VerifyOptions& options,
-                       VerifyMode allowed) {
+std::string difference(const ResourceGroup& has, const ResourceGroup& lacks,
+                       const rset::VerifyOptions& options, VerifyMode allowed) {
   const auto counts = [&](VerifyMode mode) { return mode != VerifyMode::ignore && mode != allowed; };
-  return short_form(counts(options.core) ? has.cores - lacks.cores : IdSet(),
-                    counts(options.gpu) ? has.gpus - lacks.gpus : IdSet());
+  return rset::short_form(counts(options.core) ? has.cores - lacks.cores : IdSet(),
+                          counts(options.gpu) ? has.gpus - lacks.gpus : IdSet());
 }
 
 }  // namespace
@@ -36,7 +42,7 @@ Node probe_node(std::uint32_t rank, bool norestrict) {
 }
 
 std::string mismatch(std::uint32_t rank, const ResourceSet& expected, const ResourceSet& found,
-                     const VerifyOptions& options) {
+                     const rset::VerifyOptions& options) {
   if (!expected.ranks().contains(rank)) return fmt::format("rank {} not found in expected ranks", rank);
   const std::string host = found.host(rank);
   if (options.hostname == VerifyMode::strict && expected.host(rank) != host) {

@@ -13,7 +13,7 @@ struct Node {
   /// The topology as XML of hwloc, without a terminating NUL.
   std::string xml;
   /// R of this rank alone.
-  ResourceSet resources;
+  rset::ResourceSet resources;
 };
 
 /// Asks hwloc. With norestrict, cores count that this process may not use. Error EINVAL.
@@ -21,7 +21,7 @@ struct Node {
 
 /// The reason to drain a rank whose resources are not what R says: `rank 1 (vm) missing resources:
 /// core[2-7]`; empty for none.
-[[nodiscard]] std::string mismatch(std::uint32_t rank, const ResourceSet& expected, const ResourceSet& found,
-                                   const VerifyOptions& options);
+[[nodiscard]] std::string mismatch(std::uint32_t rank, const rset::ResourceSet& expected,
+                                   const rset::ResourceSet& found, const rset::VerifyOptions& options);
 
 }  // namespace resourced::flux::module

@@ -18,6 +18,11 @@
 #include "core/text/quote.hpp"
 
 namespace resourced::flux::module {
+
+using rset::ResourceSet;
+using rset::VerifyMode;
+using rset::VerifyOptions;
+
 namespace {
 
 using nlohmann::json;
@@ -53,18 +58,18 @@ bool truth_of(const json& table, const char* key) {
 
 ResourceSet read_entries(const json& entries) {
   try {
-    InventoryBuilder builder;
+    rset::InventoryBuilder builder;
     for (const json& entry : entries) {
       if (!entry.is_object()) throw Error(EINVAL, "an entry is not a table");
       constexpr std::array<std::string_view, 4> keys = {"hosts", "cores", "gpus", "properties"};
       for (const auto& [key, value] : entry.items()) {
         if (std::ranges::find(keys, key) == keys.end())
-          throw Error(EINVAL, fmt::format("unknown key {}", resourced::quoted(key)));
+          throw Error(EINVAL, fmt::format("unknown key {}", text::quoted(key)));
       }
       const auto idset = [&](const char* key) {
-        return entry.contains(key) ? IdSet::parse(entry.at(key).get<std::string>()) : IdSet();
+        return entry.contains(key) ? text::IdSet::parse(entry.at(key).get<std::string>()) : text::IdSet();
       };
-      builder.add(Hostlist::parse(entry.at("hosts").get<std::string>()), idset("cores"), idset("gpus"),
+      builder.add(text::Hostlist::parse(entry.at("hosts").get<std::string>()), idset("cores"), idset("gpus"),
                   entry.value("properties", std::vector<std::string>()));
     }
     return builder.finish();
@@ -91,7 +96,8 @@ ResourceSet read_resources(const std::string& path) {
 
 json read_scheduling(const std::string& path) {
   try {
-    auto read = read_json(config::read_file(path, most_scheduling), most_depth, JsonManners::lenient);
+    auto read =
+        read_json(config::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
     if (auto* document = std::get_if<json>(&read)) return std::move(*document);
   } catch (const Error& error) {
     refuse(fmt::format("error loading resource.scheduling: {}", error.what()));
@@ -108,7 +114,7 @@ VerifyOptions read_verify(const json& value) {
     if (found == value.end()) return otherwise;
     if (!found->is_string()) refuse(fmt::format("verify.{} mode must be a string", key));
     try {
-      return parse_verify_mode(found->get<std::string>());
+      return rset::parse_verify_mode(found->get<std::string>());
     } catch (const Error&) {
       refuse(fmt::format("verify.{}: unknown verify mode '{}'", key, found->get<std::string>()));
     }
@@ -126,7 +132,7 @@ VerifyOptions read_verify(const json& value) {
 
 }  // namespace
 
-Settings read_settings(const json& configuration, std::uint32_t rank, const Hostlist& hosts) {
+Settings read_settings(const json& configuration, std::uint32_t rank, const text::Hostlist& hosts) {
   Settings settings;
   if (const auto systemd = configuration.find("systemd");
       systemd != configuration.end() && systemd->is_object()) {
@@ -152,7 +158,7 @@ Settings read_settings(const json& configuration, std::uint32_t rank, const Host
   }
   if (const std::string history = text_of(table, "history"); !history.empty()) {
     try {
-      settings.history = parse_duration(history);
+      settings.history = text::parse_duration(history);
     } catch (const Error& error) {
       refuse_table(error.what());
     }

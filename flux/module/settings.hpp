@@ -18,14 +18,14 @@ namespace resourced::flux::module {
 struct Settings {
   /// Of `config` or else of `path`, with `scheduling` on the leader; its ranks follow `hosts` where the
   /// configuration has a table `bootstrap`.
-  std::optional<ResourceSet> resources;
+  std::optional<rset::ResourceSet> resources;
   /// Ranks or hosts that are never up; empty if not set.
   std::string exclude;
   bool norestrict = false;
   bool noverify = false;
   bool rediscover = false;
   bool no_update_watch = false;
-  VerifyOptions verify;
+  rset::VerifyOptions verify;
   /// Whether the configuration says how to verify.
   bool is_verify_set = false;
   std::uint64_t journal_max = 100000;
@@ -37,6 +37,6 @@ struct Settings {
 
 /// Reads the configuration of the whole instance. `hosts` is the host of each rank. Error EINVAL.
 [[nodiscard]] Settings read_settings(const nlohmann::json& configuration, std::uint32_t rank,
-                                     const Hostlist& hosts);
+                                     const text::Hostlist& hosts);
 
 }  // namespace resourced::flux::module

@@ -45,7 +45,7 @@ std::uint32_t number(const Welcome& welcome, const char* name) {
 }  // namespace
 
 Welcome read_welcome(int descriptor) {
-  const auto read = read_json(read_file(descriptor), most_nesting, JsonManners::lenient);
+  const auto read = read_json(read_file(descriptor), most_nesting, json_text::JsonManners::lenient);
   const auto* document = std::get_if<nlohmann::json>(&read);
   if (document == nullptr || !document->is_object()) throw Error(EPROTO, "welcome: not a JSON object");
   Welcome welcome;
@@ -65,7 +65,7 @@ Welcome read_welcome(int descriptor) {
   welcome.rank = number(welcome, "rank");
   welcome.size = number(welcome, "size");
   if (const auto hosts = welcome.attributes.find("hostlist"); hosts != welcome.attributes.end()) {
-    welcome.hosts = Hostlist::parse(hosts->second);
+    welcome.hosts = text::Hostlist::parse(hosts->second);
   }
   return welcome;
 }

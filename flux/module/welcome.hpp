@@ -19,7 +19,7 @@ struct Welcome {
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
   /// The host of each rank. Several ranks may have the same one.
-  Hostlist hosts;
+  text::Hostlist hosts;
   /// Those attributes of the broker that never change; all values are text.
   std::map<std::string, std::string, std::less<>> attributes;
   /// The configuration of the whole instance, an object.

@@ -8,7 +8,12 @@
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
+
+using module::Delta;
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -132,4 +137,4 @@ const nlohmann::json& parse_feasibility(const nlohmann::json& payload) {
   return jobspec;
 }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

@@ -13,7 +13,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 /// The request: `{"partition": NAME}`, or null for everything that no partition names, which goes without a
 /// payload.
@@ -23,12 +23,12 @@ namespace resourced::proto {
 
 /// The first response: what the scheduler has, and which of it is available.
 struct Acquired {
-  ResourceSet resources;
-  IdSet up;
+  rset::ResourceSet resources;
+  text::IdSet up;
 };
 
 /// `{"resources": R, "up": IDSET}`; `resources` is an R as text.
-[[nodiscard]] std::string encode_acquired(std::string_view resources, const IdSet& up);
+[[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up);
 /// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or bad, and for targets in `up`
 /// that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
@@ -36,10 +36,10 @@ struct Acquired {
 /// A later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME: IDSET}?,
 /// "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left out. The
 /// delta is not empty.
-[[nodiscard]] std::string encode_delta(const Delta& delta);
+[[nodiscard]] std::string encode_delta(const module::Delta& delta);
 /// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. Whether the targets are among the
 /// resources is for the receiver to check.
-[[nodiscard]] Delta parse_delta(const nlohmann::json& payload);
+[[nodiscard]] module::Delta parse_delta(const nlohmann::json& payload);
 
 // feasibility.check: `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has no
 // payload if the request could ever be satisfied, and is an error EINVAL that says why if it could not.
@@ -52,4 +52,4 @@ inline constexpr std::size_t max_feasibility_values = 16384;
 /// The jobspec, a member of the payload. Throws Error EPROTO if it is missing or no object.
 [[nodiscard]] const nlohmann::json& parse_feasibility(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

@@ -12,7 +12,7 @@
 #include "proto/message.hpp"
 #include "proto/rpc.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 namespace {
 
 using nlohmann::json;
@@ -123,4 +123,4 @@ StatsAnswer parse_stats(const json& payload) {
   return stats;
 }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

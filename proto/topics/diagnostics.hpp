@@ -11,8 +11,10 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace resourced::proto {
-
 struct Message;
+}
+
+namespace resourced::proto::topics {
 
 inline constexpr std::size_t max_ping_values = 1024;
 
@@ -66,4 +68,4 @@ struct StatsAnswer {
 /// Error EPROTO for a key that is missing or has the wrong type.
 [[nodiscard]] StatsAnswer parse_stats(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

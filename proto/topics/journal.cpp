@@ -12,7 +12,10 @@
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
+
+using rset::ResourceSet;
+
 namespace {
 
 using nlohmann::json;
@@ -35,7 +38,8 @@ class BatchReader {
         batch.truncated = true;
       } else if (name == "resource-define") {
         // The time of a definition means nothing to who follows.
-        batch.events.push_back({{}, DefineEvent{DefineMethod::configuration, inventory(), {}, {}}});
+        batch.events.push_back(
+            {{}, module::DefineEvent{module::DefineMethod::configuration, inventory(), {}, {}}});
       } else if (auto event = decode_event(entry)) {
         batch.events.push_back(*std::move(event));
       }
@@ -116,4 +120,4 @@ JournalBatch parse_journal_batch(const json& payload) {
   return std::move(reader.batch);
 }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

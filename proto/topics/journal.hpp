@@ -14,7 +14,7 @@
 #include "core/module/event.hpp"
 #include "core/time.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 /// `{"since": NUMBER?, "targets": TARGETS?}`: events at or after a time (seconds since the epoch), and those
 /// that concern these targets, an idset (RFC 22) or a hostlist (RFC 29). Other keys are ignored.
@@ -37,7 +37,7 @@ struct JournalRequest {
 
 struct JournalBatch {
   /// In their order. A definition has the R that came beside the events, or none.
-  std::vector<Event> events;
+  std::vector<module::Event> events;
   /// No event at all, known or not: the history is through.
   bool sentinel = false;
   /// Some of the history is not kept any more.
@@ -53,4 +53,4 @@ struct JournalBatch {
 /// Throws Error EPROTO for anything but `{"events": [...], "R": OBJECT?}`.
 [[nodiscard]] JournalBatch parse_journal_batch(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

@@ -10,11 +10,12 @@
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 using nlohmann::json;
+using text::IdSet;
 
-json encode_agent_hello(const std::string& hostname, const ResourceSet& resources, bool norestrict) {
+json encode_agent_hello(const std::string& hostname, const rset::ResourceSet& resources, bool norestrict) {
   return {{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
 }
 
@@ -23,7 +24,7 @@ nodes::NodeReport parse_agent_hello(const json& payload) {
   const auto found = payload.find("R");
   if (found == payload.end()) throw Error(EPROTO, "missing key: R");
   if (!found->is_object()) throw Error(EPROTO, "R must be an object");
-  nodes::NodeReport report = nodes::read_node_report(hostname, ResourceSet::parse(found->dump()));
+  nodes::NodeReport report = nodes::read_node_report(hostname, rset::ResourceSet::parse(found->dump()));
   if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
     if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
     report.norestrict = norestrict->get<bool>();
@@ -85,4 +86,4 @@ json encode_force_down(const IdSet& ranks) { return {{"ranks", ranks.encode()}};
 
 IdSet parse_force_down(const json& payload) { return IdSet::parse(required_string(payload, "ranks")); }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

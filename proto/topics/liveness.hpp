@@ -16,12 +16,12 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 /// The hello of a node agent, resource.agent: `{"hostname": NAME, "R": R, "norestrict": BOOL?}`, where R (RFC
 /// 20) is of one node. With norestrict, R has the cores that the agent itself may not use too.
-[[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname, const ResourceSet& resources,
-                                                bool norestrict);
+[[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname,
+                                                const rset::ResourceSet& resources, bool norestrict);
 /// Error EINVAL too, if the R is none or not of one node.
 [[nodiscard]] nodes::NodeReport parse_agent_hello(const nlohmann::json& payload);
 
@@ -52,7 +52,7 @@ inline constexpr std::chrono::milliseconds longest_interval{3'600'000};
 [[nodiscard]] nlohmann::json encode_waitup(std::int64_t up);
 [[nodiscard]] std::int64_t parse_waitup(const nlohmann::json& payload);
 /// resource.monitor-force-down: targets that are to be offline, `{"ranks": IDSET}`.
-[[nodiscard]] nlohmann::json encode_force_down(const IdSet& ranks);
-[[nodiscard]] IdSet parse_force_down(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_force_down(const text::IdSet& ranks);
+[[nodiscard]] text::IdSet parse_force_down(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

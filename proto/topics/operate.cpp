@@ -12,7 +12,11 @@
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
+
+using module::DrainMode;
+using module::PropertyCommand;
+
 namespace {
 
 using nlohmann::json;
@@ -51,15 +55,15 @@ json encode_change(const Change& command) {
 
 }  // namespace
 
-json encode_drain(const DrainCommand& command) { return encode_change(command); }
+json encode_drain(const module::DrainCommand& command) { return encode_change(command); }
 
-DrainCommand parse_drain(const json& payload) {
+module::DrainCommand parse_drain(const json& payload) {
   return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain")};
 }
 
-json encode_undrain(const UndrainCommand& command) { return encode_change(command); }
+json encode_undrain(const module::UndrainCommand& command) { return encode_change(command); }
 
-UndrainCommand parse_undrain(const json& payload) {
+module::UndrainCommand parse_undrain(const json& payload) {
   return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain")};
 }
 
@@ -76,19 +80,19 @@ PropertyCommand parse_property(const json& payload) {
           required_string(payload, "name"), required_string(payload, "targets")};
 }
 
-json encode_expiration(const ExpirationCommand& command) {
+json encode_expiration(const module::ExpirationCommand& command) {
   return {{"expiration", to_number(command.expiration)}};
 }
 
-ExpirationCommand parse_expiration(const json& payload) {
+module::ExpirationCommand parse_expiration(const json& payload) {
   const json& time = required_member(payload, "expiration");
   if (!time.is_number()) throw Error(EPROTO, "expiration must be a number");
   return {wall_time(time.get<double>())};
 }
 
-json encode_shrink(const ShrinkCommand& command) { return {{"targets", command.targets}}; }
+json encode_shrink(const module::ShrinkCommand& command) { return {{"targets", command.targets}}; }
 
-ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
+module::ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
 json encode_reload(const ReloadRequest& request) {
   json payload = json::object();
@@ -108,4 +112,4 @@ ReloadRequest parse_reload(const json& payload) {
   return {optional_string(payload, "path"), flag("force"), flag("xml")};
 }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

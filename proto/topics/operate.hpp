@@ -15,28 +15,28 @@
 
 #include "core/module/command.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 /// `{"targets": TARGETS, "reason": STRING?, "mode": MODE?}`, where MODE is `update`, `overwrite` or
 /// `force-overwrite`. An empty reason is none. EINVAL `invalid drain mode 'X' specified`.
-[[nodiscard]] nlohmann::json encode_drain(const DrainCommand& command);
-[[nodiscard]] DrainCommand parse_drain(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_drain(const module::DrainCommand& command);
+[[nodiscard]] module::DrainCommand parse_drain(const nlohmann::json& payload);
 
 /// The keys of resource.drain. EINVAL `invalid undrain mode 'X' specified`, a text that Flux fixes.
-[[nodiscard]] nlohmann::json encode_undrain(const UndrainCommand& command);
-[[nodiscard]] UndrainCommand parse_undrain(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_undrain(const module::UndrainCommand& command);
+[[nodiscard]] module::UndrainCommand parse_undrain(const nlohmann::json& payload);
 
 /// `{"op": "add" | "remove", "name": STRING, "targets": TARGETS}`. EINVAL `unknown op: X`.
-[[nodiscard]] nlohmann::json encode_property(const PropertyCommand& command);
-[[nodiscard]] PropertyCommand parse_property(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_property(const module::PropertyCommand& command);
+[[nodiscard]] module::PropertyCommand parse_property(const nlohmann::json& payload);
 
 /// `{"expiration": NUMBER}`: seconds since the epoch, or 0 for none.
-[[nodiscard]] nlohmann::json encode_expiration(const ExpirationCommand& command);
-[[nodiscard]] ExpirationCommand parse_expiration(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_expiration(const module::ExpirationCommand& command);
+[[nodiscard]] module::ExpirationCommand parse_expiration(const nlohmann::json& payload);
 
 /// `{"targets": TARGETS}`.
-[[nodiscard]] nlohmann::json encode_shrink(const ShrinkCommand& command);
-[[nodiscard]] ShrinkCommand parse_shrink(const nlohmann::json& payload);
+[[nodiscard]] nlohmann::json encode_shrink(const module::ShrinkCommand& command);
+[[nodiscard]] module::ShrinkCommand parse_shrink(const nlohmann::json& payload);
 
 /// resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}` for an R
 /// (RFC 20) in a file of the daemon's host. A path that is null is none.
@@ -50,4 +50,4 @@ struct ReloadRequest {
 [[nodiscard]] nlohmann::json encode_reload(const ReloadRequest& request);
 [[nodiscard]] ReloadRequest parse_reload(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

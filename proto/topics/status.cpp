@@ -16,7 +16,13 @@
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
+
+using module::Module;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 constexpr std::string_view empty_resources =
@@ -33,7 +39,7 @@ struct DrainEntry {
 
 // Operators read drains by the second. Groups come in the order of time, so those of one second are
 // neighbours.
-std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
+std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::vector<DrainEntry> entries;
   entries.reserve(drains.groups().size());
   // Thousands of reasons are thousands of nodes, which go all at once.
@@ -54,7 +60,7 @@ std::vector<DrainEntry> drain_entries(const DrainTable& drains) {
   return entries;
 }
 
-void append_drains(std::string& out, const DrainTable& drains) {
+void append_drains(std::string& out, const module::DrainTable& drains) {
   const std::vector<DrainEntry> entries = drain_entries(drains);
   constexpr std::size_t usual_size = 80;
   out.reserve(out.size() + entries.size() * usual_size);
@@ -77,10 +83,10 @@ void append_drains(std::string& out, const DrainTable& drains) {
   out += '}';
 }
 
-void append_partitions(std::string& out, const Acquisition& acquisition, const IdSet& acquirable) {
+void append_partitions(std::string& out, const module::Acquisition& acquisition, const IdSet& acquirable) {
   append_key(out, "partitions");
   out += '{';
-  for (const Partition& partition : acquisition.partitions()) {
+  for (const module::Partition& partition : acquisition.partitions()) {
     append_key(out, partition.name);
     out += '{';
     append_key(out, "targets");
@@ -120,7 +126,7 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
 
 }  // namespace
 
-std::string encode_status(const Module& module, const Acquisition& acquisition) {
+std::string encode_status(const Module& module, const module::Acquisition& acquisition) {
   std::string out = R"({"R":)";
   out += module.inventory().encode(false);
   append_key(out, "drain");
@@ -234,4 +240,4 @@ std::string encode_inventory(const Module& module) {
   return out;
 }
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

@@ -17,7 +17,7 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
-namespace resourced::proto {
+namespace resourced::proto::topics {
 
 /// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING}}, "online": IDSET,
 /// "offline": IDSET, "exclude": IDSET, "torpid": IDSET}`. R is without its key `scheduling`. Targets that
@@ -25,25 +25,25 @@ namespace resourced::proto {
 /// the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
 /// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
 /// the holder of this part still has and that belong to it no longer.
-[[nodiscard]] std::string encode_status(const Module& module, const Acquisition& acquisition);
+[[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition);
 
 /// A status as an operator's tool reads it.
 struct Status {
   struct Drain {
-    IdSet targets;
+    text::IdSet targets;
     WallTime timestamp{};
     /// Empty for none.
     std::string reason;
   };
   struct Partition {
-    IdSet waiting;
-    IdSet leaving;
+    text::IdSet waiting;
+    text::IdSet leaving;
   };
-  ResourceSet inventory;
+  rset::ResourceSet inventory;
   std::vector<Drain> drains;
-  IdSet online;
-  IdSet exclude;
-  IdSet torpid;
+  text::IdSet online;
+  text::IdSet exclude;
+  text::IdSet torpid;
   /// By name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
 };
@@ -54,10 +54,10 @@ struct Status {
 
 /// The part of a status that one instance follows in another, in ranks of `inventory`.
 struct ParentStatus {
-  ResourceSet inventory;
-  IdSet drained;
-  IdSet offline;
-  IdSet torpid;
+  rset::ResourceSet inventory;
+  text::IdSet drained;
+  text::IdSet offline;
+  text::IdSet torpid;
 };
 
 /// Throws Error that names the key which is missing or wrong; other keys are ignored.
@@ -65,18 +65,18 @@ struct ParentStatus {
 
 /// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, without excluded targets. `allocated` is
 /// always empty.
-[[nodiscard]] std::string encode_sched_status(const Module& module);
+[[nodiscard]] std::string encode_sched_status(const module::Module& module);
 
 struct SchedStatus {
-  ResourceSet all;
-  ResourceSet allocated;
-  ResourceSet down;
+  rset::ResourceSet all;
+  rset::ResourceSet allocated;
+  rset::ResourceSet down;
 };
 /// Throws Error as parse_status() does.
 [[nodiscard]] SchedStatus parse_sched_status(const nlohmann::json& payload);
 
 /// resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
-[[nodiscard]] std::string encode_inventory(const Module& module);
+[[nodiscard]] std::string encode_inventory(const module::Module& module);
 
 /// attr.get: the name of the broker attribute that a Flux client asks for, `{"name": STRING}`. EPROTO for a
 /// name that is missing or not a string; other keys are ignored, as in Flux.
@@ -86,9 +86,9 @@ struct SchedStatus {
 /// cannot set it. The position of a host in the list is its rank, so targets that left for good keep their
 /// positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank is
 /// not below Hostlist::max_expansion.
-[[nodiscard]] std::string encode_hostlist(const Module& module);
+[[nodiscard]] std::string encode_hostlist(const module::Module& module);
 /// The hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one that is
 /// not a hostlist.
-[[nodiscard]] Hostlist parse_hostlist(const nlohmann::json& payload);
+[[nodiscard]] text::Hostlist parse_hostlist(const nlohmann::json& payload);
 
-}  // namespace resourced::proto
+}  // namespace resourced::proto::topics

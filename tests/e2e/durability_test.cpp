@@ -135,11 +135,11 @@ class Observer : public client::AcquisitionObserver {
  public:
   explicit Observer(client::Connection& connection) : connection_(connection) {}
 
-  void on_resources(const ResourceSet& /*resources*/, const IdSet& up) override {
+  void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& up) override {
     pictures.push_back(up.encode());
     connection_.stop();
   }
-  void on_down(const IdSet& ranks) override {
+  void on_down(const text::IdSet& ranks) override {
     down = ranks.encode();
     connection_.stop();
   }

@@ -8,8 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return fuzz_text(data, size, [](std::string_view text) {
     const auto document = nlohmann::json::parse(text, nullptr, false);
     if (document.is_discarded()) return;
-    const auto constraint = resourced::Constraint::from_json(document);
-    static const auto inventory = resourced::ResourceSet::parse(
+    const auto constraint = resourced::constraint::Constraint::from_json(document);
+    static const auto inventory = resourced::rset::ResourceSet::parse(
         R"({"version":1,"execution":{"R_lite":[{"rank":"0-3","children":{"core":"0"}}],"nodelist":["n[0-3]"]}})");
     FUZZ_CHECK(inventory.ranks().includes(constraint.match(inventory)));
   });

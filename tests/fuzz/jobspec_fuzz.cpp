@@ -6,12 +6,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz_text(data, size, [](std::string_view text) {
-    const auto document = resourced::read_document(text);
+    const auto document = resourced::document::read_document(text);
     try {
-      resourced::check_jobspec_v1(document, resourced::V1Edition::strict);
-      resourced::check_jobspec_v1(document, resourced::V1Edition::lenient);
+      resourced::jobspec::check_jobspec_v1(document, resourced::jobspec::V1Edition::strict);
+      resourced::jobspec::check_jobspec_v1(document, resourced::jobspec::V1Edition::lenient);
     } catch (const resourced::Error&) {
     }
-    resourced::check_canonical_jobspec(document);
+    resourced::jobspec::check_canonical_jobspec(document);
   });
 }

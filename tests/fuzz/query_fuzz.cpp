@@ -5,7 +5,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz_text(data, size, [](std::string_view text) {
-    (void)resourced::query_to_json(text);
-    (void)resourced::parse_query(text);
+    (void)resourced::constraint::query_to_json(text);
+    (void)resourced::constraint::parse_query(text);
   });
 }

@@ -3,8 +3,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz_text(data, size, [](std::string_view text) {
-    const auto set = resourced::ResourceSet::parse(text);
+    const auto set = resourced::rset::ResourceSet::parse(text);
     const std::string written = set.encode();
-    FUZZ_CHECK(resourced::ResourceSet::parse(written).encode() == written);
+    FUZZ_CHECK(resourced::rset::ResourceSet::parse(written).encode() == written);
   });
 }

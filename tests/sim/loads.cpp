@@ -12,12 +12,15 @@
 
 namespace resourced::sim {
 
+using rset::ResourceSet;
+using text::IdSet;
+
 std::shared_ptr<const ResourceSet> resources_of(const std::vector<std::string>& hosts) {
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(hosts.size() - 1));
-  Hostlist nodelist;
-  for (const std::string& host : hosts) nodelist.append(Hostlist::parse(host));
-  return std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}},
-                                             std::move(nodelist));
+  text::Hostlist nodelist;
+  for (const std::string& host : hosts) nodelist.append(text::Hostlist::parse(host));
+  return std::make_shared<const ResourceSet>(
+      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, std::move(nodelist));
 }
 
 IdSet idset_of(const Reference::Ranks& ranks) {
@@ -40,7 +43,7 @@ bool Simulation::is_held() const {
   return std::ranges::any_of(schedulers_, [](const auto& entry) { return !entry.second.is_second; });
 }
 
-std::vector<PartitionRule> Simulation::partitions() const {
+std::vector<module::PartitionRule> Simulation::partitions() const {
   if (!with_partition_) return {};
   const auto half = static_cast<IdSet::Id>(configuration_.hosts.size() / 2);
   return {{"left", IdSet::range(0, half - 1), {}}};
@@ -107,7 +110,7 @@ void Simulation::take_load(const ResourceSet& resources) {
     configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
   note(fmt::format("loaded {}, exclude {}", fmt::join(configuration_.hosts, ","),
                    fmt::join(configuration_.exclude, ",")));
-  LoadCommand command;
+  module::LoadCommand command;
   command.inventory = std::make_shared<const ResourceSet>(resources);
   command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) command.online = resources.ranks();
@@ -118,12 +121,12 @@ void Simulation::take_load(const ResourceSet& resources) {
   loads_.push_back({sequence, configuration_.hosts, configured_hosts_});
 }
 
-void Simulation::find_hosts(RecordedState& recorded) {
+void Simulation::find_hosts(module::RecordedState& recorded) {
   while (!loads_.empty() && loads_.back().sequence > disk_.last()) loads_.pop_back();
   if (!loads_.empty() && loads_.back().ended && *loads_.back().ended <= disk_.last()) loads_.clear();
   const bool is_in_force = !loads_.empty() && loads_.back().replaced == configured_hosts_;
-  const RecordedState::Inventory& found = recorded.inventory;
-  const bool is_found = found.resources && found.method == DefineMethod::reload &&
+  const module::RecordedState::Inventory& found = recorded.inventory;
+  const bool is_found = found.resources && found.method == module::DefineMethod::reload &&
                         found.replaced == resources_of(configured_hosts_)->encode();
   demand(is_found == is_in_force, is_in_force ? "an R that was loaded is lost in a crash"
                                               : "an R that was loaded is in force against the configuration");

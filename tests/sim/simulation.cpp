@@ -99,8 +99,8 @@ void Simulation::start() {
   engine::Start input;
   input.command.recorded = disk_.tables.state();
   find_hosts(input.command.recorded);
-  input.command.method =
-      input.command.recorded.inventory.resources ? DefineMethod::kvs : DefineMethod::configuration;
+  input.command.method = input.command.recorded.inventory.resources ? module::DefineMethod::kvs
+                                                                    : module::DefineMethod::configuration;
   before_.begin(configuration_);
   states_.clear();
   reloads_.clear();
@@ -120,7 +120,7 @@ void Simulation::start() {
       .agents = with_agents_ ? std::optional(agent_settings()) : std::nullopt,
       .wake_at = [this](SteadyTime when) { wake_ = when; },
       .reload = nullptr,
-      .load = [this](const ResourceSet& resources, const std::string& /*path*/,
+      .load = [this](const rset::ResourceSet& resources, const std::string& /*path*/,
                      bool /*force*/) { take_load(resources); },
       .later = [this](Seconds /*pause*/, std::function<void()> work) { post(std::move(work)); },
   };
@@ -252,7 +252,7 @@ void Simulation::reconfigure() {
     configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
   note(fmt::format("reload, exclude {}", fmt::join(configuration_.exclude, ",")));
   const std::uint64_t before = service_->engine().applied();
-  ReloadCommand command;
+  module::ReloadCommand command;
   command.exclude = idset_of(configuration_.exclude);
   service_->step(command);
   if (service_->engine().applied() > before) reloads_[before + 1] = {configuration_.exclude};

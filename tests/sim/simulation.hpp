@@ -33,8 +33,8 @@
 namespace resourced::sim {
 
 /// An R with these hosts by rank, each with four cores.
-[[nodiscard]] std::shared_ptr<const ResourceSet> resources_of(const std::vector<std::string>& hosts);
-[[nodiscard]] IdSet idset_of(const Reference::Ranks& ranks);
+[[nodiscard]] std::shared_ptr<const rset::ResourceSet> resources_of(const std::vector<std::string>& hosts);
+[[nodiscard]] text::IdSet idset_of(const Reference::Ranks& ranks);
 
 /// A rule of the simulation is broken. The text names the rule and the actions before.
 class Violation : public std::runtime_error {
@@ -114,11 +114,11 @@ class Simulation {
   void settle();
 
   // Loads of another R (loads.cpp).
-  void take_load(const ResourceSet& resources);
+  void take_load(const rset::ResourceSet& resources);
   void finish_load(std::uint32_t matchtag, const std::function<void()>& work);
   /// Finds the hosts of this start, and checks that a loaded R that is on disk is in force.
-  void find_hosts(RecordedState& recorded);
-  [[nodiscard]] std::vector<PartitionRule> partitions() const;
+  void find_hosts(module::RecordedState& recorded);
+  [[nodiscard]] std::vector<module::PartitionRule> partitions() const;
   [[nodiscard]] bool is_held() const;
   /// Takes work for the loop, of the loop itself or of the thread that reads an R.
   void post(std::function<void()> work);

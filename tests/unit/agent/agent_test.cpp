@@ -24,6 +24,7 @@ using agent::AgentOptions;
 using agent::Milliseconds;
 using agent::Random;
 using nlohmann::json;
+using resourced::rset::ResourceSet;
 using wire::FakeBus;
 using wire::Frames;
 

@@ -89,13 +89,13 @@ TEST_SUITE("program") {
     CHECK(r.at("execution").at("R_lite") ==
           json::parse(R"([{"rank":"0","children":{"core":"0-15","gpu":"0-3"}}])"));
     CHECK(r.at("execution").at("nodelist") == json::parse(R"(["node7"])"));
-    CHECK(ResourceSet::parse(outcome.out).encode() + "\n" == outcome.out);
+    CHECK(rset::ResourceSet::parse(outcome.out).encode() + "\n" == outcome.out);
   }
 
   TEST_CASE_FIXTURE(test::NoHwlocVariables, "without options --print shows this host") {
     const auto outcome = run({"--print"});
     CHECK(outcome.status == 0);
-    CHECK(ResourceSet::parse(outcome.out).ranks() == IdSet{0});
+    CHECK(rset::ResourceSet::parse(outcome.out).ranks() == text::IdSet{0});
   }
 
   TEST_CASE("wrong usage is status 2 and one line") {

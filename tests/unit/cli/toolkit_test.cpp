@@ -184,7 +184,7 @@ TEST_SUITE("tool kit") {
           std::string::npos);
     const auto yaml = output({"shape", "--yaml", "slot=3-30/node"}, "");
     CHECK(yaml.starts_with("- type: slot\n"));
-    CHECK(read_document(yaml) == json::parse(output({"shape", "slot=3-30/node"}, "")));
+    CHECK(document::read_document(yaml) == json::parse(output({"shape", "slot=3-30/node"}, "")));
     CHECK(output({"shape", "[core;gpu=2]"}, "") == R"([{"type":"core","count":1},{"type":"gpu","count":2}])"
                                                    "\n");
     CHECK(output({"shape", "--reverse"},

@@ -19,6 +19,7 @@ using client::Acquisition;
 using client::AcquisitionOptions;
 using client::Connection;
 using nlohmann::json;
+using resourced::text::IdSet;
 using wire::FakeBus;
 using wire::Frames;
 
@@ -37,7 +38,7 @@ class Recorder : public client::AcquisitionObserver {
  public:
   std::vector<std::string> calls;
 
-  void on_resources(const ResourceSet& resources, const IdSet& up) override {
+  void on_resources(const rset::ResourceSet& resources, const IdSet& up) override {
     add("resources {} up {}", resources.ranks().encode(), up.encode());
   }
   void on_property_remove(std::string_view name, const IdSet& ranks) override {
@@ -197,7 +198,7 @@ TEST_SUITE("acquisition") {
       bus.respond(request, response, true);
       CHECK(calls(1).front().starts_with(fmt::format("error {} ", EPROTO)));
       CHECK(acquisition.up().encode() == "0-2");
-      CHECK(acquisition.resources() == ResourceSet::parse(four_nodes));
+      CHECK(acquisition.resources() == rset::ResourceSet::parse(four_nodes));
       CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
     }
   }

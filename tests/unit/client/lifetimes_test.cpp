@@ -26,6 +26,7 @@ using client::Milliseconds;
 using client::Response;
 using client::SendOptions;
 using nlohmann::json;
+using resourced::text::IdSet;
 using wire::FakeBus;
 using wire::Frames;
 
@@ -90,7 +91,9 @@ class Acting : public client::AcquisitionObserver {
   std::vector<std::string> calls;
 
   void on_response(std::string_view /*json*/) override { called("response"); }
-  void on_resources(const ResourceSet& /*resources*/, const IdSet& /*up*/) override { called("resources"); }
+  void on_resources(const rset::ResourceSet& /*resources*/, const IdSet& /*up*/) override {
+    called("resources");
+  }
   void on_property_remove(std::string_view /*name*/, const IdSet& /*ranks*/) override {
     called("property-remove");
   }

@@ -232,9 +232,9 @@ TEST_CASE("the scheduling file's errors name the key and the file") {
     const auto nested = [](std::size_t levels) {
       return R"({"x": )" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
     };
-    dir.write("s", nested(ResourceSet::max_depth - 1));
+    dir.write("s", nested(rset::ResourceSet::max_depth - 1));
     CHECK_NOTHROW(static_cast<void>(load_inventory(load(file))));
-    dir.write("s", nested(ResourceSet::max_depth));
+    dir.write("s", nested(rset::ResourceSet::max_depth));
     CHECK(load_failure().errnum == EINVAL);
     CHECK(load_failure().text == place + "is nested deeper than 127 levels");
   }

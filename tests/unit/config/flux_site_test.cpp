@@ -158,7 +158,7 @@ properties = ["debug"]
   CHECK(config.resource.norestrict);
   CHECK(config.store.history == Seconds(30 * 86400));
   const Inventory inventory = load_inventory(config);
-  CHECK(inventory.resources.counts() == ResourceCounts{16, 128, 4});
+  CHECK(inventory.resources.counts() == rset::ResourceCounts{16, 128, 4});
   CHECK(inventory.exclude.encode() == "0");
   // Flux's own keys of [access] give nobody a role here.
   CHECK(config.access == Access{});

@@ -9,6 +9,7 @@
 
 using namespace resourced;
 using namespace resourced::config;
+using resourced::rset::ResourceSet;
 using resourced::test::failure_of;
 using resourced::test::load_text;
 using resourced::test::TempDir;
@@ -24,8 +25,8 @@ TEST_CASE("an R that was handed down is numbered from 0, or by a host order") {
   const Inventory plain = load_inventory(load_with("path = \"R\"\nexclude = \"a6\"\n"));
   CHECK(plain.method == "job-info");
   CHECK(plain.resources.ranks().encode() == "0-2");
-  CHECK(plain.resources.properties() == ResourceSet::Properties{{"x", IdSet{1}}});
-  CHECK(plain.exclude == IdSet{2});
+  CHECK(plain.resources.properties() == ResourceSet::Properties{{"x", text::IdSet{1}}});
+  CHECK(plain.exclude == text::IdSet{2});
   REQUIRE(plain.handed_down);
   CHECK(plain.handed_down->ranks().encode() == "4-6");
 
@@ -100,7 +101,7 @@ hosts = "test[8-16383]"
 properties = ["batch"]
 )"));
   const ResourceSet& resources = inventory.resources;
-  CHECK(resources.counts() == ResourceCounts{16384, 16384 * 96, 16384 * 4});
+  CHECK(resources.counts() == rset::ResourceCounts{16384, 16384 * 96, 16384 * 4});
   CHECK(resources.groups().size() == 1);
   CHECK(resources.nodelist().encode() == "test[0-16383]");
   CHECK(resources.properties().at("debug").encode() == "0-7");
@@ -114,7 +115,7 @@ TEST_CASE("an entry for each host gives the same as one for all") {
     single += fmt::format(
         "[[resource.config]]\nhosts = \"test{}\"\ncores = \"0-7\"\nproperties = [\"p{}\"]\n", i, i % 2);
   const ResourceSet resources = load_inventory(load_text(single)).resources;
-  CHECK(resources.counts() == ResourceCounts{1000, 8000, 0});
+  CHECK(resources.counts() == rset::ResourceCounts{1000, 8000, 0});
   CHECK(resources.groups().size() == 1);
   CHECK(resources.nodelist().encode() == "test[0-999]");
   CHECK(resources.properties().at("p0").count() == 500);

@@ -123,10 +123,10 @@ TEST_CASE("durations are RFC 23 text or a number of seconds") {
 }
 
 TEST_CASE("verification, as [resource.verify] and noverify give it") {
-  using enum VerifyMode;
+  using enum rset::VerifyMode;
   const struct {
     std::string written;
-    VerifyOptions expected;
+    rset::VerifyOptions expected;
   } cases[] = {
       {"", {allow_extra, ignore, strict}},
       {"verify = true", {strict, strict, strict}},
@@ -142,7 +142,7 @@ TEST_CASE("verification, as [resource.verify] and noverify give it") {
   };
   for (const auto& c : cases) {
     CAPTURE(c.written);
-    const VerifyOptions verify = load_text("[resource]\n" + c.written).resource.verify;
+    const rset::VerifyOptions verify = load_text("[resource]\n" + c.written).resource.verify;
     CHECK(verify.core == c.expected.core);
     CHECK(verify.gpu == c.expected.gpu);
     CHECK(verify.hostname == c.expected.hostname);

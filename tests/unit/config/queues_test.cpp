@@ -6,9 +6,11 @@
 
 using namespace resourced;
 using namespace resourced::config;
+using resourced::rset::ResourceSet;
 using resourced::test::failure_of;
 using resourced::test::load_text;
 using resourced::test::TempDir;
+using resourced::text::IdSet;
 
 namespace {
 

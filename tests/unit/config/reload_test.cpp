@@ -8,10 +8,12 @@
 
 using namespace resourced;
 using namespace resourced::config;
+using resourced::rset::ResourceSet;
 using resourced::test::changes_nothing;
 using resourced::test::Failure;
 using resourced::test::failure_of;
 using resourced::test::TempDir;
+using resourced::text::IdSet;
 
 namespace {
 

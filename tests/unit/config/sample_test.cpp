@@ -50,7 +50,7 @@ TEST_CASE("the sample is what the table of settings gives") {
 TEST_CASE("the sample configuration is an inventory of eight nodes") {
   const Config config = load(sample_path);
   const Inventory inventory = load_inventory(config);
-  CHECK(inventory.resources.counts() == ResourceCounts{8, 32, 4});
+  CHECK(inventory.resources.counts() == rset::ResourceCounts{8, 32, 4});
   CHECK(inventory.resources.nodelist().encode() == "node[0-7]");
   CHECK(inventory.exclude.empty());
   CHECK(config.bus.listen.empty());

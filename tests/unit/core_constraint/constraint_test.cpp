@@ -13,7 +13,12 @@
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 
-namespace resourced {
+namespace resourced::constraint {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -269,4 +274,4 @@ TEST_CASE("matching agrees with a look at each rank by itself") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::constraint

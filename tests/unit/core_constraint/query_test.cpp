@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 
-namespace resourced {
+namespace resourced::constraint {
 namespace {
 
 using Json = nlohmann::json;
@@ -182,4 +182,4 @@ TEST_CASE("length and nesting are limited") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::constraint

@@ -12,6 +12,7 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::document;
 using nlohmann::json;
 using test::repeat;
 

@@ -10,16 +10,20 @@
 #include "core/rset/resource_set.hpp"
 
 namespace resourced::engine {
+
+using module::DrainCommand;
+using text::IdSet;
+
 namespace {
 
-std::shared_ptr<const ResourceSet> inventory(std::string_view hosts) {
-  Hostlist nodelist = Hostlist::parse(hosts);
+std::shared_ptr<const rset::ResourceSet> inventory(std::string_view hosts) {
+  text::Hostlist nodelist = text::Hostlist::parse(hosts);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
-  return std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}},
-                                             std::move(nodelist));
+  return std::make_shared<const rset::ResourceSet>(
+      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, std::move(nodelist));
 }
 
-Start start(std::string_view hosts, RecordedState recorded = {}) {
+Start start(std::string_view hosts, module::RecordedState recorded = {}) {
   Start input;
   input.command.inventory = inventory(hosts);
   input.command.online = input.command.inventory->ranks();
@@ -47,8 +51,8 @@ TEST_CASE("a start leaves its events as records, numbered from 1") {
   Engine engine;
   const Effects effects = engine.step(start("n[0-3]"), at(10));
   REQUIRE(effects.records.size() == 2);
-  CHECK(std::holds_alternative<RestartEvent>(effects.records[0].event.body));
-  CHECK(std::holds_alternative<DefineEvent>(effects.records[1].event.body));
+  CHECK(std::holds_alternative<module::RestartEvent>(effects.records[0].event.body));
+  CHECK(std::holds_alternative<module::DefineEvent>(effects.records[1].event.body));
   CHECK(effects.records[0].sequence == 1);
   CHECK(effects.records[1].sequence == 2);
   CHECK(*effects.records[1].resources == engine.module().inventory().encode());
@@ -107,7 +111,7 @@ TEST_CASE(
     "only events set the time that the log has reached: an input without any may come of a wrong clock") {
   Started it("n[0-3]");
   CHECK_THROWS_AS(it.step(DrainCommand{"n[0-9]", {}, {}}, 9000), Error);
-  MonitorCommand known;
+  module::MonitorCommand known;
   known.online = IdSet{0};
   CHECK(it.step(known, 9000).records.empty());
   it.step(Acquire{1, {}}, 9000);
@@ -118,8 +122,8 @@ TEST_CASE(
 TEST_CASE("each partition has its holder, who hears of its targets alone") {
   Engine engine;
   Start input = start("n[0-3]");
-  PartitionRule left{"left", IdSet::parse("0-1"), {}};
-  PartitionRule right{"right", IdSet::parse("2-3"), {}};
+  module::PartitionRule left{"left", IdSet::parse("0-1"), {}};
+  module::PartitionRule right{"right", IdSet::parse("2-3"), {}};
   input.partitions = {left, right};
   (void)engine.step(input, at(1));
   CHECK(engine.step(Acquire{1, "left"}, at(2)).acquired->resources == IdSet::parse("0-1"));
@@ -142,13 +146,13 @@ TEST_CASE("after a mute holders hear nothing") {
 TEST_CASE("the tables of a log bring the state to the next start, by host and which of its targets") {
   Started before("h,h,h,k");
   before.step(DrainCommand{"1", "fan", {}});
-  before.step(PropertyCommand{PropertyCommand::Op::add, "big", "2"});
-  before.step(ShrinkCommand{"0"});
-  before.step(ExpirationCommand{wall_time(5000)});
+  before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "big", "2"});
+  before.step(module::ShrinkCommand{"0"});
+  before.step(module::ExpirationCommand{wall_time(5000)});
 
   Engine after;
   (void)after.step(start("k,h,h,h", before.tables.state()), at(100));
-  const Module& module = after.module();
+  const module::Module& module = after.module();
   // The first h is gone, the second drained, the third has the property.
   CHECK(module.inventory().ranks() == IdSet::parse("0,2-3"));
   CHECK(module.drains().ranks() == IdSet{2});
@@ -164,7 +168,7 @@ TEST_CASE("a drain of a host that is gone leaves the tables with the next start"
   for (const Record& record : after.step(start("n[0-1]", tables.state()), at(100)).records)
     tables.apply(record.changes);
   REQUIRE(tables.state().drains.size() == 1);
-  CHECK(tables.state().drains[0].target == TargetName{"n1", 0});
+  CHECK(tables.state().drains[0].target == module::TargetName{"n1", 0});
 }
 
 }  // namespace

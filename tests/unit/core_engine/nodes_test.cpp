@@ -15,6 +15,11 @@
 #include "core/rset/resource_set.hpp"
 
 namespace resourced::engine {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 const IdSet four_cores = IdSet::range(0, 3);
@@ -22,7 +27,7 @@ const IdSet four_cores = IdSet::range(0, 3);
 std::shared_ptr<const ResourceSet> hosts_of_four_cores(std::string_view hosts) {
   Hostlist nodelist = Hostlist::parse(hosts);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
-  return std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, four_cores, IdSet{}}},
+  return std::make_shared<const ResourceSet>(std::vector<rset::ResourceGroup>{{ranks, four_cores, IdSet{}}},
                                              std::move(nodelist));
 }
 
@@ -57,11 +62,11 @@ struct Watching {
     Effects effects = engine.step(input, {wall_time(now), steady_time(now)});
     for (const Record& record : effects.records) {
       const auto& body = record.event.body;
-      log.push_back((std::holds_alternative<OnlineEvent>(body)    ? "online "
-                     : std::holds_alternative<OfflineEvent>(body) ? "offline "
-                     : std::holds_alternative<DrainEvent>(body)   ? "drain "
-                     : std::holds_alternative<UpdateEvent>(body)  ? "update "
-                                                                  : "other ") +
+      log.push_back((std::holds_alternative<module::OnlineEvent>(body)    ? "online "
+                     : std::holds_alternative<module::OfflineEvent>(body) ? "offline "
+                     : std::holds_alternative<module::DrainEvent>(body)   ? "drain "
+                     : std::holds_alternative<module::UpdateEvent>(body)  ? "update "
+                                                                          : "other ") +
                     record.ranks.encode());
     }
     return effects;
@@ -142,7 +147,7 @@ TEST_CASE("a hello is refused where agents are not watched, and for a host that 
 TEST_CASE("the agent of a target that leaves for good is told so") {
   Watching it("n[0-3]");
   (void)it.step(AgentHello{5, 1, report("n2")}, 10);
-  const Effects effects = it.step(ShrinkCommand{"1-2"}, 11);
+  const Effects effects = it.step(module::ShrinkCommand{"1-2"}, 11);
   REQUIRE(effects.agents.size() == 1);
   CHECK(effects.agents[0].agent == 5);
   REQUIRE(effects.agents[0].end);
@@ -178,7 +183,7 @@ TEST_CASE("an excluded node is held against the inventory when it is no longer e
   it.take_log();
   (void)it.step(AgentHello{1, 1, report("n3", IdSet::range(0, 1))}, 10);
   CHECK(it.take_log().empty());
-  const Effects effects = it.step(ReloadCommand{}, 11);
+  const Effects effects = it.step(module::ReloadCommand{}, 11);
   REQUIRE(effects.unfit.size() == 1);
   CHECK(effects.unfit[0].rank == 3);
   const Log log = it.take_log();
@@ -192,7 +197,7 @@ TEST_CASE("agents tell the inventory, and get their ranks with the start that fo
   CHECK_FALSE(first.discovered);
   REQUIRE(first.agents.size() == 1);
   CHECK_FALSE(first.agents[0].rank);
-  CHECK_THROWS_AS((void)it.step(DrainCommand{"0", {}, {}}, 2), Error);
+  CHECK_THROWS_AS((void)it.step(module::DrainCommand{"0", {}, {}}, 2), Error);
 
   const Effects second = it.step(AgentHello{2, 2, report("a")}, 3);
   REQUIRE(second.discovered);

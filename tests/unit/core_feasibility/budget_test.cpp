@@ -15,18 +15,23 @@
 #include "core/rset/builder.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Budget;
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::json;
 
 /// Nodes of `kinds` different sizes, in turn, and properties that every other one has.
 ResourceSet cluster(unsigned nodes, unsigned kinds) {
-  InventoryBuilder builder;
+  rset::InventoryBuilder builder;
   for (unsigned kind = 0; kind < kinds; ++kind) {
     std::string hosts;
     for (unsigned i = kind; i < nodes; i += kinds) hosts += fmt::format("{}n{}", hosts.empty() ? "" : ",", i);
-    builder.add(Hostlist::parse(hosts), IdSet::range(0, 40 + kind), IdSet::range(0, kind % 5), {});
+    builder.add(text::Hostlist::parse(hosts), IdSet::range(0, 40 + kind), IdSet::range(0, kind % 5), {});
   }
   ResourceSet set = builder.finish();
   IdSet odd;
@@ -151,4 +156,4 @@ TEST_CASE("a budget that is spent stops at that step, and says how many there we
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::feasibility

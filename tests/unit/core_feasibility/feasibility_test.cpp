@@ -15,13 +15,21 @@
 #include "core/error.hpp"
 #include "core/jobspec/shape.hpp"
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::Constraint;
+using constraint::parse_query;
+using jobspec::parse_shape;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::json;
 using Verdict = Feasibility::Verdict;
 
-ResourceGroup group(const char* ranks, const char* cores, const char* gpus) {
+rset::ResourceGroup group(const char* ranks, const char* cores, const char* gpus) {
   return {IdSet::parse(ranks), IdSet::parse(cores), IdSet::parse(gpus)};
 }
 
@@ -429,7 +437,7 @@ TEST_CASE("agrees with a naive search on small inventories") {
   int feasible = 0;
   for (int i = 0; i < cases; ++i) {
     const unsigned size = random.between(1, 5);
-    std::vector<ResourceGroup> groups;
+    std::vector<rset::ResourceGroup> groups;
     std::vector<Node> nodes;
     IdSet fast_ranks;
     const RandomConstraint& constraint = constraints()[random.chance(60) ? 0 : random.between(1, 5)];
@@ -452,7 +460,7 @@ TEST_CASE("agrees with a naive search on small inventories") {
 
     INFO(request.dump(), " where ", constraint.text, " on ", inventory.encode());
     const Feasibility answer =
-        check_feasibility(resources_from_json(request, ExtraKeys::refused),
+        check_feasibility(resources_from_json(request, jobspec::ExtraKeys::refused),
                           Constraint::from_json(Json::parse(constraint.text)), inventory);
     REQUIRE(answer.verdict == (expected ? Verdict::feasible : Verdict::infeasible));
     REQUIRE(answer.reason.empty() == expected);
@@ -462,4 +470,4 @@ TEST_CASE("agrees with a naive search on small inventories") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -10,7 +10,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-namespace resourced {
+namespace resourced::feasibility {
+
+using constraint::max_amount;
+
 namespace {
 
 using Answer = Packing::Answer;
@@ -202,4 +205,4 @@ TEST_CASE("a question that is too large is not answered wrongly and does not han
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::feasibility

@@ -12,6 +12,7 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using nlohmann::json;
 using test::Edit;
 
@@ -43,7 +44,7 @@ TEST_CASE("every example of RFC 14 and RFC 25 is valid") {
   for (const std::string directory : {"spec_14", "spec_25"}) {
     for (const std::string& name : test::list_vectors(directory, ".yaml")) {
       CAPTURE(name);
-      CHECK(canonical_verdict(read_document(test::read_vector(name))) == "valid");
+      CHECK(canonical_verdict(document::read_document(test::read_vector(name))) == "valid");
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using nlohmann::json;
 
 namespace {

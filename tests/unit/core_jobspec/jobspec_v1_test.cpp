@@ -12,7 +12,9 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using nlohmann::json;
+using resourced::document::read_document;
 using test::Edit;
 
 namespace {

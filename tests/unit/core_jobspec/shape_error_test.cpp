@@ -9,6 +9,7 @@
 #include "repeat.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using test::repeat;
 
 namespace {

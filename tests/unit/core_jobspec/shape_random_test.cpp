@@ -10,6 +10,7 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using nlohmann::json;
 
 namespace {

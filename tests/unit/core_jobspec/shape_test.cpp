@@ -12,6 +12,7 @@
 #include "vector_files.hpp"
 
 using namespace resourced;
+using namespace resourced::jobspec;
 using nlohmann::json;
 
 namespace {
@@ -44,7 +45,7 @@ TEST_CASE("the use cases of RFC 46 are the resources of RFC 14's files") {
   for (const json& use_case : json::parse(test::read_vector("shape/use_cases.json"))) {
     const auto name = use_case["use_case"].get<std::string>();
     CAPTURE(name);
-    const json file = read_document(test::read_vector("spec_14/use_case_" + name + ".yaml"));
+    const json file = document::read_document(test::read_vector("spec_14/use_case_" + name + ".yaml"));
     const ResourceGraph expected = resources_from_json(file["resources"], ExtraKeys::refused);
     ResourceGraph parsed = parse_shape(use_case["shape"].get<std::string>());
     // The RFC calls the slot of this one `default` in the shape and `myslot` in the jobspec.
@@ -237,7 +238,7 @@ TEST_CASE("parse(print(r)) == r for every resources list of RFC 14 and RFC 25") 
   CHECK(names.size() == 25);
   for (const std::string& name : names) {
     CAPTURE(name);
-    const json resources = read_document(test::read_vector(name))["resources"];
+    const json resources = document::read_document(test::read_vector(name))["resources"];
     const ResourceGraph graph = resources_from_json(resources, ExtraKeys::refused);
     CHECK(parse_shape(print_shape(graph)) == graph);
     CHECK(to_json(parse_shape(print_shape(graph))) == resources);

@@ -6,7 +6,7 @@
 
 #include "core/json/utf8.hpp"
 
-namespace resourced {
+namespace resourced::json_text {
 namespace {
 
 using namespace std::string_literals;
@@ -76,4 +76,4 @@ TEST_CASE("printable_line: a long text is cut at 1024 bytes, between characters"
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::json_text

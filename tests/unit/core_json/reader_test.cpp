@@ -8,7 +8,7 @@
 
 #include "core/json/utf8.hpp"
 
-namespace resourced {
+namespace resourced::json_text {
 namespace {
 
 using nlohmann::json;
@@ -233,4 +233,4 @@ TEST_CASE("anything but one value is no JSON") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::json_text

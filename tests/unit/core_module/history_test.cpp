@@ -13,7 +13,13 @@
 #include "thorough.hpp"
 #include "world.hpp"
 
+using namespace resourced::module;
+
 namespace resourced::test {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 constexpr unsigned target_count = 12;

@@ -7,13 +7,17 @@
 #include "core/module/rank_map.hpp"
 #include "core/rset/builder.hpp"
 
-namespace resourced {
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 /// One rank for each host, from 0 in this order, also where a host repeats.
 ResourceSet of(const char* hosts, const char* ranks = nullptr) {
-  const Hostlist list = Hostlist::parse(hosts);
-  ResourceGroup group;
+  const text::Hostlist list = text::Hostlist::parse(hosts);
+  rset::ResourceGroup group;
   group.ranks =
       ranks == nullptr ? IdSet::range(0, static_cast<IdSet::Id>(list.size() - 1)) : IdSet::parse(ranks);
   group.cores = IdSet::range(0, 3);
@@ -99,4 +103,4 @@ TEST_CASE("a loaded inventory is taken as it is: what left is back, what was set
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::module

@@ -10,7 +10,13 @@
 #include "core/nodes/presence.hpp"
 #include "world.hpp"
 
+using namespace resourced::module;
+
 namespace resourced::test {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 constexpr unsigned host_count = 8;
@@ -31,7 +37,7 @@ class Family {
     }
     if (given.empty()) given.insert(0);
     const ResourceSet handed = parent_.module().inventory().copy_ranks(given);
-    Hostlist order = handed.nodelist();
+    text::Hostlist order = handed.nodelist();
     order.sort();
     const ResourceSet own =
         nodes::enclosed_inventory(handed, below(2) == 0 ? std::optional(order) : std::nullopt);

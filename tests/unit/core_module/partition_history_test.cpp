@@ -12,7 +12,12 @@
 
 #include "world.hpp"
 
+using namespace resourced::module;
+
 namespace resourced::test {
+
+using text::IdSet;
+
 namespace {
 
 constexpr unsigned divided_targets = 12;

@@ -12,7 +12,13 @@
 #include "core/rset/targets.hpp"
 #include "world.hpp"
 
+using namespace resourced::module;
+
 namespace resourced::test {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 std::string properties_text(const ResourceSet::Properties& properties) {

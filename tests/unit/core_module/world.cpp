@@ -5,14 +5,19 @@
 #include "core/engine/recorder.hpp"
 #include "core/nodes/presence.hpp"
 
+using namespace resourced::module;
+
 namespace resourced::test {
+
+using rset::ResourceSet;
+using text::IdSet;
 
 std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
                                                   const ResourceSet::Properties& properties) {
-  Hostlist nodelist = Hostlist::parse(hosts);
+  text::Hostlist nodelist = text::Hostlist::parse(hosts);
   const IdSet all = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   auto inventory = std::make_shared<ResourceSet>(
-      std::vector<ResourceGroup>{{all, IdSet::range(0, 1), IdSet{0}}}, std::move(nodelist));
+      std::vector<rset::ResourceGroup>{{all, IdSet::range(0, 1), IdSet{0}}}, std::move(nodelist));
   for (const auto& [name, ranks] : properties) inventory->add_property(name, ranks);
   return inventory;
 }

@@ -17,27 +17,27 @@
 namespace resourced::test {
 
 /// A set of `hosts`, which may repeat, with two cores and a gpu a target.
-std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
-                                                  const ResourceSet::Properties& properties = {});
+std::shared_ptr<const rset::ResourceSet> make_inventory(std::string_view hosts,
+                                                        const rset::ResourceSet::Properties& properties = {});
 
 /// What a scheduler believes after replaying all that it was told.
 struct View {
-  IdSet resources;
-  IdSet up;
-  std::map<std::string, IdSet> properties;
+  text::IdSet resources;
+  text::IdSet up;
+  std::map<std::string, text::IdSet> properties;
 };
 
 class World {
  public:
   /// What a scheduler hears after its first picture.
-  using Hear = std::function<void(const std::string& scheduler, const Delta& delta)>;
+  using Hear = std::function<void(const std::string& scheduler, const module::Delta& delta)>;
   explicit World(Hear hear) : hear_(std::move(hear)) {}
 
   /// Starts on an inventory with nothing recorded.
-  void start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
+  void start(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
   /// The same, with every target offline until its agent says hello to the monitor. Whether a restart is
   /// meant too, the monitor begins anew.
-  void start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
+  void start_with_agents(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude,
                          const nodes::MonitorSettings& settings);
   /// Lets time pass until `time`, with the timer that the monitor asks for.
   void pass(double time);
@@ -45,40 +45,40 @@ class World {
 
   /// Starts again with what was recorded, schedulers gone, everything online. The log of this start begins
   /// anew.
-  void restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude);
+  void restart(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
 
-  void execute(const Command& command);
-  void apply(const EventBody& body);
+  void execute(const module::Command& command);
+  void apply(const module::EventBody& body);
 
   /// Returns the first picture: targets and up.
-  std::pair<IdSet, IdSet> acquire(const std::string& scheduler,
-                                  const std::optional<std::string>& partition = {});
+  std::pair<text::IdSet, text::IdSet> acquire(const std::string& scheduler,
+                                              const std::optional<std::string>& partition = {});
   void release(const std::string& scheduler);
-  void divide(std::vector<Partition> partitions);
+  void divide(std::vector<module::Partition> partitions);
 
-  [[nodiscard]] const Module& module() const noexcept { return *module_; }
-  [[nodiscard]] Acquisition& acquisition() noexcept { return acquisition_; }
+  [[nodiscard]] const module::Module& module() const noexcept { return *module_; }
+  [[nodiscard]] module::Acquisition& acquisition() noexcept { return acquisition_; }
   /// Every event since the last start, in order.
-  [[nodiscard]] const std::vector<Event>& log() const noexcept { return log_; }
-  [[nodiscard]] RecordedState recorded() const { return tables_.state(); }
+  [[nodiscard]] const std::vector<module::Event>& log() const noexcept { return log_; }
+  [[nodiscard]] module::RecordedState recorded() const { return tables_.state(); }
 
   double now = 1000;
 
  private:
-  void begin(const StartCommand& command);
+  void begin(const module::StartCommand& command);
   void tick();
-  void apply_event(const Event& event);
+  void apply_event(const module::Event& event);
   /// Applies an event whose changes the tables have already.
-  void apply_known(const Event& event);
-  Acquisition::Tell teller();
+  void apply_known(const module::Event& event);
+  module::Acquisition::Tell teller();
 
   Hear hear_;
-  std::unique_ptr<Module> module_ = std::make_unique<Module>();
-  Acquisition acquisition_;
+  std::unique_ptr<module::Module> module_ = std::make_unique<module::Module>();
+  module::Acquisition acquisition_;
   nodes::Monitor monitor_;
-  std::map<std::string, Acquisition::HolderId> holders_;
-  Acquisition::HolderId last_ = 0;
-  std::vector<Event> log_;
+  std::map<std::string, module::Acquisition::HolderId> holders_;
+  module::Acquisition::HolderId last_ = 0;
+  std::vector<module::Event> log_;
   engine::Tables tables_;
 };
 

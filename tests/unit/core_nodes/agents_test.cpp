@@ -15,6 +15,13 @@
 #include "core/nodes/node_report.hpp"
 
 namespace resourced::test {
+
+using rset::ResourceSet;
+using rset::VerifyMode;
+using rset::VerifyOptions;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 ResourceSet node(const char* rank, const char* cores, const char* gpus, const char* host) {
@@ -178,7 +185,7 @@ TEST_CASE("ranks follow the names of the hosts, not the order of arrival") {
     CHECK(inventory.ranks().encode() == "0-7");
     CHECK(inventory.nodelist().encode() == "a3,login,n[1-2,9-11],n100-ib");
     CHECK(inventory.counts(IdSet{*inventory.rank_of("n2")}).cores == 8);
-    CHECK(inventory.counts() == ResourceCounts{8, 36, 0});
+    CHECK(inventory.counts() == rset::ResourceCounts{8, 36, 0});
     CHECK(inventory.groups().size() == 2);
   }
 }
@@ -193,7 +200,7 @@ TEST_CASE("a later report takes the place of an earlier one, properties too") {
   discovery.report(second);
   discovery.report(report("b", "0-1", "0"));
   const ResourceSet inventory = discovery.inventory();
-  CHECK(inventory.counts() == ResourceCounts{2, 4, 2});
+  CHECK(inventory.counts() == rset::ResourceCounts{2, 4, 2});
   CHECK(inventory.properties() == ResourceSet::Properties{{"ssd", IdSet{0}}});
 }
 

@@ -10,6 +10,9 @@
 #include "core/nodes/monitor.hpp"
 
 namespace resourced::test {
+
+using text::IdSet;
+
 namespace {
 
 constexpr IdSet::Id watched_count = 6;

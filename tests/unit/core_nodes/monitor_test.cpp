@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 namespace resourced::test {
+
+using text::IdSet;
+
 namespace {
 
 std::string text_of(const std::optional<nodes::MonitorBatch>& batch) {

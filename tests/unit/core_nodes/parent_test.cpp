@@ -9,6 +9,12 @@
 #include "core/nodes/presence.hpp"
 
 namespace resourced::test {
+
+using module::Event;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 ResourceSet nodes(const char* ranks, const char* hosts) {
@@ -29,32 +35,35 @@ std::string text_of(const std::optional<nodes::ParentChange>& change) {
 }
 
 Event restart(const char* ranks, const char* hosts, const char* online, double time = 1) {
-  return {wall_time(time), RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
+  return {wall_time(time),
+          module::RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
 }
 Event drain(const char* ranks, const char* hosts) {
-  return {wall_time(2),
-          DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt, Overwrite::nothing}};
+  return {wall_time(2), module::DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt,
+                                           module::Overwrite::nothing}};
 }
 Event undrain(const char* ranks, const char* hosts) {
-  return {wall_time(2), UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};
+  return {wall_time(2), module::UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};
 }
-Event offline(const char* ranks) { return {wall_time(2), OfflineEvent{IdSet::parse(ranks)}}; }
-Event online(const char* ranks) { return {wall_time(2), OnlineEvent{IdSet::parse(ranks)}}; }
-Event torpid(const char* ranks) { return {wall_time(2), TorpidEvent{IdSet::parse(ranks)}}; }
-Event lively(const char* ranks) { return {wall_time(2), LivelyEvent{IdSet::parse(ranks)}}; }
+Event offline(const char* ranks) { return {wall_time(2), module::OfflineEvent{IdSet::parse(ranks)}}; }
+Event online(const char* ranks) { return {wall_time(2), module::OnlineEvent{IdSet::parse(ranks)}}; }
+Event torpid(const char* ranks) { return {wall_time(2), module::TorpidEvent{IdSet::parse(ranks)}}; }
+Event lively(const char* ranks) { return {wall_time(2), module::LivelyEvent{IdSet::parse(ranks)}}; }
 Event shrink(const char* ranks, const char* hosts, double time = 2) {
-  UpdateEvent update;
+  module::UpdateEvent update;
   update.shrink = IdSet::parse(ranks);
   update.shrink_nodelist = Hostlist::parse(hosts);
   return {wall_time(time), std::move(update)};
 }
 Event define(const char* ranks, const char* hosts) {
   return {{},
-          DefineEvent{
-              DefineMethod::configuration, std::make_shared<const ResourceSet>(nodes(ranks, hosts)), {}, {}}};
+          module::DefineEvent{module::DefineMethod::configuration,
+                              std::make_shared<const ResourceSet>(nodes(ranks, hosts)),
+                              {},
+                              {}}};
 }
 Event expiration(double time, double at) {
-  UpdateEvent update;
+  module::UpdateEvent update;
   update.expiration = wall_time(time);
   return {wall_time(at), std::move(update)};
 }
@@ -268,11 +277,11 @@ TEST_CASE(
 TEST_CASE("a truncated history is made good by the parent's status") {
   const ResourceSet handed = nodes("4-6,9", "n[4-6,9]");
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed));
-  mirror.apply(
-      {wall_time(1), DefineEvent{DefineMethod::configuration,
-                                 std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
-                                 {},
-                                 {}}});
+  mirror.apply({wall_time(1),
+                module::DefineEvent{module::DefineMethod::configuration,
+                                    std::make_shared<const ResourceSet>(nodes("0-9", "n[0,4-6,9,1-3,7-8]")),
+                                    {},
+                                    {}}});
   mirror.apply(offline("1"));
   mirror.assume(IdSet{2, 7}, IdSet{4}, IdSet{});
   mirror.synced(steady_time(0));
@@ -385,22 +394,22 @@ TEST_CASE("ranks that share a host are told apart as long as their ranks are the
 
 TEST_CASE("a target is online when its agent and its parent say so") {
   const auto inventory = std::make_shared<const ResourceSet>(nodes("0-3", "n[0-3]"));
-  StartCommand command;
+  module::StartCommand command;
   command.inventory = inventory;
-  Module module;
-  for (const auto& [event, recorded] : Module::start(command, wall_time(1))) module.apply(event);
+  module::Module module;
+  for (const auto& [event, recorded] : module::Module::start(command, wall_time(1))) module.apply(event);
   nodes::Presence presence{IdSet{}};
-  const auto execute = [&](const Command& some) {
+  const auto execute = [&](const module::Command& some) {
     for (const Event& event : module.decide(some, wall_time(2))) module.apply(event);
   };
   const auto agents = [&](IdSet nodes::MonitorBatch::*set, IdSet ranks) {
     nodes::MonitorBatch batch;
     batch.*set = std::move(ranks);
     batch = presence.seen(std::move(batch));
-    execute(MonitorCommand{batch.offline, batch.online, batch.torpid, batch.lively});
+    execute(module::MonitorCommand{batch.offline, batch.online, batch.torpid, batch.lively});
   };
   const auto parent = [&](const nodes::ParentChange& change) {
-    for (const Command& some : presence.told(change, module)) execute(some);
+    for (const module::Command& some : presence.told(change, module)) execute(some);
   };
 
   parent({.down = IdSet{1}, .up = {}, .shrink = {}, .expiration = {}});

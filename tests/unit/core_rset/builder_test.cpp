@@ -10,7 +10,11 @@
 #include "core/rset/short_form.hpp"
 #include "model.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 struct Config {
@@ -106,4 +110,4 @@ TEST_CASE("many entries agree with a naive model") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -7,7 +7,11 @@
 #include "core/error.hpp"
 #include "core/rset/short_form.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 TEST_CASE("the short form names ranks, cores and gpus") {
@@ -59,4 +63,4 @@ TEST_CASE("parts that do not fit are refused") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

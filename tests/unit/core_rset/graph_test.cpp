@@ -12,7 +12,10 @@
 #include "core/error.hpp"
 #include "core/rset/short_form.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -206,4 +209,4 @@ TEST_CASE("containment that runs in circles ends") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

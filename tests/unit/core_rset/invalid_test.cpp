@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 namespace {
 
 using nlohmann::json;
@@ -167,7 +167,7 @@ TEST_CASE("a property name has none of the nine characters that RFC 20 forbids")
     CHECK(ResourceSet::parse(with("properties", properties.dump())).properties().contains(name));
   }
   ResourceSet set = ResourceSet::parse(with("nslots", "1"));
-  CHECK(error_of([&] { set.add_property("a\xff", IdSet{0}); }) != "no error");
+  CHECK(error_of([&] { set.add_property("a\xff", text::IdSet{0}); }) != "no error");
 }
 
 TEST_CASE("expiration comes after starttime when both are set, and 0 is unset") {
@@ -280,8 +280,8 @@ TEST_CASE("a key that stands twice counts once") {
   const ResourceSet set =
       ResourceSet::parse(R"({"version":1,"execution":{"R_lite":[{"rank":"5","children":{"core":"5"}}],)"
                          R"("R_lite":[{"rank":"0","rank":"1","children":{"core":"7"}}],"nodelist":["a"]}})");
-  CHECK(set.ranks() == IdSet{1});
+  CHECK(set.ranks() == text::IdSet{1});
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -15,7 +15,7 @@
 
 namespace resourced::test {
 
-using Ids = std::set<IdSet::Id>;
+using Ids = std::set<text::IdSet::Id>;
 
 struct Node {
   std::string host;
@@ -25,29 +25,30 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-using Model = std::map<IdSet::Id, Node>;
+using Model = std::map<text::IdSet::Id, Node>;
 
-inline IdSet id_set(const Ids& ids) {
-  IdSet set;
-  for (const IdSet::Id id : ids) set.insert(id);
+inline text::IdSet id_set(const Ids& ids) {
+  text::IdSet set;
+  for (const text::IdSet::Id id : ids) set.insert(id);
   return set;
 }
 
-inline Ids ids_of(const IdSet& set) {
+inline Ids ids_of(const text::IdSet& set) {
   Ids ids;
-  set.for_each([&](IdSet::Id id) { ids.insert(id); });
+  set.for_each([&](text::IdSet::Id id) { ids.insert(id); });
   return ids;
 }
 
-inline Model model_of(const ResourceSet& set) {
+inline Model model_of(const rset::ResourceSet& set) {
   Model model;
-  for (const ResourceGroup& group : set.groups())
-    group.ranks.for_each([&](IdSet::Id rank) {
+  for (const rset::ResourceGroup& group : set.groups())
+    group.ranks.for_each([&](text::IdSet::Id rank) {
       REQUIRE(!model.contains(rank));
       model[rank] = {set.host(rank), ids_of(group.cores), ids_of(group.gpus), {}};
     });
   for (const auto& [name, ranks] : set.properties())
-    ranks.for_each([&, &property = name](IdSet::Id rank) { model.at(rank).properties.insert(property); });
+    ranks.for_each(
+        [&, &property = name](text::IdSet::Id rank) { model.at(rank).properties.insert(property); });
   return model;
 }
 
@@ -83,15 +84,15 @@ inline nlohmann::json document_of(const Model& model, std::mt19937& random) {
   return document;
 }
 
-inline ResourceSet set_of(const Model& model, std::mt19937& random) {
-  return ResourceSet::from_json(document_of(model, random));
+inline rset::ResourceSet set_of(const Model& model, std::mt19937& random) {
+  return rset::ResourceSet::from_json(document_of(model, random));
 }
 
 inline bool flip(std::mt19937& random) { return random() % 2 == 0; }
 
 inline Ids some_of(const Ids& from, std::mt19937& random) {
   Ids some;
-  for (const IdSet::Id id : from)
+  for (const text::IdSet::Id id : from)
     if (flip(random)) some.insert(id);
   return some;
 }
@@ -124,7 +125,7 @@ inline Model random_model(std::mt19937& random) {
 }
 
 /// Whether what belongs to no rank is still there.
-inline void check_carried(const ResourceSet& set) {
+inline void check_carried(const rset::ResourceSet& set) {
   const nlohmann::json document = set.to_json();
   const nlohmann::json along = carried();
   CHECK(document["scheduling"] == along["scheduling"]);

@@ -6,9 +6,9 @@
 namespace resourced::test {
 
 /// These hosts, in the order of their ranks, each with the same cores and gpus.
-inline ResourceSet nodes(const char* ranks, const char* cores, const char* gpus, const char* hosts) {
-  return ResourceSet({{IdSet::parse(ranks), IdSet::parse(cores), IdSet::parse(gpus)}},
-                     Hostlist::parse(hosts));
+inline rset::ResourceSet nodes(const char* ranks, const char* cores, const char* gpus, const char* hosts) {
+  return rset::ResourceSet({{text::IdSet::parse(ranks), text::IdSet::parse(cores), text::IdSet::parse(gpus)}},
+                           text::Hostlist::parse(hosts));
 }
 
 }  // namespace resourced::test

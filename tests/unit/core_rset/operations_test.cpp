@@ -13,7 +13,11 @@
 #include "model.hpp"
 #include "nodes.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using test::Ids;
@@ -219,4 +223,4 @@ TEST_CASE("laws of renumbering") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -11,7 +11,10 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -147,4 +150,4 @@ TEST_CASE("names that JSON has to escape come back as they were") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -11,7 +11,11 @@
 #include "core/error.hpp"
 #include "model.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using test::Model;
@@ -200,4 +204,4 @@ TEST_CASE("selections agree with a naive model") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

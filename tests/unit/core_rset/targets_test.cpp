@@ -9,7 +9,11 @@
 
 #include "core/error.hpp"
 
-namespace resourced {
+namespace resourced::rset {
+
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 constexpr std::size_t targets = 16384;
@@ -188,4 +192,4 @@ TEST_CASE("what is named costs what the text and the inventory have, not what th
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

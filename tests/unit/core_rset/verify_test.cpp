@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "nodes.hpp"
 
-namespace resourced {
+namespace resourced::rset {
 namespace {
 
 using test::nodes;
@@ -86,4 +86,4 @@ TEST_CASE("names of the modes") {
 }
 
 }  // namespace
-}  // namespace resourced
+}  // namespace resourced::rset

@@ -12,10 +12,10 @@
 #include "core/error.hpp"
 #include "reason_of.hpp"
 
-using resourced::Count;
 using resourced::Error;
-using resourced::IdSet;
 using resourced::test::reason_of;
+using resourced::text::Count;
+using resourced::text::IdSet;
 using Kind = Count::Kind;
 using Operator = Count::Operator;
 

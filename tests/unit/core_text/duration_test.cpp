@@ -13,9 +13,9 @@
 #include "core/error.hpp"
 
 using resourced::Error;
-using resourced::format_duration;
-using resourced::parse_duration;
 using resourced::Seconds;
+using resourced::text::format_duration;
+using resourced::text::parse_duration;
 
 TEST_CASE("RFC 23: accepted durations in seconds") {
   const double forever = std::numeric_limits<double>::infinity();

@@ -13,9 +13,9 @@
 #include "reason_of.hpp"
 
 using resourced::Error;
-using resourced::Hostlist;
-using resourced::IdSet;
 using resourced::test::reason_of;
+using resourced::text::Hostlist;
+using resourced::text::IdSet;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -281,7 +281,7 @@ TEST_CASE("find and HostIndex give the first position") {
   const Hostlist hosts = Hostlist::parse(
       "foo[1-3],foo[2-9],bar,foo[08-11],foo[010-012],foo12-eth2,foo[0-4]-eth2,foo4-eth[0-9],foo[1-3]0,x,bar");
   const Names names = expand(hosts);
-  const resourced::HostIndex index(hosts);
+  const resourced::text::HostIndex index(hosts);
   Names probes = names;
   for (const char* other : {"",         "foo",      "foo0",      "foo00",      "foo012",
                             "foo0012",  "foo12",    "foo5-eth2", "foo4-eth10", "foo4-eth",
@@ -297,7 +297,7 @@ TEST_CASE("find and HostIndex give the first position") {
     CHECK(hosts.find(probe) == expected);
     CHECK(index.find(probe) == expected);
   }
-  CHECK(resourced::HostIndex().find("foo") == std::nullopt);
+  CHECK(resourced::text::HostIndex().find("foo") == std::nullopt);
 }
 
 TEST_CASE("select") {
@@ -425,7 +425,7 @@ TEST_CASE("random lists agree with vectors of strings") {
       CHECK(expand(Hostlist::parse(hosts.encode())) == model);
       CHECK(Hostlist::parse(hosts.encode()).encode() == hosts.encode());
 
-      const resourced::HostIndex index(hosts);
+      const resourced::text::HostIndex index(hosts);
       for (int probe = 0; probe < 10; ++probe) {
         const std::string name = any(2) == 0 ? model[any(model.size())] : "foo" + number();
         CAPTURE(name);

@@ -15,8 +15,8 @@
 #include "reason_of.hpp"
 
 using resourced::Error;
-using resourced::IdSet;
 using resourced::test::reason_of;
+using resourced::text::IdSet;
 using Id = IdSet::Id;
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using resourced::is_z85_key;
+using resourced::text::is_z85_key;
 
 TEST_CASE("40 characters of Z85 are a key, and nothing else is") {
   // The public key of the example in ZeroMQ RFC 32.

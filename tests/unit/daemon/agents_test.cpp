@@ -25,8 +25,8 @@ nodes::Settings settings() {
 }
 
 json hello(const std::string& host, const std::string& cores = "0-3", const std::string& gpus = "") {
-  InventoryBuilder builder;
-  builder.add(Hostlist::parse(host), IdSet::parse(cores), IdSet::parse(gpus), {});
+  rset::InventoryBuilder builder;
+  builder.add(text::Hostlist::parse(host), text::IdSet::parse(cores), text::IdSet::parse(gpus), {});
   return {{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("a connection that speaks for many beats for all of them, or for one")
   stand.request(proxy, "resource.agent-beat", nullptr, noresponse);
   stand.pass(10);
   CHECK(stand.status()["torpid"] == "");
-  stand.request(proxy, "resource.agent-beat", proto::encode_agent_beat(first), noresponse);
+  stand.request(proxy, "resource.agent-beat", proto::topics::encode_agent_beat(first), noresponse);
   stand.pass(25);
   CHECK(stand.status()["torpid"] == "2");
 }
@@ -330,7 +330,7 @@ TEST_CASE("beats of clients that said no hello are nothing") {
   AgentStand stand;
   const proto::ClientId stranger = stand.connect();
   stand.request(stranger, "resource.agent-beat", nullptr, noresponse);
-  stand.request(stranger, "resource.agent-beat", proto::encode_agent_beat(77), noresponse);
+  stand.request(stranger, "resource.agent-beat", proto::topics::encode_agent_beat(77), noresponse);
   CHECK(stand.silent(stranger));
   stand.pass(1);
   CHECK(stand.status()["online"] == "");

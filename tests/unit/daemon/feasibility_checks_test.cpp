@@ -82,10 +82,10 @@ TEST_CASE("excluded targets do not count, and a changed inventory counts at once
   Stand stand;
   const proto::ClientId client = stand.connect();
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
-  stand.service->step(ReloadCommand{IdSet::parse("2-3"), {}, {}});
+  stand.service->step(module::ReloadCommand{text::IdSet::parse("2-3"), {}, {}});
   CHECK(stand.call(client, "feasibility.check", nodes(7)).text() == "needs 7 nodes, the inventory has 6");
   CHECK(stand.call(client, "feasibility.check", nodes(6)).errnum() == 0);
-  stand.service->step(ReloadCommand{{}, {}, {}});
+  stand.service->step(module::ReloadCommand{{}, {}, {}});
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
 }
 

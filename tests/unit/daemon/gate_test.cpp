@@ -42,7 +42,7 @@ std::vector<TopicRow> topics() {
       {"resource.stats-get", nullptr, 0, "usa"},
       {"resource.ping", nullptr, 0, "usa"},
       {"config.get", nullptr, 0, "usa"},
-      {"attr.get", proto::encode_attr_get("hostlist"), 0, "usa"},
+      {"attr.get", proto::topics::encode_attr_get("hostlist"), 0, "usa"},
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},
@@ -53,8 +53,8 @@ std::vector<TopicRow> topics() {
       {"resource.shrink", {{"targets", "1"}}, 0, "a"},
       {"resource.reload", nullptr, 0, "a"},
       {"resource.expiration-update", {{"expiration", 5000}}, 0, "a"},
-      {"resource.monitor-waitup", proto::encode_waitup(8), 0, ""},
-      {"resource.monitor-force-down", proto::encode_force_down(IdSet{1}), 0, ""},
+      {"resource.monitor-waitup", proto::topics::encode_waitup(8), 0, ""},
+      {"resource.monitor-force-down", proto::topics::encode_force_down(text::IdSet{1}), 0, ""},
       {"resource.stats-clear", nullptr, 0, ""},
   };
 }

@@ -25,6 +25,15 @@
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
+
+using module::PropertyCommand;
+using module::RecordedDrain;
+using module::RecordedState;
+using module::TargetName;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 TEST_CASE("an event log of Flux becomes a store") {
@@ -136,7 +145,7 @@ struct Present {
 
   [[nodiscard]] std::set<std::string> properties() const {
     std::set<std::string> result;
-    for (const RecordedProperty& property : state.properties) {
+    for (const module::RecordedProperty& property : state.properties) {
       result.insert(
           fmt::format("{}{}@{}", property.present ? "+" : "-", property.name, text_of(property.target)));
     }
@@ -354,7 +363,7 @@ TEST_CASE("a log that the configured inventory could not take up is refused") {
   inventory.set_starttime(wall_time(1000));
   ImportOptions options;
   options.inventory = std::make_shared<const ResourceSet>(inventory);
-  options.partitions = {{"a", IdSet{0}, {}}, {"b", std::nullopt, parse_query("p")}};
+  options.partitions = {{"a", IdSet{0}, {}}, {"b", std::nullopt, constraint::parse_query("p")}};
   const std::string drain =
       R"({"timestamp":2,"name":"drain","context":{"idset":"3","nodelist":"n3","overwrite":0}})"
       "\n";
@@ -432,9 +441,9 @@ class RandomInstance {
     const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(hosts.size() - 1));
     Hostlist nodelist;
     for (const std::string& host : hosts) nodelist.append(host);
-    StartCommand start;
-    start.inventory = std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{ranks, IdSet{0}, {}}},
-                                                          std::move(nodelist));
+    module::StartCommand start;
+    start.inventory = std::make_shared<const ResourceSet>(
+        std::vector<rset::ResourceGroup>{{ranks, IdSet{0}, {}}}, std::move(nodelist));
     start.online = ranks;
     start.recorded = recorded();
     engine_ = engine::Engine(engine_.applied(), engine_.applied_at());
@@ -446,24 +455,25 @@ class RandomInstance {
     IdSet some{below(7)};
     some.insert(below(7));
     const std::string targets = some.encode();
-    const auto mode = static_cast<DrainMode>(below(4));
+    const auto mode = static_cast<module::DrainMode>(below(4));
     const std::string name = below(2) == 0 ? "p" : "q";
     switch (below(9)) {
       case 0:
-        return take(ShrinkCommand{IdSet{below(7)}.encode()});
+        return take(module::ShrinkCommand{IdSet{below(7)}.encode()});
       case 1:
-        return take(ExpirationCommand{wall_time(5000 + below(3))});
+        return take(module::ExpirationCommand{wall_time(5000 + below(3))});
       case 2:
         return take(PropertyCommand{PropertyCommand::Op::remove, name, targets});
       case 3:
       case 4:
         return take(PropertyCommand{PropertyCommand::Op::add, name, targets});
       case 5:
-        return take(UndrainCommand{targets, std::nullopt, mode});
+        return take(module::UndrainCommand{targets, std::nullopt, mode});
       case 6:
-        return take(MonitorCommand{some, {}, {}, {}});
+        return take(module::MonitorCommand{some, {}, {}, {}});
       default:
-        return take(DrainCommand{targets, below(3) == 0 ? std::nullopt : std::optional("r" + name), mode});
+        return take(
+            module::DrainCommand{targets, below(3) == 0 ? std::nullopt : std::optional("r" + name), mode});
     }
   }
 
@@ -490,7 +500,7 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
     }
     // Nothing has properties in this configuration, so one that is recorded as removed says nothing, nor does
     // one of a target that left.
-    for (const RecordedProperty& property : state.properties) {
+    for (const module::RecordedProperty& property : state.properties) {
       const bool is_gone = std::ranges::find(state.shrunk, property.target) != state.shrunk.end();
       if (property.present && !is_gone)
         lines.insert(fmt::format("property {} {}", property.name, text_of(property.target)));

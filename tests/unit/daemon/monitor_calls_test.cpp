@@ -13,6 +13,9 @@
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
+
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -26,8 +29,8 @@ class AgentStand : public Stand {
     std::uint32_t matchtag;
   };
   Agent join(const std::string& host) {
-    InventoryBuilder builder;
-    builder.add(Hostlist::parse(host), IdSet::range(0, 3), IdSet{}, {});
+    rset::InventoryBuilder builder;
+    builder.add(text::Hostlist::parse(host), IdSet::range(0, 3), IdSet{}, {});
     const json hello{{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
     const proto::ClientId client = connect();
     const std::uint32_t matchtag = request(client, "resource.agent", hello, streaming);
@@ -50,9 +53,9 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   stand.join("n0");
   stand.notice();
   // At once where it is so already.
-  CHECK(stand.call(client, "resource.monitor-waitup", proto::encode_waitup(1)).errnum() == 0);
-  stand.request(client, "resource.monitor-waitup", proto::encode_waitup(3));
-  stand.request(client, "resource.monitor-waitup", proto::encode_waitup(2));
+  CHECK(stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(1)).errnum() == 0);
+  stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(3));
+  stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(2));
   stand.join("n1");
   stand.uptime += Seconds(1);
   stand.service->on_time();
@@ -66,8 +69,9 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   stand.notice();
   CHECK(stand.receive(client).errnum() == 0);
   // It need not be more than there were.
-  stand.request(client, "resource.monitor-waitup", proto::encode_waitup(0));
-  stand.call(stand.connect(), "resource.monitor-force-down", proto::encode_force_down(IdSet::parse("0-7")));
+  stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(0));
+  stand.call(stand.connect(), "resource.monitor-force-down",
+             proto::topics::encode_force_down(IdSet::parse("0-7")));
   CHECK(stand.receive(client).errnum() == 0);
 }
 
@@ -76,7 +80,8 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
   const proto::ClientId client = stand.connect();
   for (const json& up : {json(-1), json(9), json(18446744073709551615U)}) {
     CAPTURE(up);
-    const proto::Message refused = stand.call(client, "resource.monitor-waitup", proto::encode_waitup(up));
+    const proto::Message refused =
+        stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(up));
     CHECK(refused.errnum() == EPROTO);
     CHECK(refused.text() == "up value is out of range");
   }
@@ -84,13 +89,13 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
     CAPTURE(payload);
     CHECK(stand.call(client, "resource.monitor-waitup", payload).errnum() == EPROTO);
   }
-  CHECK(stand.call(client, "resource.monitor-waitup", proto::encode_waitup(8)).errnum() == 0);
+  CHECK(stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(8)).errnum() == 0);
 }
 
 TEST_CASE("waitup: what waits is given up with its client, is counted, and is bounded") {
   AgentStand stand;
   const proto::ClientId client = stand.connect();
-  const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", proto::encode_waitup(1));
+  const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(1));
   // The same matchtag again is a mistake, and the first request stays.
   stand.service->on_message(
       client, proto::make_request("resource.monitor-waitup", tag, proto::make_payload(R"({"up": 2})")));
@@ -104,7 +109,8 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   config::Limits limits;
   limits.outstanding_requests = 4;
   stand.service->set_limits(limits);
-  for (int i = 0; i < 5; ++i) stand.request(client, "resource.monitor-waitup", proto::encode_waitup(5));
+  for (int i = 0; i < 5; ++i)
+    stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(5));
   CHECK(stand.receive(client).errnum() == EBUSY);
   CHECK(stand.silent(client));
   stand.disconnect(client);
@@ -114,14 +120,15 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   const proto::ClientId many = stand.connect();
   const proto::ClientId other = stand.connect();
   for (std::size_t i = 0; i < service::Waitups::max_waiting - 1; ++i) {
-    stand.request(many, "resource.monitor-waitup", proto::encode_waitup(6));
+    stand.request(many, "resource.monitor-waitup", proto::topics::encode_waitup(6));
   }
   CHECK(stand.silent(many));
-  stand.request(other, "resource.monitor-waitup", proto::encode_waitup(6));
+  stand.request(other, "resource.monitor-waitup", proto::topics::encode_waitup(6));
   CHECK(stand.silent(other));
-  CHECK(stand.call(stand.connect(), "resource.monitor-waitup", proto::encode_waitup(6)).errnum() == EBUSY);
+  CHECK(stand.call(stand.connect(), "resource.monitor-waitup", proto::topics::encode_waitup(6)).errnum() ==
+        EBUSY);
   stand.disconnect(many);
-  stand.request(other, "resource.monitor-waitup", proto::encode_waitup(6));
+  stand.request(other, "resource.monitor-waitup", proto::topics::encode_waitup(6));
   CHECK(stand.silent(other));
 }
 
@@ -137,12 +144,12 @@ TEST_CASE("waitup: what waits for more targets than there are after a load or a 
   stand.join("n0");
   stand.notice();
   for (const int up : {8, 7, 2, 3})
-    stand.request(client, "resource.monitor-waitup", proto::encode_waitup(up));
+    stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(up));
   CHECK(stand.call(owner, "resource.shrink", {{"targets", "n7"}}).errnum() == 0);
   refused();
   CHECK(stand.silent(client));
-  InventoryBuilder builder;
-  builder.add(Hostlist::parse("n[0-1]"), IdSet::range(0, 3), IdSet{}, {});
+  rset::InventoryBuilder builder;
+  builder.add(text::Hostlist::parse("n[0-1]"), IdSet::range(0, 3), IdSet{}, {});
   const std::string path = stand.dir.file("R");
   std::ofstream(path) << builder.finish().encode();
   CHECK(stand.call(owner, "resource.reload", {{"path", path}}).errnum() == 0);
@@ -160,7 +167,7 @@ TEST_CASE("waitup: what waits for more targets than there are after a load or a 
 TEST_CASE("waitup: who waits when the daemon ends is told so") {
   AgentStand stand;
   const proto::ClientId client = stand.connect();
-  stand.request(client, "resource.monitor-waitup", proto::encode_waitup(8));
+  stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(8));
   stand.service->shut_down();
   CHECK(stand.receive(client).errnum() == ECANCELED);
 }
@@ -172,8 +179,9 @@ TEST_CASE("force-down takes targets offline until their agents say hello again")
   stand.join("n2");
   stand.notice();
   CHECK(stand.online() == "1-2");
-  CHECK(stand.call(client, "resource.monitor-force-down", proto::encode_force_down(IdSet::parse("1,5")))
-            .errnum() == 0);
+  CHECK(
+      stand.call(client, "resource.monitor-force-down", proto::topics::encode_force_down(IdSet::parse("1,5")))
+          .errnum() == 0);
   CHECK(stand.online() == "2");
   // Beats are not enough: the agent has to join again.
   stand.request(agent.client, "resource.agent-beat", nullptr, noresponse);
@@ -191,14 +199,15 @@ TEST_CASE("force-down without agents, and ranks that are none") {
   stand.settle();
   stand.receive(client);
   const proto::ClientId owner = stand.connect();
-  CHECK(stand.call(owner, "resource.monitor-force-down", proto::encode_force_down(IdSet::parse("2-3")))
-            .errnum() == 0);
+  CHECK(
+      stand.call(owner, "resource.monitor-force-down", proto::topics::encode_force_down(IdSet::parse("2-3")))
+          .errnum() == 0);
   CHECK(stand.receive_json(client) == json{{"down", "2-3"}});
-  CHECK(stand.call(owner, "resource.monitor-force-down", proto::encode_force_down(IdSet::parse("2")))
+  CHECK(stand.call(owner, "resource.monitor-force-down", proto::topics::encode_force_down(IdSet::parse("2")))
             .errnum() == 0);
   CHECK(stand.silent(client));
   const proto::Message beyond =
-      stand.call(owner, "resource.monitor-force-down", proto::encode_force_down(IdSet::parse("7-8")));
+      stand.call(owner, "resource.monitor-force-down", proto::topics::encode_force_down(IdSet::parse("7-8")));
   CHECK(beyond.errnum() == EINVAL);
   CHECK(beyond.text() == "idset is out of range");
   CHECK(stand.call(owner, "resource.monitor-force-down", {{"ranks", "x"}}).errnum() == EINVAL);

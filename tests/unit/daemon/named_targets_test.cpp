@@ -7,11 +7,15 @@
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 ResourceSet set_of(IdSet::Id targets) {
   return ResourceSet({{IdSet::range(0, targets - 1), {0}, {}}},
-                     Hostlist::parse(fmt::format("n[0-{}]", targets - 1)));
+                     text::Hostlist::parse(fmt::format("n[0-{}]", targets - 1)));
 }
 
 struct Fixture {

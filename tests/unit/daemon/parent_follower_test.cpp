@@ -12,6 +12,10 @@
 #include "wire/fake_bus.hpp"
 
 namespace resourced::daemon::test {
+
+using rset::ResourceSet;
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -21,7 +25,7 @@ using wire::Frames;
 using wire::pump;
 
 ResourceSet nodes(const char* ranks, const char* hosts) {
-  return ResourceSet({{IdSet::parse(ranks), IdSet::parse("0-3"), IdSet()}}, Hostlist::parse(hosts));
+  return ResourceSet({{IdSet::parse(ranks), IdSet::parse("0-3"), IdSet()}}, text::Hostlist::parse(hosts));
 }
 
 std::string event(const char* name, const json& context, double time = 2000) {

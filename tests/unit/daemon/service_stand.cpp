@@ -10,6 +10,9 @@
 
 namespace resourced::daemon::test {
 
+using rset::ResourceSet;
+using text::IdSet;
+
 transport::SendResult FakeTransport::send(proto::ClientId client, const proto::Message& message) {
   if (gone.contains(client)) return transport::SendResult::gone;
   if (full.contains(client)) return transport::SendResult::full;
@@ -41,7 +44,7 @@ void Stand::start() {
                                       [this](SteadyTime when) { wake = when; },
                                       nullptr,
                                       [this](ResourceSet resources, const std::string&, bool) {
-                                        LoadCommand command;
+                                        module::LoadCommand command;
                                         command.inventory =
                                             std::make_shared<const ResourceSet>(std::move(resources));
                                         if (!agents_) command.online = command.inventory->ranks();
@@ -56,9 +59,9 @@ void Stand::start() {
                                       }};
   service = std::make_unique<service::Service>(
       *store, [this] { return wall_time(now); }, std::move(settings));
-  const Hostlist nodelist = Hostlist::parse(hosts_);
+  const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
-  StartCommand command;
+  module::StartCommand command;
   command.inventory =
       std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();

@@ -18,10 +18,10 @@ using nlohmann::json;
 class Watched : public Stand {
  public:
   /// What has been counted so far, everything on disk.
-  proto::StatsAnswer stats() {
+  proto::topics::StatsAnswer stats() {
     if (reader_ == proto::ClientId{}) reader_ = connect();
     settle();
-    return proto::parse_stats(json::parse(call(reader_, "resource.stats-get").text()));
+    return proto::topics::parse_stats(json::parse(call(reader_, "resource.stats-get").text()));
   }
 
  private:
@@ -46,7 +46,7 @@ TEST_CASE("stats: requests by topic and outcome") {
   const auto tag = stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(admin, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(scheduler, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
-  using Outcomes = proto::StatsAnswer::Outcomes;
+  using Outcomes = proto::topics::StatsAnswer::Outcomes;
   CHECK(stand.stats().requests == std::map<std::string, Outcomes>{{"resource.drain", {3, 2}},
                                                                   {"resource.undrain", {0, 1}},
                                                                   {"resource.status", {1, 0}},
@@ -59,12 +59,12 @@ TEST_CASE("stats: requests by topic and outcome") {
 TEST_CASE("stats: events, commits, and how many events a commit had") {
   Watched stand;
   const proto::ClientId admin = stand.connect();
-  const proto::StatsAnswer before = stand.stats();
+  const proto::topics::StatsAnswer before = stand.stats();
   // A commit each, as the next is only asked for when the last is on disk.
   for (const char* targets : {"1", "2-3", "4"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }
-  const proto::StatsAnswer after = stand.stats();
+  const proto::topics::StatsAnswer after = stand.stats();
   CHECK(after.events - before.events == 3);
   CHECK(after.commits - before.commits == 3);
 
@@ -78,7 +78,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
   for (int i = 0; i < 100; ++i) {
     stand.request(admin, i % 2 == 0 ? "resource.drain" : "resource.undrain", {{"targets", "6"}});
   }
-  const proto::StatsAnswer burst = stand.stats();
+  const proto::topics::StatsAnswer burst = stand.stats();
   CHECK(burst.events - after.events == 100);
   CHECK(burst.commits - after.commits >= 1);
   CHECK(burst.commits - after.commits <= 100);
@@ -89,7 +89,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
 TEST_CASE("stats: the quotient, and no division by nothing") {
   service::Stats stats;
   service::Stats::Gauges gauges;
-  const auto counted = [&] { return proto::parse_stats(json::parse(stats.encode(gauges))); };
+  const auto counted = [&] { return proto::topics::parse_stats(json::parse(stats.encode(gauges))); };
   CHECK(counted().events_per_commit == 0);
   gauges.events = 12;
   gauges.commits = 4;
@@ -113,7 +113,7 @@ TEST_CASE("stats: clients and subscribers, now") {
   CHECK(stand.stats().journal_consumers == 1);
   stand.disconnect(scheduler);
   stand.disconnect(consumer);
-  const proto::StatsAnswer after = stand.stats();
+  const proto::topics::StatsAnswer after = stand.stats();
   CHECK(after.subscribers == 0);
   CHECK(after.journal_consumers == 0);
   CHECK(after.clients == 1);
@@ -142,20 +142,22 @@ TEST_CASE("stats: changes that were merged into one that a full pipe held back")
 
 TEST_CASE("stats: frames that were dropped, and clients that did not read") {
   Watched stand;
-  const proto::StatsAnswer before = stand.stats();
+  const proto::topics::StatsAnswer before = stand.stats();
   CHECK(before.dropped_frames == 0);
   CHECK(before.dropped_clients == 0);
   for (int i = 0; i < 3; ++i) stand.service->on_malformed("no PROTO");
   const proto::ClientId deaf = stand.connect();
   stand.transport.full.insert(deaf);
   for (std::size_t i = 0; i <= peers::Clients::max_backlog; ++i) stand.request(deaf, "resource.ping");
-  const proto::StatsAnswer after = stand.stats();
+  const proto::topics::StatsAnswer after = stand.stats();
   CHECK(after.dropped_frames == 3);
   CHECK(after.dropped_clients == 1);
 }
 
 TEST_CASE("stats: memory is what the process has, in bytes") {
-  const auto memory = [] { return proto::parse_stats(json::parse(service::Stats().encode({}))).memory; };
+  const auto memory = [] {
+    return proto::topics::parse_stats(json::parse(service::Stats().encode({}))).memory;
+  };
   const std::uint64_t before = memory();
   constexpr std::uint64_t mebibyte = 1024 * 1024;
   CHECK(before > mebibyte);

@@ -33,13 +33,13 @@ Record make_event(Sequence sequence, std::mt19937& random) {
   Record record;
   record.sequence = sequence;
   record.timestamp = wall_time(100 + static_cast<double>(sequence));
-  const auto rank = static_cast<IdSet::Id>(random() % hosts);
+  const auto rank = static_cast<text::IdSet::Id>(random() % hosts);
   const std::string host = fmt::format("host{}", rank);
-  record.hosts = Hostlist::parse(host);
+  record.hosts = text::Hostlist::parse(host);
   switch (random() % 8) {
     case 0:
       record.name = "online";
-      record.hosts = Hostlist::parse(fmt::format("host[0-{}]", hosts - 1));
+      record.hosts = text::Hostlist::parse(fmt::format("host[0-{}]", hosts - 1));
       break;
     case 1:
       record.name = "resource-define";
@@ -48,7 +48,8 @@ Record make_event(Sequence sequence, std::mt19937& random) {
       break;
     case 2:
       record.name = "property-update";
-      record.changes.properties.push_back({"fast", {record.hosts, {}}, PropertyState::Difference::added});
+      record.changes.properties.push_back(
+          {"fast", {record.hosts, {}}, module::PropertyState::Difference::added});
       break;
     case 3:
       record.name = "undrain";
@@ -73,16 +74,16 @@ Record make_event(Sequence sequence, std::mt19937& random) {
 }
 
 std::string state_of(StoreWriter& writer) {
-  const RecordedState state = writer.load();
+  const module::RecordedState state = writer.load();
   std::string text;
-  for (const RecordedDrain& drain : state.drains) {
+  for (const module::RecordedDrain& drain : state.drains) {
     text += fmt::format("drain {} {} {} {};", drain.target.host, drain.target.ordinal,
                         to_number(drain.timestamp), drain.reason.value_or("-"));
   }
-  for (const RecordedProperty& property : state.properties) {
+  for (const module::RecordedProperty& property : state.properties) {
     text += fmt::format("property {} {} {};", property.name, property.target.host, property.present);
   }
-  for (const TargetName& target : state.shrunk) text += "shrunk " + target.host + ';';
+  for (const module::TargetName& target : state.shrunk) text += "shrunk " + target.host + ';';
   if (state.expiration)
     text += fmt::format("expiration {} {};", to_number(state.expiration->value),
                         to_number(state.expiration->configured));

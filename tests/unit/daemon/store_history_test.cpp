@@ -18,6 +18,9 @@
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
+
+using text::IdSet;
+
 namespace {
 
 // As a byte that changes on disk: the checksum stays as it was.
@@ -70,9 +73,9 @@ TEST_CASE("a journal whose events are whole is shown, whatever the event before 
 
 TEST_CASE("a filter of all hosts costs next to nothing, and what its copies share") {
   constexpr IdSet::Id hosts = 16384;
-  const auto inventory =
-      std::make_shared<const ResourceSet>(std::vector<ResourceGroup>{{IdSet::range(0, hosts - 1), {0}, {}}},
-                                          Hostlist::parse(fmt::format("n[0-{}]", hosts - 1)));
+  const auto inventory = std::make_shared<const rset::ResourceSet>(
+      std::vector<rset::ResourceGroup>{{IdSet::range(0, hosts - 1), {0}, {}}},
+      text::Hostlist::parse(fmt::format("n[0-{}]", hosts - 1)));
   for (const std::string text : {"0-16383", "n[0-16383]", "n[0-16383],gone[0-999]"}) {
     CAPTURE(text);
     const EventTargets targets = event_targets(text, inventory);

@@ -12,7 +12,7 @@
 namespace resourced::daemon::store {
 
 /// The record of an event that drains one target.
-inline Record drain_record(Sequence sequence, IdSet::Id rank, const std::string& host,
+inline Record drain_record(Sequence sequence, text::IdSet::Id rank, const std::string& host,
                            const std::string& reason) {
   Record record;
   record.sequence = sequence;
@@ -20,7 +20,7 @@ inline Record drain_record(Sequence sequence, IdSet::Id rank, const std::string&
   record.name = "drain";
   record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
                             to_number(record.timestamp), rank, host);
-  record.hosts = Hostlist::parse(host);
+  record.hosts = text::Hostlist::parse(host);
   record.changes.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
   return record;
 }
@@ -28,15 +28,16 @@ inline Record drain_record(Sequence sequence, IdSet::Id rank, const std::string&
 /// Targets of a filter. `hosts` and `strangers` are hostlists.
 inline std::shared_ptr<const EventTargets> targets_of(std::string_view hosts,
                                                       std::string_view strangers = {}) {
-  const Hostlist list = Hostlist::parse(hosts);
-  ResourceSet inventory;
+  const text::Hostlist list = text::Hostlist::parse(hosts);
+  rset::ResourceSet inventory;
   if (!list.empty()) {
-    const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(list.size() - 1));
-    inventory = ResourceSet({{ranks, {0}, {}}}, list);
+    const text::IdSet ranks = text::IdSet::range(0, static_cast<text::IdSet::Id>(list.size() - 1));
+    inventory = rset::ResourceSet({{ranks, {0}, {}}}, list);
   }
-  const IdSet ranks = inventory.ranks();
-  return std::make_shared<const EventTargets>(EventTargets{
-      std::make_shared<const ResourceSet>(std::move(inventory)), ranks, Hostlist::parse(strangers)});
+  const text::IdSet ranks = inventory.ranks();
+  return std::make_shared<const EventTargets>(
+      EventTargets{std::make_shared<const rset::ResourceSet>(std::move(inventory)), ranks,
+                   text::Hostlist::parse(strangers)});
 }
 
 }  // namespace resourced::daemon::store

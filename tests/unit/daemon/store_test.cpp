@@ -19,6 +19,9 @@
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
+
+using module::DefineMethod;
+
 namespace {
 
 TEST_CASE("records that were committed are found again, and those that failed are not there at all") {
@@ -31,7 +34,7 @@ TEST_CASE("records that were committed are found again, and those that failed ar
   }
   StoreWriter writer(store_path(dir.path()));
   CHECK(writer.last_sequence() == 2);
-  const RecordedState state = writer.load();
+  const module::RecordedState state = writer.load();
   REQUIRE(state.drains.size() == 2);
   CHECK(state.drains[1].target.host == "b");
   CHECK(state.drains[1].reason == "y");
@@ -153,7 +156,7 @@ TEST_CASE("an inventory that no configuration names is there at the next start")
   const auto discovered = StoreWriter(path).load().inventory;
   REQUIRE(discovered.resources);
   CHECK(discovered.method == DefineMethod::dynamic_discovery);
-  CHECK(*discovered.resources == ResourceSet::parse(text));
+  CHECK(*discovered.resources == rset::ResourceSet::parse(text));
   CHECK_FALSE(discovered.replaced);
   {
     StoreWriter writer(path);
@@ -172,7 +175,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
   {
     StoreWriter writer(path);
     for (Sequence i = 1; i <= 20; ++i) {
-      writer.commit({drain_record(i, static_cast<IdSet::Id>(i), fmt::format("host{}", i), "why")});
+      writer.commit({drain_record(i, static_cast<text::IdSet::Id>(i), fmt::format("host{}", i), "why")});
     }
   }
   const std::string good = resourced::test::read_file(path);

@@ -13,6 +13,10 @@
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
+
+using module::RecordedState;
+using module::TargetName;
+
 namespace {
 
 TEST_CASE("a store of an older version is brought to the present one with all that it knows") {
@@ -155,7 +159,7 @@ TEST_CASE("an upgrade from version 2 takes run-time changes out of the stored in
                              .c_str());
   const RecordedState state = StoreWriter(path).load();
   REQUIRE(state.inventory.resources);
-  CHECK(*state.inventory.resources == ResourceSet::parse(stored(R"({"added":"0","gone":"0"})", 700)));
+  CHECK(*state.inventory.resources == rset::ResourceSet::parse(stored(R"({"added":"0","gone":"0"})", 700)));
 }
 
 }  // namespace

@@ -11,6 +11,10 @@
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
+
+using module::Delta;
+using text::IdSet;
+
 namespace {
 
 constexpr proto::ClientId scheduler{1};

@@ -17,6 +17,11 @@
 #include "core/feasibility/feasibility.hpp"
 
 namespace resourced::fifo {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using Ids = std::set<IdSet::Id>;
@@ -165,7 +170,7 @@ class World {
     std::map<IdSet::Id, const Host*> by_rank;
     for (const Host& host : hosts_)
       if (host.rank && keep(host)) by_rank[*host.rank] = &host;
-    std::vector<ResourceGroup> groups;
+    std::vector<rset::ResourceGroup> groups;
     Hostlist names;
     Ids fast;
     Ids local;
@@ -212,14 +217,16 @@ class World {
     const Request request = read_request(line);
     if (const std::string why = pool_.denial(request); !why.empty()) {
       ++denied;
-      CHECK_FALSE(check_feasibility(request.resources, request.constraint, inventory()).feasible());
+      CHECK_FALSE(
+          feasibility::check_feasibility(request.resources, request.constraint, inventory()).feasible());
       return;
     }
     const auto allocation = pool_.allocate(last_job_ + 1, request, now);
     if (!allocation) {
       ++waited;
       const ResourceSet left = free(ask.whole);
-      CHECK((left.empty() || !check_feasibility(request.resources, request.constraint, left).feasible()));
+      CHECK((left.empty() ||
+             !feasibility::check_feasibility(request.resources, request.constraint, left).feasible()));
       return;
     }
     ++allocated;
@@ -234,7 +241,7 @@ class World {
     CHECK_FALSE(allocation.properties().contains("+local"));
     std::uint64_t cores = 0;
     std::uint64_t gpus = 0;
-    for (const ResourceGroup& group : allocation.groups()) {
+    for (const rset::ResourceGroup& group : allocation.groups()) {
       group.ranks.for_each([&](IdSet::Id rank) {
         Host& host = host_of(rank);
         REQUIRE(allocation.host(rank) == host.name);

@@ -8,12 +8,15 @@
 #include <nlohmann/json.hpp>
 
 namespace resourced::fifo {
+
+using text::IdSet;
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-ResourceSet four_nodes(const char* hosts = "n[0-3]") {
-  return ResourceSet({{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, Hostlist::parse(hosts));
+rset::ResourceSet four_nodes(const char* hosts = "n[0-3]") {
+  return rset::ResourceSet({{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse(hosts));
 }
 
 struct Stand {

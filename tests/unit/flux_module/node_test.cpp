@@ -5,12 +5,16 @@
 
 using namespace resourced;
 using namespace resourced::flux::module;
+using resourced::rset::ResourceSet;
+using resourced::rset::VerifyMode;
+using resourced::rset::VerifyOptions;
+using resourced::text::IdSet;
 
 namespace {
 
 ResourceSet node(std::uint32_t rank, const char* host, const char* cores, const char* gpus = "") {
   const auto ids = [](const char* text) { return *text == '\0' ? IdSet() : IdSet::parse(text); };
-  return ResourceSet({{IdSet{rank}, ids(cores), ids(gpus)}}, Hostlist::parse(host));
+  return ResourceSet({{IdSet{rank}, ids(cores), ids(gpus)}}, text::Hostlist::parse(host));
 }
 
 TEST_CASE("the reasons, in the words of Flux") {

@@ -13,7 +13,10 @@
 using namespace resourced;
 using namespace resourced::flux::module;
 using nlohmann::json;
+using resourced::rset::VerifyMode;
+using resourced::rset::VerifyOptions;
 using resourced::test::TempDir;
+using resourced::text::Hostlist;
 
 namespace {
 

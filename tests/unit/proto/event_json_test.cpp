@@ -11,12 +11,22 @@
 #include "core/error.hpp"
 
 namespace resourced::proto {
+
+using module::DefineEvent;
+using module::DefineMethod;
+using module::DrainEvent;
+using module::Overwrite;
+using module::UndrainEvent;
+using module::UpdateEvent;
+using text::Hostlist;
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
 
 struct Row {
-  EventBody body;
+  module::EventBody body;
   const char* name;
   const char* context;
 };
@@ -52,7 +62,8 @@ const std::vector<Row>& rows() {
   static const IdSet two = IdSet::parse("1-2");
   static const Hostlist hosts = Hostlist::parse("n[1-2]");
   static const std::vector<Row> table = {
-      {RestartEvent{two, IdSet{1}, hosts}, "restart", R"({"ranks":"1-2","online":"1","nodelist":"n[1-2]"})"},
+      {module::RestartEvent{two, IdSet{1}, hosts}, "restart",
+       R"({"ranks":"1-2","online":"1","nodelist":"n[1-2]"})"},
       {define(DefineMethod::configuration), "resource-define", R"({"method":"configuration"})"},
       {define(DefineMethod::dynamic_discovery), "resource-define", R"({"method":"dynamic-discovery"})"},
       {define(DefineMethod::reload), "resource-define", R"({"method":"reload"})"},
@@ -75,10 +86,10 @@ const std::vector<Row>& rows() {
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"fixed","overwrite":1})"},
       {UndrainEvent{two, hosts, "fixed", Overwrite::reason_and_timestamp}, "undrain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"fixed","overwrite":2})"},
-      {OnlineEvent{two}, "online", R"({"idset":"1-2"})"},
-      {OfflineEvent{two}, "offline", R"({"idset":"1-2"})"},
-      {TorpidEvent{two}, "torpid", R"({"idset":"1-2"})"},
-      {LivelyEvent{two}, "lively", R"({"idset":"1-2"})"},
+      {module::OnlineEvent{two}, "online", R"({"idset":"1-2"})"},
+      {module::OfflineEvent{two}, "offline", R"({"idset":"1-2"})"},
+      {module::TorpidEvent{two}, "torpid", R"({"idset":"1-2"})"},
+      {module::LivelyEvent{two}, "lively", R"({"idset":"1-2"})"},
   };
   return table;
 }

@@ -54,7 +54,7 @@ TEST_CASE("a key has a comma before it, unless it is the first") {
   append_key(out, "a");
   append_number(out, 0.1);
   append_key(out, "b");
-  append_idset(out, IdSet::range(0, 3));
+  append_idset(out, text::IdSet::range(0, 3));
   out += '}';
   CHECK(out == R"({"a":0.1,"b":"0-3"})");
 }

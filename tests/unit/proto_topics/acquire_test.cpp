@@ -6,7 +6,12 @@
 
 #include "payload_errors.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
+
+using text::IdSet;
+
 namespace {
 
 using nlohmann::json;
@@ -47,7 +52,7 @@ TEST_CASE("a first response that cannot be used is refused, with the key") {
 }
 
 TEST_CASE("each change comes back as it was sent, alone and together") {
-  Delta delta;
+  module::Delta delta;
   delta.up = IdSet::parse("1-2");
   CHECK(encode_delta(delta) == R"({"up":"1-2"})");
   delta.down = IdSet::parse("4-5");
@@ -57,7 +62,7 @@ TEST_CASE("each change comes back as it was sent, alone and together") {
   delta.expiration = wall_time(4102444800.0);
   CHECK(encode_delta(delta) == R"({"up":"1-2","down":"4-5","shrink":"5","property-add":{"fast":"1"},)"
                                R"("property-remove":{"slow":"1,3"},"expiration":4102444800.0})");
-  const Delta read = parse_delta(json::parse(encode_delta(delta)));
+  const module::Delta read = parse_delta(json::parse(encode_delta(delta)));
   CHECK(read.up.encode() == "1-2");
   CHECK(read.down.encode() == "4-5");
   CHECK(read.shrink.encode() == "5");

@@ -12,6 +12,8 @@
 #include "payload_errors.hpp"
 #include "proto/rpc.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
 namespace {
 

@@ -11,6 +11,8 @@
 #include "proto/event_json.hpp"
 #include "vector_files.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
 namespace {
 
@@ -30,8 +32,9 @@ TEST_CASE("a journal is asked for whole, since a time, and of targets") {
 }
 
 TEST_CASE("a batch comes back with its events, and R beside a definition") {
-  const std::string drain = encode_event(
-      {wall_time(1795297018.5), DrainEvent{IdSet::parse("1"), Hostlist::parse("node1"), "fan", {}}});
+  const std::string drain =
+      encode_event({wall_time(1795297018.5),
+                    module::DrainEvent{text::IdSet::parse("1"), text::Hostlist::parse("node1"), "fan", {}}});
   const std::string define = R"({"timestamp":1.0,"name":"resource-define","context":{"method":"kvs"}})";
   const std::string resources =
       R"({"version":1,"execution":{"R_lite":[{"rank":"1","children":{"core":"0"}}],)"
@@ -42,7 +45,7 @@ TEST_CASE("a batch comes back with its events, and R beside a definition") {
   const JournalBatch batch = parse_journal_batch(json::parse(text));
   REQUIRE(batch.events.size() == 2);
   CHECK_FALSE(batch.sentinel);
-  CHECK(std::get<DefineEvent>(batch.events[0].body).inventory->ranks().encode() == "1");
+  CHECK(std::get<module::DefineEvent>(batch.events[0].body).inventory->ranks().encode() == "1");
   CHECK(encode_event(batch.events[1]) == drain);
 }
 

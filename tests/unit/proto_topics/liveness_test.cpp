@@ -6,13 +6,15 @@
 
 #include "payload_errors.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
 namespace {
 
 using nlohmann::json;
 
-ResourceSet one_node() {
-  return ResourceSet::parse(
+rset::ResourceSet one_node() {
+  return rset::ResourceSet::parse(
       R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0-3","gpu":"1"}}],)"
       R"("starttime":0.0,"expiration":0.0,"nodelist":["node7"]}})");
 }
@@ -79,7 +81,7 @@ TEST_CASE("how many are to be online, and which are to be offline") {
   CHECK(parse_waitup(json::parse(R"({"up": 18446744073709551615})")) == INT64_MAX);
   CHECK(refusal(parse_waitup, "{}") == "71 missing key: up");
   CHECK(refusal(parse_waitup, R"({"up": 1.0})") == "71 up must be an integer");
-  CHECK(encode_force_down(IdSet::parse("1-2")) == json{{"ranks", "1-2"}});
+  CHECK(encode_force_down(text::IdSet::parse("1-2")) == json{{"ranks", "1-2"}});
   CHECK(parse_force_down(json::parse(R"({"ranks": "1-2"})")).encode() == "1-2");
   CHECK(refusal(parse_force_down, "{}") == "71 missing key: ranks");
 }

@@ -7,7 +7,14 @@
 #include "payload_errors.hpp"
 #include "vector_files.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
+
+using module::DrainCommand;
+using module::DrainMode;
+using module::PropertyCommand;
+
 namespace {
 
 using nlohmann::json;
@@ -19,7 +26,7 @@ TEST_CASE("drain and undrain come back as they were sent, with each mode") {
     CHECK(drain.targets == "node[1-2]");
     CHECK(drain.reason == "bad dimm");
     CHECK(drain.mode == mode);
-    const UndrainCommand undrain = parse_undrain(encode_undrain({"1-2", std::nullopt, mode}));
+    const module::UndrainCommand undrain = parse_undrain(encode_undrain({"1-2", std::nullopt, mode}));
     CHECK(undrain.targets == "1-2");
     CHECK_FALSE(undrain.reason);
     CHECK(undrain.mode == mode);

@@ -8,6 +8,8 @@
 #include "payload_errors.hpp"
 #include "proto/topics/acquire.hpp"
 
+using namespace resourced::proto::topics;
+
 namespace resourced::proto::test {
 namespace {
 
