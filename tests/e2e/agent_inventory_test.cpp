@@ -118,11 +118,6 @@ TEST_CASE("an agent whose R is of another host is drained, unless host names are
   scheduler.until_up({1});
 }
 
-/// Nothing configured but how to discover.
-std::string discovery(std::string_view resource, std::string_view monitor = "") {
-  return fmt::format("[resource]\n{}\n[monitor]\nmode = \"agents\"\n{}\n", resource, monitor);
-}
-
 TEST_CASE("the inventory is discovered from as many agents as are asked for, and acquire waits for it") {
   Watched cluster(discovery("size = 3"));
   WatchingScheduler scheduler(cluster.daemon.uri());

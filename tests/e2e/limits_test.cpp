@@ -329,11 +329,11 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
   // Another hold may be longer by chance, where other programs have the processor.
   for (const Deadline deadline; name != "releasing memory" && !deadline.passed();) {
     {
-      std::deque<RawSocket> crowd;
+      std::deque<RawSocket> peers;
       for (std::size_t i = 0; i < connections; ++i) {
-        crowd.emplace_back(cluster.daemon.uri());
-        crowd.back().send(zmtp_hello());
-        await_zmtp_hello(crowd.back());
+        peers.emplace_back(cluster.daemon.uri());
+        peers.back().send(zmtp_hello());
+        await_zmtp_hello(peers.back());
       }
       REQUIRE(owner.call("resource.stats-clear").errnum == 0);
     }

@@ -91,6 +91,11 @@ inline std::string three_nodes(std::string_view monitor = "") {
       monitor);
 }
 
+/// Nothing configured but how to discover.
+inline std::string discovery(std::string_view resource, std::string_view monitor = "") {
+  return fmt::format("[resource]\n{}\n[monitor]\nmode = \"agents\"\n{}\n", resource, monitor);
+}
+
 /// A daemon whose nodes have agents.
 struct Watched : Cluster {
   explicit Watched(const std::string& config) : Cluster(DaemonOptions{.config = config}) {}
