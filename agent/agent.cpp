@@ -132,7 +132,7 @@ void Agent::on_accepted(const nlohmann::json& payload) {
   report_(Severity::info, rank_ ? fmt::format("online as rank {}, {}", *rank_, beats)
                                 : fmt::format("accepted, the rank is not known yet, {}", beats));
   if (first) {
-    // Those who were accepted at the same moment need not beat at the same moment.
+    // A random first pause, so that agents that were accepted at the same moment do not beat together.
     std::uniform_int_distribution<Milliseconds::rep> draw(1, interval_.count());
     set_timer(Milliseconds(draw(random_)), &Agent::beat);
   } else if (interval_ != before) {

@@ -1,14 +1,14 @@
-// Keeps a node online: says hello to the daemon with the node's name and R, beats as long as the daemon
-// keeps the stream of the hello open, and says hello again, for ever, when the stream has ended or the
-// daemon cannot be reached. Leaves input and output to the connection and the words it has for its operator
-// to whoever writes them down.
+// Keeps a node online: sends a hello with the node's name and R to the daemon, sends beats as long as the
+// daemon keeps the stream of the hello open, and sends the hello again, for ever, when the stream has ended
+// or the daemon cannot be reached. The connection does the input and output; texts for the operator go to a
+// Report function.
 //
 // The hello is `resource.agent` {"hostname", "R", "norestrict"}, a streaming request; norestrict tells
-// whether R has the cores that this process may not use, too. A daemon that wants it otherwise answers
-// {"norestrict"} and ends the stream, and the agent looks at its node anew and says hello again. Else it
-// answers {"rank"?, "interval"?}, now and whenever one of them changes: the rank is missing until it is
-// known, the interval (in seconds) where the agent's own will do. Each beat is `resource.agent-beat`, without
-// payload and response. Farewell is `resource.agent-cancel`.
+// whether R includes the cores that this process may not use. A daemon that wants the other value answers
+// {"norestrict"} and ends the stream; the agent then probes its node again and sends another hello. Otherwise
+// the daemon answers {"rank"?, "interval"?}, at once and on each change: the rank is missing until it is
+// known, the interval (in seconds) if the agent's own is to be used. Each beat is `resource.agent-beat`,
+// without payload and response. The farewell is `resource.agent-cancel`.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ using client::Milliseconds;
 using client::Random;
 
 struct AgentOptions {
-  /// The time between beats where the daemon does not give one.
+  /// The time between beats if the daemon does not give one.
   Milliseconds interval{10000};
   /// How long the daemon may take to answer a hello.
   Milliseconds answer_time{30000};
@@ -60,9 +60,9 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Says the first hello.
+  /// Sends the first hello.
   void start();
-  /// Says farewell, and waits for the answer for at most this long. Then it is done().
+  /// Sends the farewell, and waits for the answer for at most this long. Then it is done().
   void stop(Milliseconds patience);
   [[nodiscard]] bool done() const noexcept { return done_; }
 
@@ -70,12 +70,12 @@ class Agent {
   void say_hello();
   void on_response(const client::Response& response);
   void on_accepted(const nlohmann::json& answer);
-  /// Says hello again with what the daemon wants to know of this node.
+  /// Probes the node again, as the daemon wants it, and sends another hello.
   void report_anew(bool norestrict);
   void look(bool norestrict);
   void on_silence();
   void beat();
-  /// The request has ended, or was given up.
+  /// Schedules another hello after the request has ended or was dropped.
   void try_again(const std::string& why, client::Backoff& backoff);
   void set_timer(Milliseconds delay, void (Agent::*f)());
   void drop_timer();
@@ -95,7 +95,7 @@ class Agent {
 
   /// The hello that has not ended.
   std::optional<client::Connection::RequestId> request_;
-  /// For the next thing to do: the time of an answer that does not come, a beat, or a new attempt.
+  /// For the next beat, the next hello, or the time limit of an answer.
   std::optional<client::Connection::TimerId> timer_;
   /// When the daemon first answered this hello.
   std::optional<std::chrono::steady_clock::time_point> accepted_;

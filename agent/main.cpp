@@ -5,7 +5,7 @@
 #include "agent/program.hpp"
 
 int main(int argc, char** argv) {
-  // A reader of the log that goes away must not take the agent with it.
+  // The agent must survive when the reader of its log closes the pipe.
   std::signal(SIGPIPE, SIG_IGN);
   return resourced::agent::run(argc, argv, std::cout, std::cerr);
 }

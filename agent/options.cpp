@@ -15,7 +15,7 @@ namespace resourced::agent {
 
 namespace {
 
-/// Runs f on the value of an option; what it throws is what is wrong with the option.
+/// Runs f on the value of an option. The text of an Error that it throws describes the defect of the option.
 template <class F>
 std::function<std::string(const std::string&)> check(F f) {
   return [f](const std::string& text) -> std::string {

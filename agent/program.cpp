@@ -1,4 +1,4 @@
-// The agent's loop, see program.hpp. What it does and says there is in agent.cpp.
+// The agent's loop, see program.hpp. Its protocol is in agent.cpp.
 #include "agent/program.hpp"
 
 #include <cerrno>
@@ -38,7 +38,7 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
       process::make_log("resource-agent", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true));
   log->set_level(options.log_level);
   client::ConnectionOptions connection_options;
-  // The daemon counts the beats; it needs no timers of ZeroMQ for ten thousand agents besides.
+  // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
   connection_options.heartbeat_ttl = false;
   connection_options.key_file = options.key_file;
   client::Connection connection(options.uri, connection_options);
@@ -57,7 +57,7 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   Agent agent(connection, hostname, logged_probe, options.agent, seeded(), report);
   log->info("the daemon is at {}", connection.uri());
   agent.start();
-  // The daemon may be away for long, which must not hold up this node's start.
+  // The daemon may be unreachable for long, which must not delay the start of this node.
   process::notify_ready();
   const process::Watchdog watchdog(loop.context());
   const auto work = [&connection] { connection.process(); };

@@ -27,8 +27,8 @@ struct Options {
   spdlog::level::level_enum log_level = spdlog::level::info;
 };
 
-/// Either options to run with, or the exit status of a command line that asked for nothing more (--help,
-/// --version) or was wrong; what there was to say has been said.
+/// Either options to run with, or the exit status after --help, --version or an invalid command line, whose
+/// output has been printed.
 struct ParsedOptions {
   Options options;
   std::optional<int> exit_status;

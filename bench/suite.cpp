@@ -1,5 +1,5 @@
-// Measures every row of docs/performance.md against its bar and against what this machine does at best in the
-// same run, and says how its cost grows with the size of the cluster.
+// Measures every row of docs/performance.md, compares it with its bar and with the best times of this machine
+// in the same run, and reports how its cost grows with the size of the cluster.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -39,7 +39,7 @@ std::vector<Row> all_rows(const Bench& bench) {
   return all;
 }
 
-/// A thousand clients are more descriptors than a shell gives.
+/// Raises the limit of descriptors, as a thousand clients need more than the default of a shell.
 void allow_many_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -52,7 +52,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// What grows is measured again: others who use the machine may have met one size and not the next.
+/// Measures a row again if it grows: other load on the machine may have slowed one size only.
 std::vector<Line> measured(const Row& row, const Effort& effort, double slack) {
   constexpr int most = 3;
   std::vector<Line> lines;
@@ -60,7 +60,7 @@ std::vector<Line> measured(const Row& row, const Effort& effort, double slack) {
     lines = lines_of(row, measure(row, effort));
     const auto grows = [&](const Line& line) { return line.grows(slack); };
     if (std::none_of(lines.begin(), lines.end(), grows)) break;
-    // Rows that share their runs give the same figures again.
+    // A cached run would return the same figures again.
     if (row.most_turns == 1) break;
   }
   return lines;
@@ -71,7 +71,7 @@ int run(const Options& options) {
   const Limits limits(options.directory, self);
   const Bench bench{options.directory, self, limits};
   const std::regex wanted(options.only);
-  // Figures of a few samples only show what is plainly worse.
+  // A quick run takes few samples, so it reports only clear growth.
   const double slack = options.effort.quick ? 2 : 1;
 
   print(head(options.format));
@@ -79,7 +79,7 @@ int run(const Options& options) {
   std::vector<std::string> faults;
   for (const Row& row : all_rows(bench)) {
     if (!std::regex_search(row.name, wanted)) continue;
-    // What rows before have left behind must not slow down the start of processes.
+    // Return freed memory of earlier rows, which would slow down the start of processes.
     ::malloc_trim(0);
     for (Line& one : measured(row, options.effort, slack)) {
       if (one.grows(slack))

@@ -1,4 +1,4 @@
-// The program resourcectl. What it does is in program.cpp.
+// The entry point of resourcectl; the program itself is in program.cpp.
 #include <chrono>
 #include <iostream>
 

@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/context.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 
@@ -20,14 +20,13 @@ namespace resourced::cli {
 
 namespace {
 
-// CLI11 takes `[a,b]` for a list of two where an option may have several values, but here brackets belong to
-// idsets, hostlists and shapes. So arguments in brackets get a mark before they are parsed, and lose it
-// after.
+// For an option with several values CLI11 splits `[a,b]` into two, but brackets are part of idsets, hostlists
+// and shapes here. So an argument in brackets gets a mark before the parsing, which is removed afterwards.
 
-/// No argument that makes sense starts with it.
+/// A control character, which no valid argument starts with.
 constexpr char mark = '\x01';
 
-/// A text of CLI11's without marks.
+/// Removes the marks from a value or message of CLI11.
 std::string without_marks(std::string text) {
   std::erase(text, mark);
   return text;
@@ -44,7 +43,7 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
   return arguments;
 }
 
-/// Makes every option of the program and its subcommands take the mark off again.
+/// Removes the mark from the values of every option of the program and its subcommands.
 void accept_protected_brackets(CLI::App& app) {
   const CLI::Validator take_off(
       [](std::string& text) {
@@ -66,7 +65,7 @@ void build(CLI::App& app, commands::Context& context) {
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
   app.add_option("--key", context.key_file,
                  "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY");
-  // Options of the program may stand behind the subcommand, too.
+  // Options of the program may also follow the subcommand.
   app.fallthrough();
 
   commands::register_status(app, context);
@@ -88,7 +87,7 @@ void build(CLI::App& app, commands::Context& context) {
   commands::register_feasibility(app, context);
 }
 
-/// Prints a failure as one line, whatever its text has from outside.
+/// Prints a failure as one line; control characters in the text are escaped.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
   err << "resourcectl: " << json_text::printable_line(text) << '\n';
   return static_cast<int>(status);

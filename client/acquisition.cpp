@@ -31,8 +31,8 @@ void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
                                   (ranks - known).encode()));
 }
 
-/// Makes the changes of a later response, whose `down` has the targets that left for good too. Throws Error
-/// EPROTO, with nothing changed, if the update names targets that are not there.
+/// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with
+/// nothing changed, if the update names targets that are not there.
 void apply_update(Picture& picture, const module::Delta& update) {
   const auto& known = picture.resources.ranks();
   check_known("up", update.up, known);
@@ -61,7 +61,7 @@ void apply_update(Picture& picture, const module::Delta& update) {
 }
 
 constexpr std::string_view topic = "resource.acquire";
-/// How a daemon that ends in good order says so.
+/// The error text of a daemon that shuts down in good order.
 constexpr std::string_view unloaded = "the resource module was unloaded";
 constexpr BackoffLimits pauses{Milliseconds(20), Milliseconds(500)};
 

@@ -1,6 +1,6 @@
-// Holding the resources as a scheduler does (RFC 28): acquires, keeps the picture up to date, tells an
-// observer what changes, and acquires again when the connection was lost. It leaves input and output to the
-// connection, whose process(), run() or run_for() calls the observer.
+// Acquires resources as a scheduler (RFC 28), keeps the inventory and the available targets up to date,
+// reports changes to an observer, and acquires again when the connection was lost. The connection does the
+// input and output: its process(), run() or run_for() calls the observer.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,10 @@
 namespace resourced::client {
 
 /// Callbacks of an acquisition; override those that you need. One response of the daemon makes these calls in
-/// the order in which they stand here, and resources() and up() of the acquisition are up to date before the
-/// first of them. An observer may close() or destroy the acquisition, and the connection under it after that:
-/// no calls follow. Where it closes the connection alone, the calls of the present response go on. It may
-/// throw: the calls that the response has not made yet are left out, and the next response is told as if
-/// nothing had happened.
+/// the order of their declaration, and resources() and up() of the acquisition are up to date before the
+/// first of them. An observer may close() or destroy the acquisition, and after that the connection: no calls
+/// follow. If it closes only the connection, the other calls of the present response still follow. If it
+/// throws, the other calls of the response are skipped, and the next response is handled as usual.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;
@@ -28,15 +27,16 @@ class AcquisitionObserver {
   AcquisitionObserver& operator=(const AcquisitionObserver&) = default;
   virtual ~AcquisitionObserver() = default;
 
-  /// A response as it came, one JSON object, before anything is made of it.
+  /// A response as it was received, one JSON object, before the other calls.
   virtual void on_response(std::string_view /*json*/) {}
-  /// The first picture, and a fresh one after a reconnection: it takes the place of everything known before.
+  /// The inventory and the available targets, from the first response, also after a reconnection: they
+  /// replace everything known before.
   virtual void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& /*up*/) {}
   virtual void on_property_remove(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   /// The epoch for never.
   virtual void on_expiration(WallTime /*time*/) {}
-  /// These targets left for good and are not in resources() any more. Who does not care sees them go down.
+  /// These targets left for good and are not in resources() any more. By default they are reported as down.
   virtual void on_shrink(const text::IdSet& ranks) { on_down(ranks); }
   /// These targets are not available now (crashed and drained look the same).
   virtual void on_down(const text::IdSet& /*ranks*/) {}
@@ -44,16 +44,16 @@ class AcquisitionObserver {
 
   /// The connection is gone. What was up last is still in up(); on_resources follows when the daemon is back.
   virtual void on_lost(const Error& /*why*/) {}
-  /// The end: refused (EBUSY, EPERM, ENOENT for an unknown partition, ...) or ended by the daemon. Nothing
-  /// follows.
+  /// The acquisition has ended: it was refused (EBUSY, EPERM, ENOENT for an unknown partition, ...) or ended
+  /// by the daemon. Nothing follows.
   virtual void on_error(const Error& /*why*/) {}
 };
 
 struct AcquisitionOptions {
-  /// The partition to ask for; empty: everything that no partition names.
+  /// The partition to ask for; empty: all targets that are in no partition.
   std::string partition;
-  /// Go on waiting when the daemon shuts down in good order (ECANCELED `the resource module was unloaded`),
-  /// which is an error otherwise, as RFC 28 has it.
+  /// Wait for the daemon after it has shut down in good order (ECANCELED `the resource module was unloaded`),
+  /// which otherwise is an error, as in RFC 28.
   bool follow_restart = false;
   /// Wait for a daemon that is not there yet, instead of an error.
   bool wait_for_daemon = false;
@@ -66,14 +66,14 @@ class Acquisition {
  public:
   /// Sends the request. Both `connection` and `observer` must outlive the acquisition.
   Acquisition(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options = {});
-  /// close()
+  /// Calls close().
   ~Acquisition();
   Acquisition(const Acquisition&) = delete;
   Acquisition& operator=(const Acquisition&) = delete;
 
   enum class State { waiting, held, lost, ended };
   [[nodiscard]] State state() const noexcept;
-  /// The inventory as last told. Empty before the first on_resources.
+  /// The last known inventory. Empty before the first on_resources.
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept;
   /// The targets that are available now.
   [[nodiscard]] const text::IdSet& up() const noexcept;

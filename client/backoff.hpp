@@ -1,6 +1,5 @@
-// How long to wait until the next attempt: longer each time, up to a limit. Where many wait for the same
-// thing, such as a whole cluster of agents, each draws its pause, so that they do not come back at the same
-// moment.
+// Pauses between attempts: longer each time, up to a limit. If many clients wait for the same thing, such as
+// the agents of a cluster, each draws its pause, so that they do not retry at the same moment.
 #pragma once
 
 #include <random>
@@ -25,7 +24,7 @@ class Backoff {
   /// The pause after one more failure: a time that starts at `first` and doubles with each failure up to
   /// `most`.
   [[nodiscard]] Milliseconds next() {
-    // Compared by halves, as twice the time may be more than the type holds.
+    // Compared by halves, as doubling may overflow.
     const auto doubled = longest_ > limits_.most / 2 ? limits_.most : longest_ * 2;
     return std::exchange(longest_, doubled);
   }
@@ -38,9 +37,8 @@ class Backoff {
 
   /// An attempt has succeeded: starts anew.
   void reset() { longest_ = limits_.first; }
-  /// An attempt had succeeded, and what came of it went well for this long. Starts anew if that is as long as
-  /// the longest pause: an attempt that succeeds for a moment only, again and again, is none the better for
-  /// it.
+  /// An attempt had succeeded, and its result lasted for this time. Starts anew only if that is at least the
+  /// longest pause, so that attempts that succeed only for a moment still get longer pauses.
   void held(Milliseconds time) {
     if (time >= limits_.most) reset();
   }

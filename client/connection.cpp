@@ -1,4 +1,4 @@
-// The connection as callers see it, see connection.hpp. What happens inside is in connection_impl.cpp.
+// The public functions of a connection, see connection.hpp. Their implementation is in connection_impl.cpp.
 #include "client/connection.hpp"
 
 #include <cassert>
@@ -59,7 +59,7 @@ std::string checked_uri(std::string uri) {
   return proto::parse_endpoint(uri, proto::EndpointUse::connect).uri();
 }
 
-/// The keys for an address, if any are to be used; `file` becomes the file that they are in.
+/// The keys for an address, if any are to be used. Sets `file` to the file that they are in.
 std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file) {
   if (proto::parse_endpoint(uri, proto::EndpointUse::connect).scheme != proto::Scheme::tcp)
     return std::nullopt;
@@ -87,7 +87,7 @@ Connection::~Connection() { impl_->close(); }
 const std::string& Connection::uri() const noexcept { return impl_->uri(); }
 bool Connection::connected() const noexcept { return impl_->connected(); }
 
-// A handler may destroy this object: what runs handlers keeps the inside until it returns.
+// A handler may destroy this object: functions that run handlers keep the Impl until they return.
 
 void Connection::connect() {
   const auto impl = impl_;

@@ -10,14 +10,14 @@
 // makes the timer fire if there is something left to read. Time-outs of requests use the same timer, so that
 // one descriptor is all there is to watch.)
 //
-// The connection is made when something is to be sent. When nobody answers, what waits to be sent fails,
-// except requests with wait_for_daemon, for which new attempts are made until they can be sent, or until the
-// daemon refuses this client's key. When an established connection is lost, every request that was sent fails
-// with ECONNRESET; the next one makes a new connection.
+// The connection is made when something is to be sent. If the attempt fails, the requests that wait to be
+// sent fail, except those with wait_for_daemon, for which new attempts are made until they can be sent, or
+// until the daemon refuses this client's key or user. When an established connection is lost, every request
+// that was sent fails with ECONNRESET; the next one makes a new connection.
 //
 // Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response, and not at all after forget() of its request or
-//   after close(), whether an answer or a failure of the request was waiting to be told or not.
+//   after close(), even if a response or a failure was pending.
 // - It may call everything here except connect(), call(), process(), wait(), run() and run_for(), which throw
 //   Error EDEADLK.
 // - It may close() the connection, and destroy it: no other handler is called then. process(), run() and
@@ -44,8 +44,8 @@
 
 namespace resourced::client {
 
-/// One response to a request (RFC 6): a payload or an error, sent by the daemon or found on this side (nobody
-/// there, connection lost, no answer in time).
+/// One response to a request (RFC 6): a payload or an error, sent by the daemon or found on this side (daemon
+/// not reachable, connection lost, no answer in time).
 class Response {
  public:
   /// Takes a message of the daemon.
@@ -56,12 +56,12 @@ class Response {
   [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
   /// No further response to the request follows.
   [[nodiscard]] bool last() const noexcept { return last_; }
-  /// The failure was found on this side; the daemon said nothing.
+  /// The failure was found on this side, and not sent by the daemon.
   [[nodiscard]] bool local() const noexcept { return local_; }
   [[nodiscard]] const std::string& topic() const noexcept { return message_.topic; }
 
   /// The failure. Its text is one line of at most max_printable_line bytes without control characters (see
-  /// core/json/printable.hpp). Requires !ok().
+  /// core/json/utf8.hpp). Requires !ok().
   [[nodiscard]] const Error& error() const;
 
   /// The payload as it was sent, one JSON object; empty if there is none. Requires ok().
@@ -82,8 +82,7 @@ using Milliseconds = std::chrono::milliseconds;
 struct ConnectionOptions {
   /// The file with the keys of this client and of the daemon that it trusts (`resourcectl keygen
   /// --server-key`), for tcp: addresses of a daemon that asks for keys (CURVE). Empty: $RESOURCED_KEY, or no
-  /// keys if that is not set. Not looked at for ipc: and local: addresses, where the kernel says who a client
-  /// is.
+  /// keys if that is not set. Ignored for ipc: and local: addresses, where the kernel identifies the client.
   std::string key_file = {};
   /// The longest that one attempt to connect may take, name look-up not counted.
   Milliseconds connect_timeout{5000};
@@ -101,11 +100,11 @@ struct ConnectionOptions {
   /// the second.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
-  /// The longest message that is taken, in bytes; who sends a longer one is cut off. An R of a million nodes
-  /// with their graph fits.
+  /// The longest message that is accepted, in bytes; a longer one ends the connection. An R of a million
+  /// nodes with their graph fits.
   std::size_t max_message_size = std::size_t{1} << 30;
-  /// How many things one process() does at most, so that a flood of responses does not starve the caller's
-  /// loop.
+  /// Upper bound of the messages and events that one process() handles, so that a flood of responses does not
+  /// starve the caller's loop.
   int most_steps = 1000;
 };
 
@@ -124,9 +123,10 @@ class Connection {
   using RequestId = std::uint64_t;
   using TimerId = std::uint64_t;
 
-  /// Nothing is done yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
-  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or `tcp://HOST:PORT`,
-  /// and an Error that names the key file if that cannot be used (EACCES when others may read it).
+  /// Does not connect yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon
+  /// listens by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or
+  /// `tcp://HOST:PORT`, and an Error that names the key file if that cannot be used (EACCES when others may
+  /// read it).
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();
   Connection(const Connection&) = delete;
@@ -152,11 +152,11 @@ class Connection {
                  SendOptions options = {});
   RequestId send(std::string_view topic, Handler handler, SendOptions options = {});
 
-  /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets what still comes, and last the
-  /// daemon's ECANCELED; a request that has not left yet gets a local one. An unknown id is passed over.
+  /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets the responses that still come, and
+  /// last the daemon's ECANCELED; a request that has not left yet gets a local one. An unknown id is ignored.
   void cancel(RequestId id);
   /// The handler is not called again, whatever the daemon still sends and even if the request has failed
-  /// already. An unknown id is passed over.
+  /// already. An unknown id is ignored.
   void forget(RequestId id);
 
   /// Sends a message that gets no response; dropped if it cannot be sent.
@@ -167,7 +167,7 @@ class Connection {
   void cancel_timer(TimerId id);
 
   [[nodiscard]] int fd() const noexcept;
-  /// Does what there is to do and returns without waiting.
+  /// Handles messages, events and timers that are due, and returns without waiting.
   void process();
   /// Waits for at most this long (negative: for ever) until there is something to do, and does it. Returns
   /// early, too, when a signal arrives.

@@ -45,7 +45,7 @@ void Connection::Impl::connect() {
 Connection::RequestId Connection::Impl::send(proto::Message request, Handler handler,
                                              const SendOptions& options) {
   if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
-  // An attempt that waits for its time is not hurried by a request that waits too.
+  // A request that waits for the daemon does not hasten the next attempt.
   if (!link_ && !options.wait_for_daemon) start_link();
   if (!link_ && !retry_timer_) try_link();
   const RequestId id = ++last_id_;
@@ -114,13 +114,13 @@ void Connection::Impl::close() {
   }
   closed_ = true;
   drop_link();
-  // Destroying a handler may run code of its owner that calls back: it finds no request any more.
+  // Destroying a handler may run code that calls this object, which must not find a request any more.
   const auto requests = std::exchange(requests_, {});
   outgoing_.clear();
   failures_.clear();
   timers_.clear();
   retry_timer_.reset();
-  // Waits for what is on its way out.
+  // Waits for messages on their way out.
   context_.reset();
   rearm();
 }
@@ -278,7 +278,7 @@ void Connection::Impl::try_link() {
   try {
     start_link();
   } catch (const Error&) {
-    retry_later();  // no descriptors left, for example: those who wait for the daemon wait on
+    retry_later();  // no descriptors left, for example; requests with wait_for_daemon keep waiting
   }
 }
 
@@ -321,7 +321,7 @@ void Connection::Impl::attempt_failed(ConnectFailure failure) {
       waiting.push_back(std::move(entry));
       continue;
     }
-    // Finding the reason takes a moment, and is done only if there is someone to tell.
+    // Finding the reason takes a moment, so it is done only if a request fails.
     if (!error) error = attempt_error();
     fail(entry.id, *error);
   }
@@ -338,7 +338,7 @@ void Connection::Impl::link_lost() {
     if (request != nullptr && request->wait_for_daemon) waiting.push_back(std::move(entry));
   }
   outgoing_ = std::move(waiting);
-  // In the order in which they were made, those of outgoing_ apart.
+  // In the order in which they were made, except those that remain in outgoing_.
   std::set<RequestId> ended;
   for (const auto& [id, request] : requests_) {
     if (!request->failure && (request->sent || !request->wait_for_daemon)) ended.insert(id);

@@ -1,5 +1,5 @@
-// The inside of a connection: the requests that wait to be sent or answered, and the link that they go by.
-// See connection.hpp for what callers may rely on.
+// The implementation of a connection: the requests that wait to be sent or answered, and the link that sends
+// them. See connection.hpp for what callers may rely on.
 #pragma once
 
 #include <cstddef>
@@ -58,30 +58,30 @@ class Connection::Impl {
     std::optional<TimerId> timer;
     /// Not yet sent: no matchtag.
     bool sent = false;
-    /// Set once it has failed: its handler is still to be told, and nothing else happens to it.
+    /// Set once it has failed. Only the call of its handler is left to do.
     std::optional<Error> failure;
   };
   using RequestPtr = std::shared_ptr<Request>;
 
-  /// Something that waits to leave: a request, or a message that gets no response.
+  /// A message that waits to be sent: a request, or a message that gets no response.
   struct Outgoing {
     RequestId id = 0;
     proto::Message message;
   };
 
-  /// Does one thing that is due; false if there is none.
+  /// Handles one message, event, timer or failure, or sends a message; false if there is none.
   bool step();
   /// Runs the function of a timer whose time has come; false if there is none.
   bool run_timer();
   bool deliver_failure();
   void dispatch(proto::Message message);
   void on_event(Link::Event event);
-  /// Sends the first of what waits; false if nothing does or there is no room.
+  /// Sends the first of outgoing_; false if that is empty or there is no room.
   bool flush_one();
   void flush();
   [[nodiscard]] bool may_flush() const noexcept;
 
-  /// Throws Error if there cannot be a socket.
+  /// Throws Error if no socket can be made.
   void start_link();
   /// Starts a link now or, where that fails, later.
   void try_link();
@@ -98,7 +98,8 @@ class Connection::Impl {
   RequestPtr take(RequestId id);
   void fail(RequestId id, const Error& error);
   void time_out(RequestId id, Milliseconds timeout);
-  /// Sets the alarm for what is next. Must follow whatever touched the link, the timers or the failures.
+  /// Sets the alarm for the next timer, or for now if there is something to do. Must be called after each use
+  /// of the link, the timers or the failures.
   void rearm();
 
   std::string uri_;
@@ -114,10 +115,10 @@ class Connection::Impl {
   std::unordered_map<std::uint32_t, RequestId> by_tag_;
   proto::MatchtagPool tags_;
   std::deque<Outgoing> outgoing_;
-  /// The requests that failed, in the order in which their handlers are to be told. Some may be forgotten.
+  /// The requests that failed, in the order in which their handlers are to be called. Some may be forgotten.
   std::deque<RequestId> failures_;
   RequestId last_id_ = 0;
-  /// Services that have served a stream: those to say good-bye to.
+  /// Services with streams of this client: close() sends each a SERVICE.disconnect.
   std::set<std::string, std::less<>> services_;
 
   std::optional<TimerId> connect_timer_;

@@ -1,5 +1,4 @@
-// The CURVE keys of a client: made, and read back for use. What a key file looks like is in
-// proto/key_file.hpp.
+// Makes and loads the CURVE keys of a client. The format of key files is in proto/key_file.hpp.
 #pragma once
 
 #include <string>

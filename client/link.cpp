@@ -18,9 +18,10 @@ namespace resourced::client {
 
 namespace {
 
-/// A response has a delimiter, a topic, a payload and PROTO. More parts than this are not one.
+/// Messages with more parts are dropped: a response has a delimiter, a topic, a payload and PROTO.
 constexpr std::size_t max_parts = 16;
-/// ZeroMQ tells that an attempt failed only by planning the next one, which is put off for ever here.
+/// ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour later here: the link is
+/// destroyed long before.
 constexpr int never = 3600 * 1000;
 constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
@@ -43,7 +44,7 @@ ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
 
 int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::rep>(time.count(), never)); }
 
-// Signals interrupt libzmq even where it does not wait. They are their receiver's business, and not ours.
+// Repeats a call of libzmq that a signal has interrupted, which happens even to calls that do not wait.
 template <class Call>
 auto uninterrupted(const Call& call) {
   for (;;) {
@@ -115,8 +116,8 @@ class Link::ZmqImpl final : public Impl {
   }
 
   ~ZmqImpl() override {
-    // While someone is at the other end: with the monitor gone, the next event would block the thread of
-    // libzmq for ever, and with it every later link.
+    // Done while monitor_ still exists: without it, the next event would block the thread of libzmq for ever,
+    // and with it every later link.
     zmq_socket_monitor(socket_.handle(), nullptr, 0);
     wakeup_.remove(monitor_.get(zmq::sockopt::fd));
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
@@ -191,7 +192,7 @@ class Link::ZmqImpl final : public Impl {
   void set_linger(Milliseconds time) override { socket_.set(zmq::sockopt::linger, to_int(time)); }
 
  private:
-  /// Fills parts_ with one message, keeping no more parts than show that there are too many.
+  /// Reads one message into parts_, and keeps at most one part more than max_parts.
   bool receive_parts() {
     parts_.clear();
     for (bool more = true; more;) {

@@ -1,8 +1,8 @@
-// One attempt to reach the daemon and the connection that comes of it: for local: addresses a Unix socket
-// (local_link.cpp), for others a DEALER socket that is never used for a second one, so that no message of one
-// connection can be taken for one of the next, and the monitor that says what becomes of it. ZMQ_IMMEDIATE is
-// not set: with it, a connection that ends drops the messages that it received and that were not read yet,
-// such as the daemon's last responses. The caller waits for Event::connected before it sends instead.
+// One attempt to reach the daemon, and the connection that it makes: for local: addresses a Unix socket
+// (local_link.cpp), for others a DEALER socket and its monitor, which reports what happens to the connection.
+// A socket is never used for a second connection, so that no message of one can be taken for one of the next.
+// ZMQ_IMMEDIATE is not set, as it drops messages that were received but not read when the connection ended,
+// such as the daemon's last responses. Instead, the caller waits for Event::connected before it sends.
 #pragma once
 
 #include <memory>
@@ -31,27 +31,27 @@ class Link {
   using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
   [[nodiscard]] static ContextPtr make_context();
 
-  /// Starts to connect, with CURVE if there are keys. `wakeup` gets to watch the sockets. Throws Error for a
-  /// URI that ZeroMQ refuses, or where there are no descriptors left.
+  /// Starts to connect, with CURVE if there are keys. Adds the sockets to `wakeup`. Throws Error for a URI
+  /// that ZeroMQ refuses, or if there are no descriptors left.
   Link(Context& context, const std::string& uri, const ConnectionOptions& options,
        const std::optional<proto::KeyFile>& keys, Wakeup& wakeup);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// False if there is no room now; a later try may do.
+  /// False if there is no room now; a later call may succeed.
   [[nodiscard]] bool send(const proto::Message& message);
-  /// The next message, if one is there. What does not parse is dropped.
+  /// The next message, if there is one. Messages that do not parse are dropped.
   [[nodiscard]] std::optional<proto::Message> receive();
-  /// The next event, if there is one. Messages that came before it are there by then.
+  /// The next event, if there is one. Messages from before it can be received by then.
   [[nodiscard]] std::optional<Event> next_event();
-  /// After Event::failed: as far as the transport says why.
+  /// The cause of Event::failed, as far as the transport reports it.
   [[nodiscard]] ConnectFailure failure() const noexcept;
-  /// True if receive() or next_event() has something, or, if asked for, send() has room. Must be asked last,
-  /// after anything else here, before the descriptors are waited for.
+  /// True if receive() or next_event() has something, or, if `to_send`, send() has room. Must be the last
+  /// call before the caller waits for the descriptors.
   [[nodiscard]] bool ready(bool to_send);
 
-  /// How long what was sent may take to leave after the link is destroyed. Zero unless set.
+  /// How long messages that were sent may take to leave after the link is destroyed. Zero unless set.
   void set_linger(Milliseconds time);
 
   class Impl;
@@ -74,8 +74,8 @@ class Link::Impl {
 };
 
 /// A link over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp):
-/// the transport for users whom the ZeroMQ socket does not admit. The kernel tells the daemon who this client
-/// is, and the daemon bounds frames. Starts to connect to a `local://PATH`. Throws Error if there are no
+/// the transport for users whom the ZeroMQ socket does not admit. The kernel identifies this client to the
+/// daemon, and the daemon bounds frames. Starts to connect to a `local://PATH`. Throws Error if there are no
 /// descriptors left; an address that cannot be reached is an event of the link.
 [[nodiscard]] std::unique_ptr<Link::Impl> make_local_link(const std::string& uri,
                                                           const ConnectionOptions& options, Wakeup& wakeup);

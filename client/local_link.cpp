@@ -77,7 +77,7 @@ class LocalLink final : public Link::Impl {
 
   std::optional<Link::Event> next_event() override {
     work();
-    // The end of a link comes after all that it brought.
+    // Report the loss of the connection after its last message.
     if (event_ == Link::Event::lost && message_) return std::nullopt;
     return std::exchange(event_, std::nullopt);
   }
@@ -104,7 +104,7 @@ class LocalLink final : public Link::Impl {
       end(ConnectFailure::unreachable);
   }
 
-  /// Writes what waits, and reads up to the next message or event.
+  /// Writes waiting bytes, and reads up to the next message or event.
   void work() {
     write();
     while (!over_ && !message_ && event_ != Link::Event::connected) {
@@ -115,7 +115,7 @@ class LocalLink final : public Link::Impl {
           return;
         }
       } catch (const Error&) {
-        end(ConnectFailure::bad_handshake);  // what follows is no frame: nothing more can be made of it
+        end(ConnectFailure::bad_handshake);  // the bytes that follow cannot be split into frames
       }
     }
   }

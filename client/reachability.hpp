@@ -1,4 +1,4 @@
-// Why an attempt to connect failed, in words: ZeroMQ says little more than that it did.
+// Explains why an attempt to connect failed, as ZeroMQ reports little more than the failure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ enum class ConnectFailure : std::uint8_t {
   unreachable,
   /// No answer in time.
   timed_out,
-  /// The other end ended the connection before it was made: a CURVE server does that to those who do not have
-  /// its key, and either end to one that does not want CURVE when it does, if it is the first to notice.
+  /// The other end closed the connection during the handshake. A CURVE server does that if the client does
+  /// not have its public key, and an end with CURVE if the other one has none and it is the first to notice.
   ended,
   bad_handshake,
   /// One end wants CURVE and the other does not, and this end was the first to notice.
@@ -27,12 +27,12 @@ enum class ConnectFailure : std::uint8_t {
   too_many,
 };
 
-/// Whether the next attempt would fail in the same way as long as nobody changes the keys.
+/// Whether the next attempt would fail in the same way unless keys or roles are changed.
 [[nodiscard]] bool is_final(ConnectFailure failure) noexcept;
 
-/// `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended the address is tried with
-/// a plain socket, for at most a fraction of a second (a name look-up may take longer), and what that gets
-/// comes first. `key_file`: the file of the keys that were used, "" if none were.
+/// `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended a plain socket tries the
+/// address, for at most a fraction of a second (a name look-up may take longer), and its error is preferred.
+/// `key_file`: the file of the keys that were used, "" if none were.
 [[nodiscard]] Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file);
 
 }  // namespace resourced::client

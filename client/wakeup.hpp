@@ -1,5 +1,5 @@
-// One descriptor that is readable when any of several is, or when a time has come: what a connection gives to
-// the event loop that it is embedded in. And the functions to be called at a time.
+// Wakeup is one descriptor that is readable when any of several is, or when a time has come, for the event
+// loop in which a connection is embedded. Timers are functions to be called at a time.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class Wakeup {
   [[nodiscard]] int fd() const noexcept { return epoll_; }
 
   void add(int fd);
-  /// Whether room to write to a descriptor that was added counts, too.
+  /// Sets whether the descriptor, which was added, is also watched for room to write.
   void watch_room(int fd, bool also_room) noexcept;
   /// Must come before the descriptor is closed.
   void remove(int fd) noexcept;
@@ -55,7 +55,7 @@ class Timers {
   void cancel(Id id) {
     const auto found = times_.find(id);
     if (found == times_.end()) return;
-    // Destroyed at the end: what the function holds may call back when it goes.
+    // Destroyed last, as destroying the function may run code that calls this object.
     const auto node = queue_.extract(Key{found->second, id});
     times_.erase(found);
   }

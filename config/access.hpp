@@ -15,7 +15,7 @@ enum class Role : std::uint8_t { owner, admin, user, scheduler, agent };
 
 using Roles = std::vector<Role>;
 
-/// One [[access.rule]]: what some users of this machine may do.
+/// One [[access.rule]]: the roles of some users of this machine.
 struct AccessRule {
   std::vector<std::uint32_t> users;   ///< uids: of `users`, and of the members of `groups`
   std::vector<std::uint32_t> groups;  ///< gids: those whose primary group it is
@@ -23,7 +23,7 @@ struct AccessRule {
   friend bool operator==(const AccessRule&, const AccessRule&) = default;
 };
 
-/// One [[access.key]]: what the holder of a CURVE key may do.
+/// One [[access.key]]: the roles of the owner of a CURVE key.
 struct AccessKey {
   std::string name;        ///< unique
   std::string public_key;  ///< Z85; unique
@@ -34,7 +34,7 @@ struct AccessKey {
 /// [access].
 struct Access {
   Roles local{Role::user};  ///< users of this machine that no rule names
-  Roles anonymous;          ///< who comes over TCP without a key
+  Roles anonymous;          ///< clients over TCP without a key
   std::vector<AccessRule> rules;
   std::vector<AccessKey> keys;
   friend bool operator==(const Access&, const Access&) = default;
@@ -47,7 +47,7 @@ struct Access {
 // Users and groups of this machine by name or number, as its user database has them now. A membership that
 // changes later is seen when the configuration is read again.
 
-/// Throws Error EINVAL that names the user, or the errno of a database that cannot be asked.
+/// Throws Error EINVAL that names the user, or the errno of the failed look-up.
 [[nodiscard]] std::uint32_t find_user(const std::string& name);
 
 struct GroupAccount {

@@ -28,7 +28,7 @@ struct JsonOfValue {
   nlohmann::json operator()(bool value) const { return value; }
   nlohmann::json operator()(std::int64_t value) const { return value; }
   nlohmann::json operator()(double value) const {
-    // JSON has no infinity; "inf" is what the same key accepts as text.
+    // JSON has no infinity; the key also accepts "inf" as text.
     if (std::isinf(value)) return "inf";
     return value;
   }

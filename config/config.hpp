@@ -1,6 +1,6 @@
 // The daemon's configuration as typed values, read from TOML: the [resource] table as Flux sites write it,
-// and the tables of this daemon's own. What the inventory says is read by config/inventory.hpp; what the
-// values mean to targets, partitions and transports is the business of those who use them.
+// and the tables of this daemon's own. config/inventory.hpp reads the inventory; the effect of the values on
+// targets, partitions and transports is defined by the code that uses them.
 #pragma once
 
 #include <cerrno>
@@ -25,8 +25,7 @@
 
 namespace resourced::config {
 
-// How nodes are watched ([monitor]), as the configuration says it. What the times mean to a target is told in
-// core/nodes/monitor.hpp.
+// The settings of [monitor]. core/nodes/monitor.hpp defines the effect of the times on a target.
 
 /// Whether every target is online always, or as its node agent shows it.
 enum class MonitorMode : std::uint8_t { fixed, agents };
@@ -35,14 +34,14 @@ enum class MonitorMode : std::uint8_t { fixed, agents };
 [[nodiscard]] MonitorMode parse_monitor_mode(std::string_view text);
 [[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
 
-/// [monitor]. `forever` for never.
+/// [monitor]. A time of `forever` turns a change of state off.
 struct Monitor {
   MonitorMode mode = MonitorMode::fixed;
   Seconds torpid_after{30};    ///< more than 0
   Seconds offline_after{120};  ///< more than 0
   Seconds grace{10};
   Seconds coalesce{0.2};       ///< at most a minute
-  std::size_t flap_count = 5;  ///< 0: flapping is not looked at
+  std::size_t flap_count = 5;  ///< 0: flapping is ignored
   Seconds flap_window{600};
   Seconds lost_after{120};  ///< as offline_after unless it is set
   friend bool operator==(const Monitor&, const Monitor&) = default;
@@ -74,7 +73,7 @@ struct Resource {
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
   std::string parent_uri;            ///< "" when not set
   /// The value of $RESOURCED_PARENT_R: an R, or the path of its file. Set by the daemon, not by load(), and
-  /// only where nothing else names the R of an enclosed instance.
+  /// only if no other setting names the R of an enclosed instance.
   std::string parent_r;
   std::string parent_key_file;  ///< "" when not set
   Seconds parent_settle{30};
@@ -157,8 +156,8 @@ struct Config {
   Monitor monitor;
   std::vector<Queue> queues;  ///< those with `hosts`
 
-  /// A log line for each table or key that is for other parts of Flux and means nothing here: a site's whole
-  /// Flux configuration is a configuration of this daemon. The caller of load() logs them.
+  /// A log line for each table or key that is for other parts of Flux and ignored here: the daemon accepts a
+  /// site's whole Flux configuration. The caller of load() logs them.
   std::vector<std::string> passed_over;
 
   /// The document that was read, with the place of each value. Never null after load().
@@ -167,8 +166,7 @@ struct Config {
   /// The files that were read, in order; relative paths in them have been resolved.
   [[nodiscard]] const std::vector<std::string>& files() const;
   /// "FILE:LINE" of a key (`resource.exclude`, `acquire.partition[1].targets`) or of the nearest table around
-  /// it;
-  /// "" if neither was written.
+  /// it; "" if neither was written.
   [[nodiscard]] std::string where(std::string_view key) const;
   /// An error about a value, found after loading: "FILE:LINE: KEY: TEXT".
   [[nodiscard]] Error fault(std::string_view key, std::string_view text, int errnum = EINVAL) const;

@@ -169,7 +169,7 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   if (static_cast<std::size_t>(status.st_size) > max_bytes) throw too_big();
   std::string content;
   std::size_t size = 0;
-  // One byte beyond what is expected: the file may grow while it is read, and some report no size.
+  // One byte more than the reported size: the file may grow while it is read, and some report no size.
   content.resize(static_cast<std::size_t>(status.st_size) + 1);
   while (true) {
     if (size == content.size()) content.resize(size * 2);

@@ -70,7 +70,7 @@ ResourceSet build(const Config& config) {
   try {
     return builder.finish();
   } catch (const Error& error) {
-    // The builder names the host, but not who mentioned it.
+    // The builder names the host, but not its entry.
     refuse_bare_host(config);
     throw config.fault("resource.config", error.what(), error.errnum());
   }
@@ -95,7 +95,7 @@ ResourceSet read_resource_set(const Config& config) {
   }
 }
 
-// The environment is no place in a file; errors name the variable instead.
+// The R comes from the environment, so errors name the variable instead of a file and line.
 ResourceSet read_parent_r(const std::string& text_or_path) {
   try {
     if (text_or_path.starts_with('{')) return ResourceSet::parse(text_or_path);

@@ -1,6 +1,5 @@
 // The inventory that a configuration names: an R file (RFC 20) or [[resource.config]], with the scheduling
-// key and the excluded targets, and its description for people. Reading only; what becomes of it is the
-// business of core/module.
+// key and the excluded targets, and its description for people. Only reads it; core/module applies it.
 #pragma once
 
 #include <optional>

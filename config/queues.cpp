@@ -20,7 +20,7 @@ using text::IdSet;
 
 namespace {
 
-/// Nothing for a queue without `hosts`: it covers what its other keys say, and no property comes of it.
+/// Nothing for a queue without `hosts`, which gives no property.
 std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
   if (!table.has("hosts")) return std::nullopt;
   for (const std::string_view other : {"requires", "parent"}) {

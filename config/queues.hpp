@@ -1,7 +1,7 @@
-// Hosts that a configuration names, of queues and such as the inventory does not have.
+// Queues of the configuration, and look-ups of hosts that it names.
 //
 // Queues (RFC 33), as far as they concern resources: `queues.NAME.hosts` gives its hosts the property
-// `+NAME`. Everything else about a queue is for the parts of Flux that handle jobs.
+// `+NAME`. The other keys of a queue are for the parts of Flux that handle jobs.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace resourced::config {
 
 // Look-ups of targets that a configuration may name although the inventory does not have them.
 
-/// Targets that a configuration may name although the inventory does not have them: nodes that left for good
-/// or did not report, where the inventory is what node agents told.
+/// Targets that a configuration may name although the inventory does not have them: nodes that left for good,
+/// or did not report to the discovery of the inventory.
 struct Absent {
   bool any_host = false;
   std::unordered_set<std::string> hosts;
@@ -58,8 +58,8 @@ struct Queue {
   friend bool operator==(const Queue&, const Queue&) = default;
 };
 
-/// In the order of their names. Throws Error EINVAL that names file, line and key for `hosts` that is no
-/// hostlist or empty or stands beside `requires` or `parent`, and for a name that makes no property (RFC 20).
+/// In the order of their names. Throws Error EINVAL that names file, line and key for `hosts` that is empty,
+/// no hostlist, or beside `requires` or `parent`, and for a name that is no valid property (RFC 20).
 [[nodiscard]] std::vector<Queue> read_queues(const Document& document);
 
 /// Gives the hosts of each queue its membership property. Throws Error EINVAL that names file, line and key

@@ -147,7 +147,7 @@ std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setti
 namespace {
 
 constexpr std::size_t first_buffer = 4096;
-// A group of very many members; what needs more is no group that a person keeps.
+// Enough for a group of very many members. A larger entry is refused.
 constexpr std::size_t largest_buffer = std::size_t{16} << 20;
 
 std::optional<std::uint32_t> number(const std::string& text) {
@@ -160,7 +160,7 @@ std::optional<std::uint32_t> number(const std::string& text) {
   return value;
 }
 
-// Asks one of the re-entrant functions of the C library, with as much room as it wants.
+// Calls one of the re-entrant functions of the C library, with a buffer that grows until the entry fits.
 template <class Entry, class Ask>
 bool look_up(const Ask& ask, Entry& entry, std::vector<char>& buffer, const std::string& what) {
   Entry* found = nullptr;
@@ -203,7 +203,7 @@ GroupAccount find_group(const std::string& name) {
   };
   GroupAccount account;
   if (!look_up(ask, entry, buffer, fmt::format("group {}", text::quoted(name)))) {
-    // A number needs no entry to be somebody's group.
+    // A numeric gid is valid without an entry in the database.
     if (!id) throw Error(EINVAL, fmt::format("unknown group: {}", text::quoted(name)));
     account.id = *id;
     return account;

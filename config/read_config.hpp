@@ -1,4 +1,4 @@
-// Readers of values that a type alone does not describe, and what settings mean for each other.
+// Readers of values that a type alone does not describe, and the rules between settings.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace resourced::config {
 [[nodiscard]] nlohmann::json tell_socket_mode(const std::uint32_t& mode);
 [[nodiscard]] nlohmann::json tell_roles(const Roles& roles);
 
-/// Applies settings that have a say about others, once all have been read: [[resource.config]] takes the
+/// Applies settings that override or complete others, once all have been read: [[resource.config]] takes the
 /// place of an R file, noverify overrides [resource.verify], resource.history is store.history, and
 /// lost-after follows offline-after. Throws Error EINVAL that names file, line and key for settings that
 /// contradict each other.

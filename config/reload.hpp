@@ -17,8 +17,8 @@ struct ReloadPlan {
 };
 
 /// The table of settings says which may change (Change). Hosts, cores, gpus and scheduling of the inventory
-/// must be equal; whether there is a parent, too. Throws Error EINVAL "FILE:LINE: KEY: ..." for the first
-/// difference that takes a restart. Pass an empty Inventory for a configuration without one.
+/// must be equal, and both or neither must have a parent. Throws Error EINVAL "FILE:LINE: KEY: ..." for the
+/// first difference that needs a restart. Pass an empty Inventory for a configuration without one.
 [[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                                      const Inventory& next_inventory);
 

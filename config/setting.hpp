@@ -1,4 +1,4 @@
-// What is known about one setting of the configuration, and the table of all of them: name, type, bounds,
+// The description of a setting of the configuration, and the table of all settings: name, type, bounds,
 // whether it can change while the daemon runs, how it is stored, and a help text. Reading, `config.get`, the
 // plan of a reload and the sample file follow the table, so a setting is one row of it and a field of Config.
 #pragma once
@@ -17,15 +17,15 @@ struct Config;
 struct Setting;
 class TableReader;
 
-/// What a reload does about a setting whose value differs from the one in force.
+/// The effect of a reload on a setting whose value differs from the one in force.
 enum class Change : std::uint8_t {
   live,       ///< it takes effect
   parent,     ///< it takes effect: the enclosing instance is followed anew
-  inventory,  ///< the inventory that it names decides: properties take effect, anything else is refused
-  restart,    ///< it is refused
+  inventory,  ///< changed properties of the inventory take effect, other changes are refused
+  restart,    ///< the reload is refused
 };
 
-/// Whether `config.get` has the value in force of a setting that is not written.
+/// Whether `config.get` shows a setting that is not written, with its value in force.
 enum class Shown : std::uint8_t { if_written, always };
 
 enum class Type : std::uint8_t {

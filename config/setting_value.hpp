@@ -69,7 +69,7 @@ inline std::string read_path(const TableReader& table, const Setting& setting) {
 /// Rounded to milliseconds, and then within the bounds.
 [[nodiscard]] std::chrono::milliseconds read_milliseconds(const TableReader& table, const Setting& setting);
 
-/// A value whose name `Parse` knows; it throws Error for another one.
+/// A value by its name; `Parse` throws Error for a name that it does not know.
 template <auto Parse>
 auto read_named(const TableReader& table, const Setting& setting) {
   const std::string& text = *table.string(setting.key);
@@ -116,7 +116,7 @@ constexpr Value milliseconds(double most) {
   return stored<Table, Field, read_milliseconds, tell_milliseconds>(Type::duration, Bounds{0.001, most});
 }
 
-/// Text that may be empty, which is then the default.
+/// Text that may be empty, which is also the default.
 template <auto Table, auto Field>
 constexpr Value text() {
   return stored<Table, Field, read_text, tell<std::string>>(Type::text);

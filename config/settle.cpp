@@ -1,4 +1,4 @@
-// What settings mean for each other.
+// Rules between settings.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,8 @@ void check_heartbeats(const Config& config) {
                   bus.heartbeat_timeout.count(), bus.heartbeat_interval.count()));
 }
 
-/// Flux sites write the history in [resource]. Each key was stored, that of [store] last.
+/// Flux sites set the history in [resource]. If both keys are set they must agree; store.history was read
+/// last.
 void check_history(const Config& config) {
   const Node* resource = section_with(config, "resource", "history");
   if (resource == nullptr || section_with(config, "store", "history") == nullptr) return;
@@ -36,7 +37,7 @@ void check_history(const Config& config) {
                                  config.where("store.history")));
 }
 
-/// Something has to end the discovery of resources.
+/// Discovery needs a size or a timeout to end.
 void check_discovery(const Config& config) {
   const Resource& resource = config.resource;
   if (config.monitor.mode != MonitorMode::agents || resource.has_inventory() || !resource.parent_uri.empty())

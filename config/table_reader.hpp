@@ -73,7 +73,7 @@ class TableReader {
   const KeyPath& path_;
 };
 
-/// "FILE:LINE: KEY: TEXT" as an error, without what is empty.
+/// The text of an error, "FILE:LINE: KEY: TEXT", without parts that are empty.
 [[nodiscard]] std::string place_text(std::string_view where, std::string_view key, std::string_view text);
 
 }  // namespace resourced::config

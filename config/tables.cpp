@@ -53,7 +53,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_table(std::string_view name) {
-  // A key can be as long as its file; no table's name is near to one of more characters.
+  // A key can be as long as its file, and the distance takes time; no table's name is this long.
   name = name.substr(0, 64);
   const auto own = own_tables();
   std::string_view nearest = own.front();
@@ -74,7 +74,7 @@ std::string line(const Document& document, const Node& node, const KeyPath& path
   return place_text(document.where(node), path.text(), text);
 }
 
-/// Keys of queues that jobs are subject to, and no resource.
+/// Keys of queues that concern jobs, not resources.
 std::set<std::string> other_queue_keys(const Table& queues) {
   std::set<std::string> keys;
   for (const Member& queue : queues) {

@@ -1,4 +1,5 @@
-// From the text of one TOML file to plain values. The only door to toml++, whose header is heavy.
+// Reads the text of one TOML file into plain values. Only toml_text.cpp includes toml++, whose header is slow
+// to compile.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ namespace resourced::config {
 [[nodiscard]] Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file);
 
 // How deep the keys of a TOML text nest, found without building anything: toml++ bounds the nesting of values
-// but not of dotted keys, and takes its tables down by recursion.
+// but not of dotted keys, and destroys its tables recursively.
 
 struct TextPosition {
   std::uint32_t line;    ///< 1-based

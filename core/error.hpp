@@ -8,8 +8,8 @@
 
 namespace resourced {
 
-/// A failure: an errno for the calling program (POSIX, Linux numbers), and one line for its user that names
-/// the thing. A function that throws it has changed nothing.
+/// A failure: an errno for the calling program (POSIX, Linux numbers), and one line of text for its user that
+/// names the object at fault. A function that throws it has changed nothing.
 class Error : public std::runtime_error {
  public:
   Error(int errnum, const std::string& text) : std::runtime_error(text), errnum_(errnum) {}

@@ -1,6 +1,6 @@
 // Assertions that stay on in every build. A broken invariant is a defect of the program: going on would write
-// a wrong state to the log or tell it to a scheduler, so the program ends. What comes from outside is never
-// an invariant: bad input is an Error.
+// a wrong state to the log or tell it to a scheduler, so the program ends. Input from outside is never an
+// invariant: bad input is an Error.
 #pragma once
 
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace resourced {
 
 }  // namespace resourced
 
-/// Evaluates a condition that holds whatever anybody sends; if it does not, the program ends. The condition
-/// costs no more than the work that it stands beside.
+/// Evaluates a condition that must hold for any input, and ends the program if it is false. The condition
+/// should cost no more than the code around it.
 #define RESOURCED_INVARIANT(condition) \
   ((condition) ? static_cast<void>(0) : ::resourced::break_invariant(#condition, __FILE__, __LINE__))

@@ -11,7 +11,7 @@ namespace resourced {
 using Seconds = std::chrono::duration<double>;
 inline constexpr Seconds forever{std::numeric_limits<double>::infinity()};
 
-/// Clocks that name the epoch of a time. Neither can be read here: who knows the time passes it on.
+/// Clocks that name the epoch of a time. Neither can be read here: callers pass the time as an argument.
 struct WallClock {};
 struct SteadyClock {};
 

@@ -1,4 +1,4 @@
-// The commands that serve nothing: --check and --import.
+// The commands --check and --import, which exit without serving clients.
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,6 @@
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
 #include "daemon/inventory.hpp"
-#include "daemon/log.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/process.hpp"
 #include "daemon/server.hpp"
@@ -34,7 +33,7 @@ using module::RecordedState;
 
 namespace {
 
-// Nothing where a store cannot be looked at now; a line says so.
+// Returns nothing, after a line on stderr, if the store is in use or not readable by this user.
 std::optional<RecordedState> peek(const std::string& directory) {
   try {
     return store::peek_store(directory);
@@ -90,7 +89,7 @@ void check(const Options& options) {
   }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) parent::check_parent(config);
-  // Another user than the daemon's may run --check, who cannot read the secret key.
+  // Load only the public key, as --check may run as a user that cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
 }

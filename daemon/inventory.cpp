@@ -79,7 +79,7 @@ config::Absent absent_targets(const config::Config& config, const RecordedState&
   if (config.resource.has_inventory()) return absent;
   config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
   for (const module::TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
-  // Nothing tells which rank a node had that left before the last discovery.
+  // The rank of a node that was removed before the last discovery is unknown, so accept any rank.
   absent.any_rank = !recorded.shrunk.empty();
   if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
   if (config.resource.size) absent.ranks |= text::IdSet::range(0, *config.resource.size - 1);
@@ -99,9 +99,9 @@ void log_unreported(const config::Config& config, const ResourceSet& found) {
 
 config::Inventory discovered_inventory(const config::Config& config, const ResourceSet& resources,
                                        config::Absent absent) {
-  // Agents report no properties: those of queues are the configuration's, which may have changed since.
+  // Agents report no properties. Those of queues come from the configuration, which may have changed since.
   ResourceSet effective = resources.without_local_properties();
-  // A node that a queue or exclude names need not report.
+  // Queues and `exclude` may name nodes that have not reported.
   absent.any_host = !config.resource.has_inventory();
   config::add_queue_properties(config, effective, absent);
   text::IdSet exclude = config::load_exclude(config, effective, absent);

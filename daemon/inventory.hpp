@@ -1,5 +1,5 @@
-// The inventory in force: the configured one, the one that an enclosing instance hands down, one that node
-// agents report, or one that was loaded in the place of it and that the store has.
+// The inventory in force: configured, handed down by an enclosing instance, reported by node agents, or
+// loaded by resource.reload and recorded in the store.
 #pragma once
 
 #include <optional>
@@ -15,27 +15,28 @@
 
 namespace resourced::daemon {
 
-/// The inventory that the configuration names or an enclosing instance hands down; empty where node agents
-/// tell it. Throws Error if there is none.
+/// The inventory that the configuration names or an enclosing instance hands down; empty if node agents
+/// report it. Throws Error if there is none.
 [[nodiscard]] config::Inventory configured_inventory(const config::Config& config);
 
-/// The same without exclusions and queues, which may be meant for an R that was loaded.
+/// The configured inventory without exclusions and queues, since those may refer to targets of a loaded R.
 [[nodiscard]] config::Inventory bare_inventory(config::Config config);
 
-/// The configured inventory, bare with `fault` if what the configuration says of targets does not fit it: a
-/// store may hold an R that was loaded, which that is meant for. Throws where there is no store.
+/// The configured inventory. If exclusions or queues do not fit it and a store exists, sets `fault` to the
+/// error and returns bare_inventory(): they may refer to an R that was loaded. Without a store throws the
+/// error.
 [[nodiscard]] config::Inventory starting_inventory(const config::Config& config, const std::string& state,
                                                    std::optional<Error>& fault);
 
-/// The configured R that a loaded one replaces, as the store keeps it; nothing where no inventory is
-/// configured.
+/// The configured R, encoded as the store records it with an R that was loaded in its place; nothing if no
+/// inventory is configured.
 [[nodiscard]] std::optional<std::string> configured_text(const config::Config& config,
                                                          const config::Inventory& inventory);
 
-/// Whether the store has an R that was loaded.
+/// Whether the recorded R was loaded by resource.reload.
 [[nodiscard]] bool was_loaded(const module::RecordedState& recorded);
 
-/// Whether the R that was loaded in the place of this inventory still is in force.
+/// Whether the recorded R was loaded in place of this inventory and is still in force.
 [[nodiscard]] bool is_loaded(const config::Config& config, const config::Inventory& inventory,
                              const module::RecordedState& recorded);
 
@@ -47,15 +48,16 @@ namespace resourced::daemon {
 [[nodiscard]] WallTime expiration_set_at(const module::RecordedState& recorded,
                                          const rset::ResourceSet& configured);
 
-/// The targets that a configuration may name although the inventory has them not: those that left for good,
-/// or did not report, where agents tell the inventory.
+/// The targets that a configuration may name although the inventory does not have them: if agents report the
+/// inventory, those that were removed by a shrink or did not report.
 [[nodiscard]] config::Absent absent_targets(const config::Config& config,
                                             const module::RecordedState& recorded);
 
 /// Logs some hosts of queues that no node agent has reported.
 void log_unreported(const config::Config& config, const rset::ResourceSet& found);
 
-/// Applies the queues and exclusions of a configuration to an inventory that it does not name.
+/// Applies the queues and exclusions of a configuration to an inventory that agents reported or that was
+/// loaded.
 [[nodiscard]] config::Inventory discovered_inventory(const config::Config& config,
                                                      const rset::ResourceSet& resources,
                                                      config::Absent absent);

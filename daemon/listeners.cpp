@@ -20,8 +20,8 @@ namespace {
 /// How long clients may take for their last answers before the loop ends.
 constexpr std::chrono::seconds longest_drain{1};
 
-// One budget over all endpoints: neither one peer nor all of them may use up the descriptors of the process,
-// which libzmq does not survive, and the owner always gets in.
+// One budget over all endpoints, so that neither one peer nor all peers can use up the file descriptors
+// (libzmq aborts without one), and other peers cannot keep the owner out.
 std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limits& limits) {
   const std::size_t files = raise_descriptor_limit();
   transport::ConnectionCount::Limits budget;

@@ -1,5 +1,4 @@
-// The sockets that clients come in by: one transport for each endpoint, with one budget of connections for
-// all.
+// The listening sockets: one transport for each endpoint, with one budget of connections for all.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +25,7 @@ namespace resourced::daemon {
 
 class Listeners {
  public:
-  /// Nothing is listened on yet. Throws Error for a key file that cannot be used. `service` must outlive
-  /// this.
+  /// Does not listen yet. Throws Error for a key file that cannot be used. `service` must outlive this.
   Listeners(boost::asio::io_context& loop, service::Service& service, const config::Config& config);
 
   /// Throws Error for an address that cannot be used.
@@ -35,14 +33,14 @@ class Listeners {
   /// The addresses that clients connect to.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
-  /// A public key was revoked: ends the connections whose holder is not known yet (Transport::drop_silent).
+  /// After a key was revoked: ends connections whose key is not known yet (Transport::drop_silent).
   void drop_silent();
   void stop_reading();
   void end_writing();
-  /// The bytes that would be lost now, and the clients that have not closed their connection yet.
+  /// The bytes that are not sent yet, and the clients that have not closed their connection yet.
   [[nodiscard]] std::size_t unsent() const;
   [[nodiscard]] std::size_t unclosed() const;
-  /// Whether so many connections were open and have ended, since the last call
+  /// Whether at least `crowd` connections, and at least half of all, have ended
   /// (ConnectionCount::has_emptied).
   [[nodiscard]] bool have_emptied(std::size_t crowd) { return connections_->has_emptied(crowd); }
 
@@ -60,17 +58,16 @@ class Listeners {
   std::vector<std::unique_ptr<transport::Transport>> transports_;
 };
 
-/// The end of the loop: it goes on for responses that are on their way, and no longer than clients take them.
+/// Keeps the loop running for pending responses until clients have received them or stop reading.
 class Drain {
  public:
-  /// `waiting` gives the responses that wait until their clients read, beside those that the listeners have.
+  /// `waiting` returns the number of responses that are queued for clients outside of the listeners.
   Drain(boost::asio::io_context& loop, Listeners& listeners, std::function<std::size_t()> waiting)
       : loop_(loop), listeners_(listeners), waiting_(std::move(waiting)), timer_(loop) {}
 
-  /// Ends the loop once clients have what they were answered, and have closed their connections. Clients that
-  /// read are waited for; as soon as none of those that are left has taken anything for a while, they are
-  /// not. What ZeroMQ was given it sends while its context ends (linger): both together take no more than 2
-  /// s. A second call does nothing.
+  /// Ends the loop once clients have received their responses and closed their connections, or when the
+  /// remaining clients have accepted no data for a while. ZeroMQ sends its own queue while its context ends
+  /// (linger). Both together take at most 2 s. A second call does nothing.
   void begin();
 
  private:

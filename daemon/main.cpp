@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);
   if (exit_status) return *exit_status;
   try {
-    // A file that may not grow (RLIMIT_FSIZE) is a write that fails, as on a full disk.
+    // Makes a write beyond RLIMIT_FSIZE fail with an error, as on a full disk.
     std::signal(SIGXFSZ, SIG_IGN);
     if (options.check) {
       resourced::daemon::check(options);
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       resourced::daemon::import_log(options);
       return 0;
     }
-    // A reader of the log that goes away must not take the daemon with it.
+    // The daemon must survive when the reader of its stderr or stdout closes the pipe.
     std::signal(SIGPIPE, SIG_IGN);
     return resourced::daemon::run(options);
   } catch (const std::exception& error) {

@@ -1,8 +1,8 @@
-#include "daemon/options.hpp"
-
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
+
+#include "daemon/server.hpp"
 
 namespace resourced::daemon {
 
@@ -45,7 +45,7 @@ std::string default_configuration() {
   namespace fs = std::filesystem;
   const fs::path site = "/etc/resourced";
   if (fs::exists(site)) return site;
-  // Beside the program first, so that a build tree and a moved installation find their own.
+  // Look beside the program first, so that a build tree or a moved installation finds its own sample.
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path beside = program.parent_path().parent_path() / "share/resourced/resourced.toml";

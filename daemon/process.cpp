@@ -2,8 +2,13 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
+
+#include "process/service.hpp"
 
 namespace resourced::daemon {
 
@@ -22,6 +27,16 @@ std::size_t raise_descriptor_limit() noexcept {
   const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : before;
+}
+
+void set_up_logging(config::LogLevel level) {
+  spdlog::set_default_logger(
+      process::make_log("resourced", std::make_shared<spdlog::sinks::stderr_sink_st>()));
+  set_log_level(level);
+}
+
+void set_log_level(config::LogLevel level) {
+  spdlog::set_level(static_cast<spdlog::level::level_enum>(static_cast<int>(level)));
 }
 
 }  // namespace resourced::daemon

@@ -1,10 +1,11 @@
-// What the process has from its system: clocks, the environment, and a number of file descriptors.
+// Clocks, environment variables, the file descriptor limit and the log of the process.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "config/config.hpp"
 #include "core/time.hpp"
 
 namespace resourced::daemon {
@@ -12,12 +13,15 @@ namespace resourced::daemon {
 [[nodiscard]] WallTime wall_clock();
 [[nodiscard]] SteadyTime steady_clock();
 
-/// The value of an environment variable; nothing if there is none of this name.
+/// The value of an environment variable; nothing if it is not set.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);
 
-/// Raises the soft limit of open descriptors to the hard one, as far as the system lets it, and returns what
-/// it is then. The usual 1024 are meant for programs that use select(2). libzmq 4.3.4 aborts the process when
-/// it has no descriptor to accept a connection on a Unix socket, and any local user could make it.
+/// Raises the soft limit of open descriptors to the hard one if the system permits, and returns the limit in
+/// force. libzmq 4.3.4 aborts the process when it has no descriptor to accept a connection on a Unix socket,
+/// and with the usual limit of 1024 any local user could cause that.
 std::size_t raise_descriptor_limit() noexcept;
+
+void set_up_logging(config::LogLevel level);
+void set_log_level(config::LogLevel level);
 
 }  // namespace resourced::daemon

@@ -28,7 +28,6 @@
 #include "core/text/hostlist.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
-#include "daemon/log.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/process.hpp"
@@ -77,7 +76,7 @@ class Server {
     // connect meanwhile are served when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listeners_.listen(endpoint, config_);
     start_module();
-    // Nothing has to be on disk where nothing is known yet.
+    // Without an inventory there is no start event to wait for.
     if (!service_.engine().module().defined()) {
       announced_ = true;
       asio::post(loop_, [this] { announce(); });
@@ -212,12 +211,12 @@ class Server {
     });
   }
 
-  // Once the start itself is on disk, as a store that cannot be written to keeps the daemon from starting.
+  // Called once the start events are on disk: a store that cannot be written keeps the daemon from starting.
   void announce() {
     // Return memory: reading an inventory leaves up to twice the used heap free.
     malloc_trim(0);
     spdlog::info("{}", status());
-    // A reader that has gone away already is no reason not to serve.
+    // Ignore write errors: the daemon serves even if nobody reads its stdout.
     for (const std::string& address : listeners_.addresses())
       std::fputs(fmt::format("listening on {}\n", address).c_str(), stdout);
     std::fflush(stdout);
@@ -234,7 +233,7 @@ class Server {
     signals_.async_wait([this](const boost::system::error_code& error, int number) {
       if (error) return;
       spdlog::info("stopping on signal {}", number);
-      // A second one does not wait for clients.
+      // A second signal ends the loop without waiting for clients.
       if (stopping_) return loop_.stop();
       wait_for_signal();
       stop();
@@ -256,7 +255,7 @@ class Server {
     });
   }
 
-  // All of the new configuration takes effect, or none: what can refuse comes first.
+  // The new configuration takes effect as a whole or not at all: the steps that can throw come first.
   void reload() {
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
@@ -294,12 +293,12 @@ class Server {
     service_.exclude_from_discovery(excluded);
   }
 
-  // Another R in the place of the inventory: all of it, or none.
+  // Replaces the inventory by another R. Changes nothing if the R is refused.
   void load(const ResourceSet& resources, const std::string& path, bool force) {
     const text::IdSet& ranks = resources.ranks();
     const std::uint64_t size = config_.resource.size.value_or(size_);
     if (ranks.last() >= size) {
-      // As Flux writes it.
+      // Flux's error text, with its misspelling.
       if (!force) {
         throw Error(
             EINVAL,
@@ -321,7 +320,7 @@ class Server {
     process::notify_ready(status());
   }
 
-  // The ranks that this instance has or had: an R with others is not loaded by mistake.
+  // Remembers the highest rank so far: load() refuses an R with higher ranks, as a probable mistake.
   void remember_size(const ResourceSet& resources) {
     if (!resources.empty())
       size_ = std::max<std::uint64_t>(size_, std::uint64_t{resources.ranks().last()} + 1);
@@ -336,7 +335,7 @@ class Server {
     }
   }
 
-  // Old events are dropped now and then; how often matters to nobody but the disk.
+  // Trims the history once a minute. The interval only affects the size on disk.
   void trim_history() {
     constexpr std::chrono::minutes between{1};
     store_.trim(config_.store.history < forever ? wall_clock() - config_.store.history : WallTime());
@@ -346,8 +345,8 @@ class Server {
     });
   }
 
-  // The C library keeps what a crowd of connections has freed, as libzmq's buffers lie between others'. To
-  // give it back takes some milliseconds, so it is done only where it is worth that.
+  // The C library keeps the memory that many closed connections have freed, since libzmq's buffers fragment
+  // the heap. malloc_trim() takes some milliseconds, so call it only after many connections have ended.
   void give_back_memory() {
     constexpr std::chrono::seconds between{5};
     constexpr std::size_t crowd = 512;
@@ -367,7 +366,7 @@ class Server {
     take_nothing_in();
     service_.shut_down();
     store_.stop();
-    // Behind what the store has posted: its last commit, or its failure.
+    // Posted, so that it runs after the store's last commit or failure.
     asio::post(loop_, [this] { drain_.begin(); });
   }
 
@@ -379,7 +378,7 @@ class Server {
     drain_.begin();
   }
 
-  /// From here on nothing changes the state: neither clients nor signals, the parent or time.
+  /// Stops all inputs that change the state: clients, SIGHUP, the parent and timers.
   void take_nothing_in() {
     if (std::exchange(stopping_, true)) return;
     process::notify_stopping();
@@ -391,17 +390,17 @@ class Server {
 
   const Options options_;
   config::Config config_;
-  /// Why what the configuration says of targets does not fit its inventory.
+  /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;
   module::RecordedState recorded_;
-  /// The R that the configuration of the start names.
+  /// The R that was configured at the start, encoded (configured_text).
   std::optional<std::string> replaced_;
-  /// Whether `inventory_` was loaded in its place.
+  /// Whether `inventory_` is an R that was loaded in its place.
   bool loaded_ = false;
   std::uint64_t size_ = 0;
   config::Absent absent_;
-  /// Before the store: what refuses to start should not leave anything behind.
+  /// Initialized before the store, so that a start with an unusable endpoint leaves no files behind.
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};

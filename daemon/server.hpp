@@ -1,18 +1,47 @@
-// What the program does: serve, or one of the commands that serve nothing.
+// The commands of the program (serve, --check and --import), and its command line.
 #pragma once
 
-#include "daemon/options.hpp"
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
 
 namespace resourced::daemon {
+
+struct Options {
+  /// A file or a directory.
+  std::string config;
+  /// Endpoints; those of the configuration, or the default one, if there are none.
+  std::vector<std::string> listen;
+  /// State directory; that of the configuration, or the default one, if it is empty.
+  std::string state;
+  bool check = false;
+  /// An event log to import into a new store, instead of serving.
+  std::string import;
+  std::optional<config::LogLevel> log_level;
+};
+
+/// Either options to run with, or the exit status after --help, --version or an invalid command line, whose
+/// output has been printed.
+struct ParsedOptions {
+  Options options;
+  std::optional<int> exit_status;
+};
+
+[[nodiscard]] ParsedOptions parse_options(int argc, char** argv);
+
+/// /etc/resourced if it is there, otherwise the packaged sample.
+[[nodiscard]] std::string default_configuration();
 
 /// Runs until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1): configuration, store,
 /// transports and service around one loop. Throws Error if it cannot start.
 int run(const Options& options);
 
-/// Prints what would be served. Throws Error if the configuration or the inventory is not right.
+/// Prints the configuration and the inventory that would be served. Throws Error if either is invalid.
 void check(const Options& options);
 
-/// Takes an event log into a new store and says what came of it. Throws Error that names the line.
+/// Imports an event log into a new store and prints a summary. Throws Error that names the line.
 void import_log(const Options& options);
 
 }  // namespace resourced::daemon

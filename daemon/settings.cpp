@@ -20,7 +20,7 @@ using module::PartitionRule;
 
 namespace {
 
-// A name may stand for any address; only this one is taken to stay here.
+// Other names than localhost may resolve to any address, so they do not count as loopback.
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
   boost::system::error_code error;

@@ -1,4 +1,4 @@
-// The configuration as the command line names it, and what the parts of the daemon want to know of it.
+// Loads the configuration, and derives the settings of the daemon's parts from it and the command line.
 #pragma once
 
 #include <memory>
@@ -12,24 +12,23 @@
 #include "core/module/partition.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
-#include "daemon/options.hpp"
+#include "daemon/server.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
 
-/// Reads the configuration. An instance without an inventory of its own has the R that $RESOURCED_PARENT_R
-/// names.
+/// Reads the configuration. With resource.parent-uri and no inventory, the R is that of $RESOURCED_PARENT_R.
 [[nodiscard]] config::Config load_configuration(const Options& options);
 
-/// Logs the settings that are read past.
+/// Logs the settings that are for other parts of Flux and ignored here.
 void log_passed_over(const config::Config& config);
 
-/// The directory of the store: by the command line, the configuration, or the environment.
+/// The directory of the store: from the command line, the configuration, or the environment.
 [[nodiscard]] std::string state_directory(const Options& options, const config::Config& config);
 
 /// The endpoints of the command line, else those of the configuration, else the default ones. Throws Error
-/// EINVAL for one that is none, EACCES for a tcp endpoint beyond loopback that has neither CURVE nor the
-/// site's word that this is meant (`bus.insecure`).
+/// EINVAL for an invalid endpoint, EACCES for a tcp endpoint beyond loopback without CURVE, unless
+/// `bus.insecure` is set.
 [[nodiscard]] std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus& bus);
 
 /// Whether a public key of `before` is not in `after`.
@@ -40,13 +39,13 @@ void log_passed_over(const config::Config& config);
 [[nodiscard]] std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                                     const std::vector<proto::Endpoint>& own);
 
-/// Throws Error EINVAL that names file, line and key for targets or a constraint that the inventory does not
-/// know; of `absent` targets there is nothing to say.
+/// Throws Error that names file, line and key for an invalid constraint, or for targets that neither the
+/// inventory nor `absent` has.
 [[nodiscard]] std::vector<module::PartitionRule> partition_rules(const config::Config& config,
                                                                  const rset::ResourceSet& inventory,
                                                                  const config::Absent& absent = {});
 
-/// Nothing where every target is online always.
+/// Nothing if monitor.mode is not agents, as every target is then always online.
 [[nodiscard]] std::optional<nodes::Settings> agent_settings(const config::Config& config);
 
 }  // namespace resourced::daemon

@@ -73,8 +73,8 @@ struct Source {
   }
 };
 
-/// With a variable set, hwloc_topology_load() does not heed what was set by function, and falls back to the
-/// machine where the variable's value is of no use.
+/// If a variable is set, hwloc_topology_load() ignores the source that was set by function, and falls back to
+/// the machine if the variable's value is invalid.
 Source choose_source(const ProbeOptions& options) {
   if (options.xml || options.synthetic) {
     unsetenv("HWLOC_XMLFILE");
@@ -103,7 +103,7 @@ LoadedTopology load(const Source& source, bool norestrict) {
   if (source.synthetic && hwloc_topology_set_synthetic(made, source.synthetic->c_str()) != 0) {
     fail(source, errno);
   }
-  // The probe shall not run on every processor in turn, where jobs of others run.
+  // Keep the probe from running on every processor in turn, where jobs of others run.
   unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
   const bool machine = !source.xml && !source.synthetic;
   const auto this_system = environment("HWLOC_THISSYSTEM");

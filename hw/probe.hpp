@@ -15,13 +15,13 @@ namespace resourced::hw {
 struct GpuSighting {
   /// The backend of hwloc that reports it: `cuda`, `nvml`, ...
   std::string backend;
-  /// The same number for the same PCI device; nothing where the library does not say.
+  /// The same number for the same PCI device; nothing if the library does not report the device.
   std::optional<std::uint64_t> pci;
 };
 
-/// Every place on the PCI bus is one GPU, however many see it. A sighting without a place may be of a GPU
-/// that another library placed, but not of one that its own library sees besides: so the node has as many
-/// GPUs as there are places, or as the library that sees the most counts, whichever is more.
+/// Each PCI device is one GPU, however many libraries report it. A sighting without a PCI device may be of a
+/// GPU that another library reports with one, but not of another GPU of the same library. So the node has as
+/// many GPUs as there are PCI devices, or as the library with the most GPUs reports, whichever is more.
 [[nodiscard]] std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings);
 
 /// Another topology than that of the machine. Nothing: $HWLOC_XMLFILE, $HWLOC_SYNTHETIC, or the machine.
@@ -30,7 +30,7 @@ struct ProbeOptions {
   std::optional<std::string> xml;
   /// As hwloc(7) describes it, `package:2 core:8 pu:2`.
   std::optional<std::string> synthetic;
-  /// All cores count, those too that this process may not use.
+  /// Counts all cores, also those that this process may not use.
   bool norestrict = false;
 };
 
@@ -57,11 +57,11 @@ struct Hardware {
 /// that no host can have (RFC 29), and for hardware without a core.
 [[nodiscard]] rset::ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
-/// What hwloc knows of a node, for programs that read its XML.
+/// The topology of a node, for programs that read hwloc's XML.
 struct Topology {
   /// As hwloc_topology_export_xmlbuffer(3) writes it.
   std::string xml;
-  /// The host that it was taken from; empty where it does not say.
+  /// The host of the topology; empty if the topology does not name it.
   std::string hostname;
   Hardware hardware;
 };

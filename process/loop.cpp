@@ -10,7 +10,7 @@ namespace resourced::process {
 
 namespace asio = boost::asio;
 
-// Kept by what the loop still has to call, which may be more than the watch lives to see.
+// Shared with the handlers in the loop, which may run after the watch has been destroyed.
 struct Watch::State : std::enable_shared_from_this<Watch::State> {
   State(asio::io_context& io, std::function<void()> f) : loop(io), work(std::move(f)), ready(io) {}
 

@@ -16,7 +16,7 @@ class Watch {
   /// Calls `work` in the loop whenever the descriptor becomes readable. An exception of `work` leaves through
   /// the loop and ends the watch. Throws boost::system::system_error for a descriptor that epoll refuses.
   Watch(boost::asio::io_context& loop, int descriptor, std::function<void()> work);
-  /// `work` is not called any more; it may itself be what destroys the watch. Must come before the descriptor
+  /// `work` is not called any more. It may destroy the watch itself. Destroy the watch before the descriptor
   /// is closed.
   ~Watch();
   Watch(const Watch&) = delete;
@@ -24,9 +24,8 @@ class Watch {
   Watch(Watch&&) = delete;
   Watch& operator=(Watch&&) = delete;
 
-  /// Calls `work` once from the loop, without waiting for the descriptor. Each call on a ZeroMQ socket may
-  /// take in the news that an edge told of, so this follows a send, and a `work` that leaves something
-  /// unread.
+  /// Calls `work` once from the loop, without waiting for the descriptor. Any call on a ZeroMQ socket may
+  /// consume its edge, so call this after a send, and after a `work` that leaves input unread.
   void look_again();
 
  private:
@@ -44,9 +43,9 @@ class SignalLoop {
 
   [[nodiscard]] boost::asio::io_context& context() noexcept { return loop_; }
 
-  /// Calls `work` whenever the descriptor (that of a client::Connection) is readable, until done() holds:
-  /// true. False if a signal came before; the next call is ended by the next signal. What `work` throws
-  /// leaves through here.
+  /// Calls `work` whenever the descriptor (that of a client::Connection) is readable, until done() holds, and
+  /// returns true; or returns false if a signal comes first. The next call is ended by the next signal.
+  /// Exceptions of `work` are passed on.
   bool work_until(int descriptor, const std::function<void()>& work, const std::function<bool()>& done);
 
  private:

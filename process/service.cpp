@@ -14,7 +14,7 @@ namespace resourced::process {
 
 namespace {
 
-/// The `<N>` of sd-daemon(3) that journald takes off the line.
+/// The `<N>` prefix of sd-daemon(3), which journald removes from the line.
 class Priority final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,

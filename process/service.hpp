@@ -1,5 +1,5 @@
-// A program as a service: lines of its log, and what systemd wants to hear from a service of Type=notify,
-// with its watchdog. Without systemd nothing is told.
+// A program as a service: lines of its log, and the notifications that systemd expects from a service of
+// Type=notify, with its watchdog. Without systemd nothing is sent.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,18 @@
 
 namespace resourced::process {
 
-/// A logger of one line a message, with a time for people, or with the priority that journald reads where
+/// A logger with one line for each message: with a timestamp, or with the priority prefix of journald if
 /// systemd collects the lines.
 [[nodiscard]] std::shared_ptr<spdlog::logger> make_log(const std::string& program, spdlog::sink_ptr sink);
 
-/// With a line about how the program is, if there is one.
+/// With a status line for `systemctl status`, if there is one.
 void notify_ready(const std::string& status = {});
 void notify_status(const std::string& status);
 void notify_reloading();
 void notify_stopping();
 
-/// Feeds the watchdog from the loop, as often as WATCHDOG_USEC asks for: a loop that stands still is
-/// restarted.
+/// Feeds the watchdog from the loop, as often as WATCHDOG_USEC asks for: systemd restarts a program whose
+/// loop hangs.
 class Watchdog {
  public:
   explicit Watchdog(boost::asio::io_context& loop);

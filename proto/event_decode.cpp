@@ -1,4 +1,4 @@
-// The way back of event_json.hpp: entries that another instance wrote, checked key by key.
+// Decodes entries of event logs (event_json.hpp) that another instance wrote, checked key by key.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// Runs a reader and puts the key before what it refuses.
+// Runs a reader and puts the key in front of its error text.
 template <class Read>
 auto named(const char* key, Read read) {
   try {
@@ -85,7 +85,7 @@ class Context {
   const json* context_ = nullptr;
 };
 
-// One host a rank; logs of old have none.
+// One host for each rank; older logs have no hosts.
 void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
   if (hosts.empty() || hosts.size() == ranks.count()) return;
   throw Error(EINVAL,

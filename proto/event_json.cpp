@@ -22,7 +22,8 @@ UpdateKind kind_of(const UpdateEvent& event) noexcept {
   return shrinks ? UpdateKind::shrink : UpdateKind::expiration;
 }
 
-// One overload a type of event: its name, and its context as the members of an object.
+// One overload for each type of event. Name gives its name, ContextWriter writes its context as the members
+// of an object.
 struct Name {
   std::string_view operator()(const module::RestartEvent&) const noexcept { return "restart"; }
   std::string_view operator()(const module::DefineEvent&) const noexcept { return "resource-define"; }

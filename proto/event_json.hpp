@@ -1,6 +1,6 @@
-// Resource events as RFC 18 event log entries with the contexts of RFC 44: the only place where events have
-// names. resource-update is RFC 44's and has the expiration alone; property-update (`property-add`,
-// `property-remove`, `nodelist`) and shrink (`idset`, `nodelist`) are this project's own.
+// Resource events as RFC 18 event log entries, with their names and the contexts of RFC 44. resource-update
+// is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`)
+// and shrink (`idset`, `nodelist`) are this project's own.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace resourced::proto {
 
-/// `drain`, `resource-define`, ... An update has the name of what it changes; one of several changes, as only
-/// other programs' logs of old can have it, is a resource-update with the keys of all of them.
+/// `drain`, `resource-define`, ... The name of an update depends on what it changes; an update with several
+/// changes, which only older logs of other programs have, is a resource-update with the keys of all of them.
 [[nodiscard]] std::string_view event_name(const module::EventBody& body) noexcept;
 /// The same for an event without contents.
 template <class Body>
@@ -32,7 +32,7 @@ template <class Body>
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const module::Event& event);
 
-/// An entry of an event log as it stands, also one whose name is not known here. Its parts live in the entry.
+/// An entry of an event log that is not decoded, also one with an unknown name. Refers to the entry.
 struct EventEntry {
   WallTime timestamp;
   std::string_view name;
@@ -42,8 +42,8 @@ struct EventEntry {
 /// Throws Error EINVAL that names the key which is missing or has the wrong type.
 [[nodiscard]] EventEntry read_event_entry(const nlohmann::json& entry);
 
-/// Reads one entry of an event log. Nothing for a name that is not one of RFC 44's or this project's, or one
-/// whose state the log does not carry (a definition, a truncation). Earlier daemons wrote property changes
+/// Reads one entry of an event log. Nothing for a name that is neither in RFC 44 nor of this project, and for
+/// events whose state is not in the log (a definition, a truncation). Earlier daemons wrote property changes
 /// and shrink inside resource-update. Throws Error EINVAL that names the key which is missing or wrong.
 [[nodiscard]] std::optional<module::Event> decode_event(const nlohmann::json& entry);
 

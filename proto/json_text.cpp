@@ -14,7 +14,7 @@
 namespace resourced::proto {
 namespace {
 
-// Whether text stands in a JSON string as it is.
+// Whether text can be in a JSON string without escapes.
 bool is_plain(std::string_view text) {
   return json_text::json_verbatim_end(text, 0, '"') == text.size() && !json_text::find_invalid_utf8(text);
 }

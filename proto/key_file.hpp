@@ -1,8 +1,8 @@
 // Key files: the CURVE key pair of a daemon or of a client, as `resourcectl keygen` writes it. One JSON
 // object:
 //   {"name": "login1", "public-key": Z85, "secret-key": Z85, "server-key": Z85}
-// `server-key` is the public key of the daemon that a client trusts; a daemon's own file has none. Whether
-// the two halves of a pair belong together is for those to say who know the cryptography.
+// `server-key` is the public key of the daemon that a client trusts; a daemon's own file has none. The caller
+// checks that the two keys are a pair, since there is no cryptography here.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ inline constexpr std::size_t max_key_file = 4096;
 /// file; EFBIG beyond max_key_file bytes; otherwise the errno of the failed read.
 [[nodiscard]] KeyFile load_key_file(const std::string& path);
 
-/// The public key in a key file, whoever may read it: as load_key_file() without EACCES of its own.
+/// The public key in a key file: as load_key_file(), but without the check of the owner and the mode.
 [[nodiscard]] std::string load_public_key(const std::string& path);
 
 /// Makes a key file that only the user of this process may read, and waits until it is on disk. Throws Error

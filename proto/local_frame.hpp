@@ -20,8 +20,8 @@ inline constexpr std::size_t min_local_frame = 1 + proto_size;
 /// The most that a frame may announce, unless the decoder is told otherwise; in bytes.
 inline constexpr std::size_t default_max_local_frame = std::size_t{64} << 20U;
 
-/// Takes a stream of bytes apart into frames, as they come in. It checks the framing only: a frame whose
-/// parts are no message is for from_parts() to reject, and the next frame is good again.
+/// Takes a stream of bytes apart into frames, as they come in. It checks the framing only: from_parts()
+/// rejects parts that are no message, and the stream goes on with the next frame.
 class LocalFrameDecoder {
  public:
   explicit LocalFrameDecoder(std::size_t max_frame = default_max_local_frame) noexcept
@@ -32,8 +32,8 @@ class LocalFrameDecoder {
   void feed(std::string_view bytes);
 
   /// The parts of the next frame, valid until the next call; nothing if it is not complete. Error EPROTO if
-  /// the stream is malformed. As the start of the next frame is unknown then, so is each later call: the
-  /// connection has to be closed.
+  /// the stream is malformed. As the start of the next frame is unknown then, each later call throws it
+  /// again: the connection has to be closed.
   [[nodiscard]] std::optional<Parts> next();
 
   /// Bytes that are held and belong to no frame yet: at the end of a stream, 0 unless it was cut.

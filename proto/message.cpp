@@ -1,5 +1,4 @@
-// RFC 3 message parts and the PROTO part. What a part means beyond its place is left to rpc.hpp and
-// topics/.
+// RFC 3 message parts and the PROTO part. rpc.hpp and topics/ interpret the parts.
 #include "proto/message.hpp"
 
 #include <cerrno>

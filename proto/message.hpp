@@ -43,7 +43,7 @@ using Payload = std::shared_ptr<const std::string>;
 
 struct Message {
   MessageType type = MessageType::request;
-  /// Bits of flag::. Whether topic, payload and routes are there is said here and nowhere else.
+  /// Bits of flag::. They alone decide whether the message has a topic, a payload and routes.
   std::uint8_t flags = 0;
   std::uint32_t userid = userid_unknown;
   std::uint32_t rolemask = role::none;
@@ -85,8 +85,8 @@ inline constexpr std::size_t max_parts = max_routes + 4;
 [[nodiscard]] ProtoPart encode_proto(const Message& message);
 [[nodiscard]] Parts to_parts(const Message& message, const ProtoPart& proto);
 
-/// Throws Error EPROTO that says what does not parse. Nothing is assumed about the parts, which may be
-/// dropped after the call. The topic comes without a terminating NUL, the payload as it was sent.
+/// Throws Error EPROTO that says what does not parse. The parts may have any content, and may be destroyed
+/// after the call. The topic comes without a terminating NUL, the payload as it was sent.
 [[nodiscard]] Message from_parts(std::span<const std::string_view> parts);
 
 // Topics of RPCs (RFC 3, RFC 6): SERVICE.METHOD, and the two that end requests.
@@ -107,8 +107,7 @@ struct TopicName {
 /// True for `SERVICE.disconnect`.
 [[nodiscard]] bool is_disconnect(std::string_view topic) noexcept;
 
-// Names of clients and of their requests (RFC 6), for a daemon: what a request waits for stands under its
-// key.
+// Names of clients and of their requests (RFC 6), by which a daemon finds the state of a pending request.
 
 /// One connection, named by its transport. Never used again for another one.
 enum class ClientId : std::uint64_t {};

@@ -20,7 +20,7 @@ namespace resourced::proto {
 
 /// A payload as it is sent, with a terminating NUL added to `text`.
 [[nodiscard]] Payload make_payload(std::string text);
-/// A JSON object on one line, with a terminating NUL. What is not UTF-8 in it is sent as replacement
+/// A JSON object on one line, with a terminating NUL. Bytes that are not UTF-8 are sent as replacement
 /// characters.
 [[nodiscard]] Payload make_json_payload(const nlohmann::json& object);
 
@@ -34,7 +34,7 @@ namespace resourced::proto {
 
 /// A success: topic, matchtag, routes and credentials of the request, errnum 0, and the streaming flag if the
 /// request has it. Flux's clients drop a response whose rolemask shares no bit with that of its handler (RFC
-/// 12). Whether a response may be sent at all (noresponse) is for the caller to ask.
+/// 12). The caller checks whether the request takes a response at all (noresponse).
 [[nodiscard]] Message make_response(const Message& request, Payload payload = nullptr);
 
 /// A failure, which also ends a stream. `errnum` is positive; an empty text sends no payload.
@@ -67,15 +67,15 @@ inline constexpr std::size_t max_request_values = 1024;
 /// `matchtag` of 32 bits; other keys are ignored, as in any request.
 [[nodiscard]] std::uint32_t parse_cancel(const Message& cancel);
 
-// The matchtags of a client's requests (RFC 6): unique among those that a response may still come for. What a
-// response means to whom is left to the caller.
+// The matchtags of a client's requests (RFC 6): unique among those that a response may still come for. The
+// caller knows which request of its own has which matchtag.
 
 enum class MatchtagState : std::uint8_t {
-  /// Not out: a response that carries it is a stray one.
+  /// Not in use: a response with this tag is a stray one.
   unused,
-  /// Someone waits for the response.
+  /// The caller waits for the response.
   pending,
-  /// No one waits any more, but the last response has not come yet.
+  /// The caller no longer waits, but the last response has not come yet.
   cancelled,
 };
 
@@ -83,7 +83,7 @@ class MatchtagPool {
  public:
   static constexpr std::size_t default_limit = 65536;
 
-  /// `limit`: how many tags may be out at a time. `largest`: tags are 1 to this, in turn; no less than the
+  /// `limit`: how many tags may be in use at a time. `largest`: tags are 1 to this, in turn; no less than the
   /// limit.
   explicit MatchtagPool(std::size_t limit = default_limit,
                         std::uint32_t largest = std::numeric_limits<std::uint32_t>::max()) noexcept
@@ -91,15 +91,14 @@ class MatchtagPool {
     assert(limit <= largest);
   }
 
-  /// The next tag in turn that is not out, never 0. Error EAGAIN if the limit is reached.
+  /// The next tag in turn that is not in use, never 0. Error EAGAIN if the limit is reached.
   std::uint32_t allocate();
 
-  /// The request is of no more interest. Its tag stays out until its last response. False if it is not
-  /// pending.
+  /// The caller no longer waits. The tag stays in use until the last response. False if it is not pending.
   bool cancel(std::uint32_t tag) noexcept;
 
-  /// Takes note of a response, and frees its tag if it is the last one. Returns the state of the tag before:
-  /// only the response to a pending one is for someone.
+  /// Records a response, and frees its tag if it is the last one. Returns the earlier state of the tag: only
+  /// a response to a pending tag is delivered.
   MatchtagState receive(const Message& response) noexcept;
 
   /// Frees a tag whose request was never sent.
@@ -109,7 +108,7 @@ class MatchtagPool {
   void clear() noexcept { tags_.clear(); }
 
   [[nodiscard]] MatchtagState state(std::uint32_t tag) const noexcept;
-  /// How many are out, the cancelled ones included.
+  /// How many tags are in use, the cancelled ones included.
   [[nodiscard]] std::size_t size() const noexcept { return tags_.size(); }
 
  private:

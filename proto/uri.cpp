@@ -55,7 +55,7 @@ Scheme parse_scheme(const Subject& subject, std::string_view name) {
   subject.reject("the scheme is none of ipc, tcp and local");
 }
 
-/// Takes out empty and "." components. ".." stays: what it names depends on symbolic links.
+/// Takes out empty and "." components. ".." stays, since its target depends on symbolic links.
 std::string normal_path(std::string_view path) {
   std::string result;
   if (path.starts_with('/')) {

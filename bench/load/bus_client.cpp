@@ -10,7 +10,7 @@
 namespace resourced::bench {
 namespace {
 
-// One for all clients of this process: a thousand contexts would be a thousand threads.
+// One context for all clients of this process: each context has threads of its own.
 void* context() {
   static void* const shared = [] {
     void* made = ::zmq_ctx_new();
@@ -75,7 +75,7 @@ void BusClient::cancel(std::string_view topic, std::uint32_t matchtag) {
   }
 }
 
-// Rolls the parts of a message through the two that are kept.
+// Receives all parts of a message and keeps the last two.
 bool BusClient::take(int flags) {
   int more = 1;
   while (more != 0) {

@@ -1,5 +1,5 @@
-// A client of the bus that costs as little as one can: what is measured is the daemon. It shares the wire
-// format with the test harness, whose client takes copies.
+// A client of the bus with little cost of its own, since the daemon is measured. It uses the wire format of
+// the test harness, whose client copies each message.
 #pragma once
 
 #include <array>
@@ -21,28 +21,28 @@ class BusClient {
     std::string_view payload;
   };
 
-  /// `receive_hwm`: how many messages wait in this process before they are received; 0 for all.
+  /// `receive_hwm`: upper bound of the messages that libzmq queues in this process; 0 for no bound.
   explicit BusClient(const std::string& uri, int receive_hwm = 0);
   ~BusClient();
   BusClient(const BusClient&) = delete;
   BusClient& operator=(const BusClient&) = delete;
 
-  /// Sends a request with a fresh matchtag, which it returns. An empty payload is none.
+  /// Sends a request with a fresh matchtag, which it returns. An empty string means no payload.
   std::uint32_t send(std::string_view topic, std::string_view payload = {}, std::uint8_t flags = 0);
   /// The same for a request that streams.
   std::uint32_t open(std::string_view topic, std::string_view payload = {});
   /// Ends a stream, and reads until it has ended.
   void cancel(std::string_view topic, std::uint32_t matchtag);
 
-  /// The next response, whatever it answers. Throws std::runtime_error if none comes in a minute.
+  /// The next response to any request. Throws std::runtime_error if none arrives within a minute.
   Answer receive();
-  /// The same, if it is there already.
+  /// The next response if it has arrived already.
   std::optional<Answer> receive_now();
   /// The next response, which must be a success.
   Answer expect();
-  /// Sends a request and waits for its response, which must be a success and the next thing that comes.
+  /// Sends a request and waits for its response, which must be a success and the next message.
   Answer call(std::string_view topic, std::string_view payload = {});
-  /// Any parts of a message, thrown away.
+  /// Receives a message with any parts and discards it.
   void receive_raw();
 
   /// For zmq_poll.
@@ -53,7 +53,7 @@ class BusClient {
 
   void* socket_;
   std::uint32_t last_matchtag_ = 0;
-  // The last two parts of what came last: a payload or the topic, and PROTO.
+  // The last two parts of the last message: the payload or the topic, and PROTO.
   std::array<zmq_msg_t, 2> parts_{};
 };
 

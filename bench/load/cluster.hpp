@@ -1,4 +1,4 @@
-// The real daemon over a cluster of a given size, with what rows need to bring it into a state.
+// The real daemon with a cluster of a given size, and functions that bring it into the state for a row.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace resourced::bench {
 
-/// What rows need to know of the run.
+/// The parameters of the run, for the rows.
 struct Bench {
   std::string directory;
   std::string self;
@@ -36,10 +36,10 @@ class Cluster {
   [[nodiscard]] const std::string& uri() const { return daemon_.uri(); }
   [[nodiscard]] e2e::Daemon& daemon() { return daemon_; }
 
-  /// Drains targets 0, stride, 2*stride... one by one, each for a reason of its own.
+  /// Drains targets 0, stride, 2*stride..., one request each, with different reasons.
   void drain_each(std::uint64_t count, std::uint64_t stride = 1);
 
-  /// What the process has in memory, in bytes; at present, and at most so far.
+  /// The resident memory of the daemon in bytes: now, and its maximum so far.
   [[nodiscard]] double memory();
   [[nodiscard]] double most_memory();
 
@@ -50,7 +50,8 @@ class Cluster {
   e2e::Daemon daemon_;
 };
 
-/// A target of a cluster, other ones each time: a prime as stride takes them from all over.
+/// Returns a different target each time. The stride is a prime, so that the targets are spread over the
+/// cluster.
 class Wanderer {
  public:
   explicit Wanderer(std::uint64_t size) : size_(size) {}

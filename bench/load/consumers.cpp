@@ -31,7 +31,7 @@ std::uint64_t events_in(std::string_view payload) {
 class Consumers {
  public:
   Consumers(const std::string& uri, std::size_t count) : read_(count) {
-    // What a consumer has not taken stays with the daemon, whose memory is looked at.
+    // A short queue here, so that unread messages stay in the daemon, whose memory is measured.
     constexpr int receive_hwm = 4;
     for (std::size_t i = 0; i < count; ++i) {
       clients_.push_back(std::make_unique<BusClient>(uri, receive_hwm));
@@ -54,7 +54,7 @@ class Consumers {
     std::uint64_t counted = 0;
     std::size_t complete = 0;
     for_each_payload([&](std::size_t consumer, std::string_view payload) {
-      // Each event with the comma or bracket behind it.
+      // The bytes of the events, each with the comma or bracket after it.
       read_[consumer] += payload.size() - nothing.size() + 1;
       if (consumer == 0 && counted < events) {
         counted += events_in(payload);
@@ -72,7 +72,7 @@ class Consumers {
   }
 
  private:
-  /// Until `take` returns false.
+  /// Calls `take` with each payload until it returns false.
   template <class Take>
   void for_each_payload(Take take) {
     while (true) {
@@ -102,8 +102,8 @@ void say(const char* what) {
 }  // namespace
 
 void consume(const std::string& uri, std::size_t count, std::uint64_t events) {
-  // A thousand consumers are on other machines than the daemon: here they get what it leaves of the
-  // processors.
+  // In practice the consumers run on other machines: here they get only the processor time that the daemon
+  // leaves.
   const sched_param none{};
   if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0)
     throw std::runtime_error("cannot lower the priority of this process");

@@ -18,7 +18,7 @@
 namespace resourced::bench {
 namespace {
 
-/// As the daemon is set to.
+/// The heartbeat interval of the daemon, in seconds.
 constexpr double heartbeat_interval = 5;
 
 enum FrameFlag : std::uint8_t { more = 1, large = 2, command = 4 };
@@ -45,7 +45,7 @@ const std::string ready = frame(std::string("\x05READY\x0BSocket-Type\0\0\0\x06"
                                             "DEALER",
                                             28),
                                 command);
-// No TTL, as of resource-agent; no context.
+// As resource-agent sends it: no TTL and no context.
 const std::string ping = frame(std::string("\x04PING\0\0", 7), command);
 
 std::string request(std::string_view topic, std::string_view payload, std::uint8_t flags,
@@ -94,7 +94,7 @@ void Crowd::connect(Connection& connection, const std::string& path) const {
     throw std::runtime_error(fmt::format("{}: errno {}", path, errno));
   }
   write(connection, greeting() + ready);
-  // The greeting of the daemon, all of which is there before its READY; frames are read later.
+  // Read the greeting of the daemon, which it sends at once; take_frames() reads the frames after it.
   std::array<char, 64> theirs{};
   if (::recv(connection.fd, theirs.data(), theirs.size(), MSG_WAITALL) !=
       static_cast<ssize_t>(theirs.size())) {
@@ -142,7 +142,7 @@ void Crowd::read(int patience) {
   }
 }
 
-// PING is answered; the last frame of a message is PROTO, whose errnum says whether a hello is accepted.
+// Answers PING. The last frame of a message is PROTO, whose errnum tells whether a hello was accepted.
 void Crowd::take_frames(Connection& connection) {
   std::string_view left = connection.pending;
   while (left.size() >= 2) {

@@ -1,7 +1,7 @@
-// Thousands of peers of the daemon in one process. Node agents are played on the bytes of ZMTP 3.1 and RFC 3
-// alone: a socket of libzmq for each would take more than what is measured. Each says hello once and beats
-// like resource-agent, which is spread over the interval, and answers and sends the heartbeats of ZMTP as
-// libzmq does.
+// Thousands of clients of the daemon in one process. The node agents write the bytes of ZMTP 3.1 and RFC 3
+// directly, since a libzmq socket for each would cost more than the daemon that is measured. Each agent sends
+// one hello, then beats like resource-agent, spread over the interval, and sends and answers ZMTP heartbeats
+// as libzmq does.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ namespace resourced::bench {
 /// Node agents.
 class Crowd {
  public:
-  /// Agents of the hosts node0, node1..., so many on a connection, to an ipc:// endpoint.
+  /// Connects agents of the hosts node0, node1..., `agents_on_a_connection` each, to an ipc:// endpoint.
   Crowd(const std::string& uri, std::size_t agents, std::size_t agents_on_a_connection);
   ~Crowd();
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  /// All say hello at once, and are accepted.
+  /// Sends all hellos at once and waits until they are accepted.
   void hello();
-  /// Beats and heartbeats for so long, each agent once every `interval` seconds; ends with a whole interval.
+  /// Sends beats and heartbeats for this many seconds, each agent one beat per `interval` seconds.
   void live(double seconds, double interval);
-  /// Closes the connections of the first so many agents at once.
+  /// Closes the connections of the first `agents` agents at once.
   void lose(std::size_t agents);
 
  private:
@@ -35,12 +35,12 @@ class Crowd {
     std::size_t first = 0;
     std::size_t count = 0;
     std::size_t accepted = 0;
-    /// What has come and is no whole frame yet.
+    /// Received bytes of an incomplete frame.
     std::string pending;
   };
 
   void connect(Connection& connection, const std::string& path) const;
-  /// Reads what has come, for at most so many milliseconds.
+  /// Reads from the connections that have data; waits for at most `patience` milliseconds.
   void read(int patience);
   void take_frames(Connection& connection);
   void beat(std::size_t agent);
@@ -56,8 +56,8 @@ class Crowd {
   int epoll_ = -1;
 };
 
-/// Consumers of the journal: opens `count` journals and prints "ready" once each has read the past. Prints
-/// "done" when each has read `events` further events, all of the same bytes; throws if they do not come.
+/// Consumers of the journal: opens `count` journals and prints "ready" once each has read the history. Prints
+/// "done" when each has read `events` further events with the same bytes; throws if they do not arrive.
 void consume(const std::string& uri, std::size_t count, std::uint64_t events);
 
 }  // namespace resourced::bench

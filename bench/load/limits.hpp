@@ -1,5 +1,5 @@
-// What the machine does at best, for the same work or less: a bare ROUTER/DEALER round trip between two
-// processes, a block appended and on the disk, bytes copied in memory, a process that ends at once.
+// The best times of this machine for the same work or a part of it: a bare ROUTER/DEALER round trip between
+// two processes, an append with fdatasync, a copy in memory, and a process that ends at once.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@ namespace resourced::bench {
 
 class Limits {
  public:
-  /// `directory` is on the disk that is measured; `self` is this program, which echoes when it is asked to.
-  /// What a limit needs is made when it is first measured: before that this program has one thread, which
-  /// allocates memory faster than one of many.
+  /// `directory` is on the disk to measure; `self` is this program, which runs again with --echo. Each limit
+  /// starts its threads and processes when it is first measured: until then this program has one thread, with
+  /// which it allocates memory faster than with several.
   Limits(std::string directory, std::string self);
   ~Limits();
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
 
-  /// There and back, with parts of the sizes that a drain has.
+  /// A request and its response, with parts of the sizes of a drain.
   [[nodiscard]] Sampler round_trip() const;
-  /// 4 KiB appended, and fdatasync. Appended blocks make the file longer, so that the file system has
-  /// something to record as well.
+  /// Appends 4 KiB and calls fdatasync. Appending makes the file longer, so the file system has metadata to
+  /// write too.
   [[nodiscard]] Sampler commit() const;
   [[nodiscard]] Sampler round_trip_and_commit() const;
-  /// `size` is asked when it is first measured.
+  /// Calls `size` at the first measurement.
   [[nodiscard]] static Sampler copy(std::function<std::size_t()> size);
   [[nodiscard]] static Sampler process();
 

@@ -1,4 +1,4 @@
-// Values that rows work on: sets, lists and documents of a given size, the same in every run.
+// Inputs for rows: sets, lists and documents of a given size, the same in every run.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ std::vector<Measured> measure(const Row& row, const Effort& effort) {
     measured.push_back({point.size, {}, {}});
     samplers.push_back(point.prepare());
     limits.push_back(point.limit);
-    // The first time is another: caches are cold, and answers are encoded for the first time.
+    // Discard the first sample: caches are cold, and the daemon encodes its answers for the first time.
     if (row.most_turns > 1) (void)samplers.back()();
   }
   const int turns = std::min(effort.turns, row.most_turns);

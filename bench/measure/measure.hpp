@@ -1,5 +1,5 @@
-// Takes the samples of a row. The points of a row and their limits take turns, so that a disturbance of the
-// machine meets them all.
+// Takes the samples of a row. The points of a row and their limits take turns, so that other load on the
+// machine affects all of them.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace resourced::bench {
 
-/// Figures of one thing that was measured again and again.
+/// The figures of repeated measurements.
 class Samples {
  public:
   void add(double figure) { figures_.push_back(figure); }
   [[nodiscard]] std::size_t count() const { return figures_.size(); }
   [[nodiscard]] bool empty() const { return figures_.empty(); }
 
-  /// Requires that there are figures.
+  /// Requires at least one figure.
   [[nodiscard]] double percentile(std::size_t percent) const {
     auto figures = figures_;
     const auto place = figures.begin() + static_cast<std::ptrdiff_t>((figures.size() - 1) * percent / 100);
@@ -27,18 +27,18 @@ class Samples {
     return *place;
   }
   [[nodiscard]] double median() const { return percentile(50); }
-  /// What is left when nothing else runs: a cost that grows with the size shows here first.
+  /// The figure without other load on the machine, where growth with the size shows first.
   [[nodiscard]] double undisturbed() const { return percentile(10); }
 
  private:
   std::vector<double> figures_;
 };
 
-/// How much is measured.
+/// The amount of measuring.
 struct Effort {
   bool quick = false;
   int turns = 200;
-  /// Seconds after which a row takes no further turn, once it has its least.
+  /// Seconds after which a row takes no further turn, once it has taken `least_turns`.
   double patience = 4;
   int least_turns = 3;
 };

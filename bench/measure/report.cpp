@@ -19,7 +19,7 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 std::string short_number(double value) {
   if (value >= 100) return fmt::format("{:.0f}", value);
   return fmt::format("{:.{}f}", value, value >= 10 ? 1 : 2);
@@ -95,8 +95,8 @@ bool Line::grows(double slack) const { return growth_bar > 0 && growth > growth_
 
 namespace {
 
-// The point to compare with: the nearest that is several times smaller, or else the first. A step to twice
-// the size is too short: the growth per 8x is the measured ratio cubed, and so cubes its noise.
+// Finds the point to compare with: the nearest that is several times smaller, or else the first. A point of
+// half the size is too near: growth per 8x is the cube of the measured ratio, so its noise is cubed too.
 std::size_t growth_base(const std::vector<Measured>& measured, std::size_t point) {
   constexpr std::uint64_t several = 6;
   std::size_t base = point - 1;
@@ -110,7 +110,7 @@ std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured
   std::vector<Line> lines;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const Measured& at = measured[i];
-    // The points of an effort are a part of the row's.
+    // `measured` has only the points that the effort includes.
     const auto point = std::find_if(row.points.begin() + static_cast<std::ptrdiff_t>(i), row.points.end(),
                                     [&](const Point& one) { return one.size == at.size; });
     Line line{.work = row.name,

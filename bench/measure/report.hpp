@@ -1,4 +1,5 @@
-// What was measured, as a table for a terminal, for docs/performance.md, or as JSON; and whether it holds.
+// The results as a table for a terminal, for docs/performance.md, or as JSON, and the comparison with the
+// bars.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace resourced::bench {
 
 enum class Format { text, markdown, json };
 
-/// A point with everything that the table says of it.
+/// One line of the table: a point with its figures and bars.
 struct Line {
   std::string work;
   std::string at;
@@ -29,16 +30,16 @@ struct Line {
   std::string label;
 
   [[nodiscard]] bool slow() const;
-  /// Worse than the row allows, by a factor: 1.5 for figures that come from a few samples.
+  /// Whether growth exceeds its bar times `slack`, which allows for the noise of few samples.
   [[nodiscard]] bool grows(double slack = 1) const;
 };
 
 [[nodiscard]] std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured);
 
-/// The head of a table and its lines. Of JSON each line is an object of its own, and there is no head.
+/// The head of a table, and one line of it. In JSON each line is an object, and there is no head.
 [[nodiscard]] std::string head(Format format);
 [[nodiscard]] std::string line(const Line& line, Format format);
-/// Lines with labels, each row of which stands on one line.
+/// A table of the lines with labels, one line per row.
 [[nodiscard]] std::string matrix(const std::vector<Line>& lines, Format format);
 
 /// `12.3 us`, `20,100 /s`, `15.9 MiB`

@@ -1,6 +1,5 @@
-// A row of the table: one kind of work at several sizes, with the bars that it is held to. What a row
-// measures is a function that takes one sample; how often it is called, and when, is the business of
-// measure.hpp.
+// A row of the table: one kind of work at several sizes, with its bars. A row provides a function that takes
+// one sample; measure.hpp decides how often and when to call it.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +11,14 @@ namespace resourced::bench {
 
 /// Takes one measurement: seconds, or bytes.
 using Sampler = std::function<double()>;
-/// Makes what a measurement needs, which lives as long as the sampler.
+/// Sets up a measurement; the sampler owns the objects that it needs.
 using Prepare = std::function<Sampler()>;
 
-/// How a figure is shown. A rate is measured as the seconds of one piece of work, so that less is better
-/// everywhere.
+/// The unit of a figure in the table. A rate is measured as the seconds of one piece of work, so that less is
+/// always better.
 enum class Unit { time, rate, bytes };
 
-/// The cost may grow with the size like this, and no worse; with room for noise and for caches that are too
-/// small.
+/// Bars for the growth of the cost with the size, with room for noise and for the effects of caches.
 namespace growth {
 inline constexpr double none = 0;  // not judged
 inline constexpr double flat = 1.5;
@@ -28,33 +26,33 @@ inline constexpr double linear = 16;
 }  // namespace growth
 
 struct Point {
-  /// What growth is measured over.
+  /// The size that growth is measured against.
   std::uint64_t size;
   Prepare prepare;
-  /// At most this, in the unit of the samples; 0 where no bar is set.
+  /// Upper bound in the unit of the samples; 0 for none.
   double bar = 0;
-  /// What Flux 0.88 takes for the same work; 0 where it is not known.
+  /// The figure of Flux 0.88 for the same work; 0 if unknown.
   double peer = 0;
-  /// What the machine does at best, measured in turns with the work.
+  /// The best time of this machine, measured in turns with the work.
   Sampler limit = nullptr;
-  /// Too long for a check on every change.
+  /// Only in a full run: it takes too long for a check of every change.
   bool only_full = false;
-  /// Names the point where it is one of several ways to do the same, which stand side by side.
+  /// The name of this variant, where a row compares several implementations side by side.
   std::string label = {};
 };
 
 struct Row {
   std::string name;
   Unit unit = Unit::time;
-  /// What the sizes count.
+  /// The unit of the sizes.
   std::string of = "targets";
-  /// What the limit is, for the reader.
+  /// The description of the limit, for the reader.
   std::string limit_name = {};
-  /// At most so many times the limit; 0 where no bar is set.
+  /// Upper bound of the ratio to the limit; 0 for none.
   double ratio_bar = 0;
-  /// How much more 8 times the size may cost.
+  /// Upper bound of the cost ratio for 8 times the size.
   double growth_bar = growth::none;
-  /// For samples that are long, or come out the same each time.
+  /// Upper bound of the turns, for samples that take long or hardly vary.
   int most_turns = 1000;
   std::vector<Point> points = {};
 };

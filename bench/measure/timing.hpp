@@ -1,4 +1,4 @@
-// Taking times: of one piece of work, or of work that is too short for the clock.
+// Measures the time of one piece of work, or the average of work that is too short for the clock.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Makes the compiler believe that a value is looked at.
+/// Keeps the compiler from removing the computation of a value.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "r"(&value) : "memory");
@@ -29,8 +29,8 @@ template <class Work>
   return seconds_since(start);
 }
 
-/// A sample is the time of one call of `work`, whose result is thrown away within that time. As many calls
-/// are taken together as the clock needs to see them.
+/// A sample is the time of one call of `work`, including the destruction of its result: the average over as
+/// many calls as the resolution of the clock requires.
 template <class Work>
 [[nodiscard]] Sampler repeated(Work work) {
   constexpr double long_enough = 200e-6;

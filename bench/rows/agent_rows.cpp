@@ -1,6 +1,6 @@
-// Node agents, a beat every 10 s each: what they cost the daemon in time and memory, how long it takes until
-// all are up, and until the scheduler hears of many that are lost at once. A connection for each agent is
-// what resource-agent makes; a front-end can speak for many on one.
+// Node agents with a beat every 10 s each: processor time and memory of the daemon, the time until all are
+// up, and the time until the scheduler hears that many are lost at once. resource-agent makes a connection
+// per agent; a front-end can serve many agents on one connection.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -23,26 +23,26 @@ namespace {
 
 constexpr double beat_interval = 10;
 constexpr double grace = 2;
-/// The scheduler hears of any number of agents in a handful of messages.
+/// Upper bound of the messages to the scheduler about any number of agents.
 constexpr std::size_t handful = 10;
 
 struct AgentRun {
-  /// Seconds of a core in one interval of beats.
+  /// Processor seconds in one interval of beats.
   double cpu = 0;
-  /// Bytes an agent, once each has beaten as often as it takes to go through all of a queue of libzmq.
+  /// Bytes per agent, after enough beats of each to use all of a libzmq queue.
   double memory = 0;
-  /// From the first hello until all are up at the scheduler.
+  /// Seconds from the first hello until the scheduler has been told that all are up.
   double hello = 0;
-  /// From the loss of a tenth at once until it is down at the scheduler, beyond the grace.
+  /// Seconds from the loss of a tenth at once until the scheduler has been told, without the grace.
   double loss = 0;
 };
 
-/// Both kinds of time that /proc/PID/stat counts, in seconds.
+/// User and system time of a process from /proc/PID/stat, in seconds.
 double processor_time(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
-  // The name may have blanks; the fields behind it have none.
+  // The process name may have blanks, so parse after its closing parenthesis.
   std::istringstream fields(line.substr(line.rfind(')') + 2));
   std::string skipped;
   for (int i = 0; i < 11; ++i) fields >> skipped;
@@ -52,7 +52,7 @@ double processor_time(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// Until so many targets have come up, or gone down.
+/// The time until the scheduler has been told that this many targets came up, or went down.
 double time_until(BusClient& scheduler, const char* change, std::size_t targets) {
   return time_of([&] {
     std::size_t messages = 0;
@@ -81,7 +81,7 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   Crowd crowd(cluster.uri(), agents, on_a_connection);
   result.hello = time_of([&] { crowd.hello(); }) + time_until(scheduler, "up", agents);
 
-  // As many as it takes to have both parts of a queue of libzmq in use, which have 256 places each.
+  // Enough beats to use both chunks of a libzmq queue, which have room for 256 messages each.
   constexpr double beats = 180;
   constexpr double beats_a_second = 40'000;
   const double fast = static_cast<double>(agents) / beats_a_second;
@@ -99,7 +99,8 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   return result;
 }
 
-/// The most connections of agents: a uid may have a quarter of the daemon's descriptors, others take some.
+/// The maximum of agent connections: a uid may use a quarter of the daemon's descriptors, of which some have
+/// other uses.
 std::size_t most_connections() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) throw std::runtime_error("no limit of descriptors");
@@ -107,7 +108,7 @@ std::size_t most_connections() {
   return files.rlim_max / 4 - others;
 }
 
-/// Runs are shared by the rows that look at different sides of them.
+/// Caches runs, as several rows report figures of the same run.
 class Runs {
  public:
   explicit Runs(const Bench& bench) : bench_(bench) {}

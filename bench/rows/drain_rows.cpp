@@ -1,4 +1,5 @@
-// From an operator's change to the scheduler that holds the resources, one at a time and many in flight.
+// The time from an operator's change until the scheduler that holds the resources hears of it, with one
+// request at a time and with many in flight.
 #include <memory>
 #include <stdexcept>
 
@@ -73,7 +74,7 @@ class Held {
   }
 
  private:
-  /// The time until the scheduler hears `expected`, or anything at all if that is empty.
+  /// The time until the scheduler receives `expected`, or any message if that is empty.
   double change(const char* topic, const std::string& payload, const std::string& expected) {
     const double time = time_of([&] {
       operator_.send(topic, payload);

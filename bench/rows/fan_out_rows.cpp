@@ -1,5 +1,5 @@
-// One scheduler and a thousand consumers of the journal, while 10,000 events a second happen: what the
-// scheduler notices of the others, and what the others cost.
+// One scheduler and a thousand consumers of the journal at 10,000 events a second: how far the consumers
+// delay the scheduler, and what they cost the daemon.
 #include <chrono>
 #include <map>
 #include <memory>
@@ -24,14 +24,14 @@ constexpr std::uint64_t nodes = 16'384;
 constexpr std::uint64_t events_a_second = 10'000;
 
 struct FanOut {
-  /// Seconds from the time an event was due to the scheduler's hearing of it.
+  /// Seconds from the due time of an event until the scheduler receives it.
   double p99 = 0;
-  /// Seconds from the last event to the last consumer's having it.
+  /// Seconds from the last event until the last consumer has received it.
   double lag = 0;
   double most_memory = 0;
 };
 
-/// Sends drains and undrains when they are due, and looks when the scheduler hears of each.
+/// Sends drains and undrains when they are due, and records when the scheduler receives each.
 class Load {
  public:
   explicit Load(const std::string& uri) : scheduler_(uri), operator_(uri), due_(nodes) {
@@ -53,7 +53,7 @@ class Load {
       while (const auto news = scheduler_.receive_now()) hear(news->payload);
       wait();
     }
-    // What the scheduler is still to hear comes before this answer.
+    // The remaining updates precede the answer to this ping.
     const std::uint32_t last = scheduler_.send("resource.ping", "{}");
     for (auto news = scheduler_.expect(); news.matchtag != last; news = scheduler_.expect())
       hear(news.payload);
@@ -62,10 +62,10 @@ class Load {
   [[nodiscard]] double p99() const { return heard_.percentile(99); }
 
  private:
-  /// The targets one after the other: all are drained, then all undrained, and so on.
+  /// Goes through the targets in turn: drains all, then undrains all, and so on.
   void send(std::uint64_t number, Clock::time_point start) {
     const std::uint64_t target = number % nodes;
-    // A change that is taken back before the scheduler has heard of it is never told.
+    // The daemon omits a change that is reversed before the scheduler is told, so count it as heard now.
     if (due_[target]) hear_of(target, Clock::now());
     due_[target] = start + std::chrono::microseconds(number * 1'000'000 / events_a_second);
     operator_.send(number / nodes % 2 == 0 ? "resource.drain" : "resource.undrain",
@@ -88,7 +88,7 @@ class Load {
     due_[target].reset();
   }
 
-  /// Until something comes, or the next event is due.
+  /// Waits for a message or the next due event, at most 1 ms.
   void wait() {
     std::array<zmq_pollitem_t, 2> items{
         {{scheduler_.socket(), 0, ZMQ_POLLIN, 0}, {operator_.socket(), 0, ZMQ_POLLIN, 0}}};
@@ -97,13 +97,13 @@ class Load {
 
   BusClient scheduler_;
   BusClient operator_;
-  /// When the last event of each target was due, until the scheduler has heard of it.
+  /// The due time of the last event of each target, until the scheduler has received it.
   std::vector<std::optional<Clock::time_point>> due_;
   Samples heard_;
 };
 
 FanOut fan_out(const Bench& bench, std::uint64_t consumers, std::uint64_t events) {
-  // Events come when they are due, however long those before them take.
+  // Allow many outstanding requests: events are sent when due, even if earlier ones are unanswered.
   const std::string config = equal_nodes(nodes) + "[limits]\noutstanding-requests = 1000000\n";
   Cluster cluster(bench, config, [](const test::TempDir& /*dir*/) {});
   Load load(cluster.uri());
@@ -125,7 +125,7 @@ FanOut fan_out(const Bench& bench, std::uint64_t consumers, std::uint64_t events
   return result;
 }
 
-/// Runs are shared by the rows that look at different sides of them.
+/// Caches runs, as several rows report figures of the same run.
 class Runs {
  public:
   explicit Runs(const Bench& bench) : bench_(bench) {}

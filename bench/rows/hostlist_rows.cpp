@@ -17,7 +17,7 @@ using text::Hostlist;
 
 namespace {
 
-/// The size that the table has bars for.
+/// The size that has bars.
 constexpr std::uint64_t held_size = 100'000;
 constexpr std::uint64_t sizes[] = {1'024, 16'384, held_size, 1'048'576};
 

@@ -16,7 +16,7 @@ namespace {
 
 using MakeSet = std::function<IdSet(std::uint64_t)>;
 
-/// The bar and the peer's figure of the size that the table has.
+/// The size that has a bar, with the bar and the figure of Flux.
 struct Held {
   std::uint64_t size;
   double bar;

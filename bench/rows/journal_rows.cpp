@@ -1,4 +1,4 @@
-// The journal (RFC 44) and what a long past costs.
+// The journal (RFC 44), and the costs of a long history.
 #include <memory>
 #include <stdexcept>
 
@@ -15,7 +15,7 @@ namespace resourced::bench {
 namespace {
 
 constexpr std::uint64_t nodes = 16'384;
-/// 2001, and a tenth of a second between events.
+/// The first timestamp, in 2001, and the seconds between events.
 constexpr double long_ago = 1e9;
 constexpr double apart = 0.1;
 
@@ -34,7 +34,7 @@ std::string past(std::uint64_t events) {
   return text;
 }
 
-/// A cluster that has been through `events` events before it was started.
+/// A cluster whose store has `events` imported events when it starts.
 std::shared_ptr<Cluster> cluster_with_past(const Bench& bench, std::uint64_t events) {
   return std::make_shared<Cluster>(bench, equal_nodes(nodes), [events](const e2e::TempDir& dir) {
     const auto config = dir.write("resourced.toml", equal_nodes(nodes));
@@ -46,8 +46,7 @@ std::shared_ptr<Cluster> cluster_with_past(const Bench& bench, std::uint64_t eve
   });
 }
 
-/// Opens the journal and decodes every event up to the present, as the client library decodes it; `least`
-/// must come.
+/// Opens the journal and decodes the history as the client library does. Requires at least `least` events.
 class Replay {
  public:
   Replay(std::shared_ptr<Cluster> cluster, std::string request, std::uint64_t least)

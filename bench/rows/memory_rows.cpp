@@ -1,4 +1,4 @@
-// What the daemon's process has in memory (VmRSS): each point is looked at once, as it hardly varies.
+// The resident memory of the daemon (VmRSS), measured once per point as it hardly varies.
 #include <memory>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ Row row_of(std::string name, std::string of, std::vector<Point> points, double g
           .points = std::move(points)};
 }
 
-// Linear, as the store knows the name of each host: some 80 bytes.
+// Linear: the store keeps the name of each host in memory, some 80 bytes.
 Row at_rest(const Bench& bench) {
   std::vector<Point> points;
   for (const std::uint64_t size : {1'024, 16'384, 131'072, 1'048'576}) {
@@ -60,7 +60,7 @@ Row one_at_a_time(const Bench& bench) {
   return row_of("memory after drains one at a time", "events", std::move(points));
 }
 
-/// Over a daemon of one target, and less the characters of the names.
+/// Memory beyond that of a daemon with one target and beyond the characters of the host names.
 Row per_target(const Bench& bench) {
   std::vector<Point> points;
   for (const std::uint64_t size : {16'384, 131'072, 1'048'576}) {

@@ -16,7 +16,7 @@
 
 namespace resourced::bench {
 
-/// A sorted list of its runs, nothing else.
+/// A sorted vector of runs.
 class IntervalSet {
  public:
   IntervalSet() = default;
@@ -106,7 +106,7 @@ class DenseSet {
   void insert(text::IdSet::Id id) { words_[id / 64U] |= std::uint64_t{1} << (id % 64U); }
   void erase(text::IdSet::Id id) { words_[id / 64U] &= ~(std::uint64_t{1} << (id % 64U)); }
 
-  /// Both have the same span.
+  /// Requires sets of the same span.
   friend DenseSet operator|(DenseSet a, const DenseSet& b) {
     for (std::size_t i = 0; i < b.words_.size(); ++i) a.words_[i] |= b.words_[i];
     return a;

@@ -1,4 +1,4 @@
-// Ways to represent a set of ids side by side, on the kinds of sets that clusters have.
+// Representations of a set of ids side by side, on typical sets of clusters.
 #include <memory>
 #include <random>
 #include <utility>
@@ -48,7 +48,7 @@ Prepare intersect(const Kind& kind) {
   return [kind] { return repeated([a = Set(kind.first), b = Set(kind.second)] { return a & b; }); };
 }
 
-/// One id anywhere taken out and put in: a drain and an undrain.
+/// Erases and inserts a random id, like a drain and an undrain.
 template <class Set>
 Prepare change(const Kind& kind) {
   return [kind] {
@@ -70,7 +70,7 @@ template <class Set>
 Prepare memory(const Kind& kind) {
   return [kind]() -> Sampler {
     return [kind] {
-      // Enough to make what the allocator has kept from before not matter.
+      // Enough copies that memory which the allocator kept earlier does not matter.
       constexpr int copies = 64;
       std::vector<std::unique_ptr<std::pair<Set, Set>>> pairs(copies);
       const double before = allocated();

@@ -1,4 +1,4 @@
-// What users ask for: shapes (RFC 46) and jobspecs (RFC 25).
+// Requests of users: shapes (RFC 46) and jobspecs (RFC 25).
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* shape =
     "node/[slot=10{read-db}/[core;memory=4{unit:GB}];slot{db}/[core=6;memory=24{unit:GB}]]";
 
-/// A jobspec as a user's shell leaves it: 2.9 kB, most of it environment.
+/// A jobspec as job submission makes it: 2.9 kB, mostly environment.
 std::string jobspec() {
   std::string environment;
   for (int i = 0; i < 48; ++i) {

@@ -1,4 +1,4 @@
-// Resource sets (RFC 20): read and written, from configurations, and by the command.
+// Resource sets (RFC 20): parsed, encoded, built from configurations, and processed by resourcectl.
 #include <memory>
 #include <utility>
 
@@ -56,7 +56,7 @@ Row write() {
   return row;
 }
 
-/// An entry for each host, as sites have them that name their hosts one by one.
+/// One configuration entry per host, as sites write that name their hosts one by one.
 std::string entries(std::uint64_t size) {
   std::string text;
   for (std::uint64_t i = 0; i < size; ++i) {

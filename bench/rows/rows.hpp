@@ -1,4 +1,4 @@
-// The rows of the table, by what they are about.
+// The rows of the table, by subject.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What operators and schedulers ask for most, answered from the cache and anew after a change.
+// The most frequent queries of operators and schedulers, answered from the cache, and encoded again after a
+// change.
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ namespace {
 constexpr const char* status = "resource.status";
 constexpr const char* sched_status = "resource.sched-status";
 
-/// A cluster of which the first `drained` targets, `stride` apart, are drained for reasons of their own.
+/// A cluster with `drained` targets drained, `stride` apart, each for a different reason.
 class Asked {
  public:
   Asked(const Bench& bench, std::uint64_t size, std::uint64_t drained, std::uint64_t stride = 1)
@@ -25,7 +26,7 @@ class Asked {
     return time_of([&] { client_.call(topic); });
   }
 
-  /// After a change, which is not measured.
+  /// The time of the first answer after a change; the change is not measured.
   double ask_first(const char* topic) {
     const auto change = [&](const char* what) {
       client_.call(what, fmt::format(R"({{"targets":"{}"}})", last_));
@@ -48,7 +49,7 @@ class Asked {
   BusClient client_;
 };
 
-/// What `work` takes once `drained` of `size` targets are drained.
+/// The time of `work` with `drained` of `size` targets drained.
 template <class Work>
 Point point(const Bench& bench, std::uint64_t size, std::uint64_t drained, Work work, double bar = 0,
             double peer = 0, std::uint64_t stride = 1) {
@@ -117,7 +118,7 @@ Row sched(const Bench& bench, const char* name, double (*work)(Asked&), double b
                      point(bench, 131'072, 0, work), point(bench, 1'048'576, 0, work)}};
 }
 
-/// Connections that all ask at the same time, of 16,384 targets with 8,192 drained for different reasons.
+/// Connections that all query at the same time, with 8,192 of 16,384 targets drained for different reasons.
 Row callers(const Bench& bench, const char* name, const char* topic) {
   static constexpr std::uint64_t size = 16'384;
   static constexpr std::uint64_t drained = 8'192;

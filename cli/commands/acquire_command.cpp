@@ -10,7 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "client/acquisition.hpp"
@@ -40,9 +39,9 @@ class Printer : public client::AcquisitionObserver {
   Printer(const Context& context, const AcquireOptions& options) : context_(context), options_(options) {}
 
   void on_response(std::string_view json) override {
-    // Responses that arrive together with the one that ends the command are not shown.
+    // Skip responses that arrive in the same batch after the one that ends the command.
     if (done_) return;
-    // Line ends and tabs stand only between JSON values, where a blank means the same.
+    // A valid JSON response has line ends and tabs only between values, so blanks can replace them.
     std::string line(json);
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');

@@ -7,9 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
-#include "cli/commands/expiration.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"

@@ -1,4 +1,4 @@
-// The surroundings of a command, see context.hpp.
+// The context of a command, see context.hpp.
 #include "cli/commands/context.hpp"
 
 #include <cerrno>

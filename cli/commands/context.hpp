@@ -1,5 +1,6 @@
 // The context of every command: its output, whether that is a terminal, the time, and the connection to the
-// daemon, which is made when a command first needs it.
+// daemon, which is made when a command first needs it. And the functions that add the subcommands to
+// `app`, in groups, with one source file for each group; their arguments must outlive the parsing.
 #pragma once
 
 #include <functional>
@@ -16,11 +17,15 @@
 #include "core/error.hpp"
 #include "core/time.hpp"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace resourced::cli::commands {
 
 using views::UsageError;
 
-/// A failure with lines that show the place, for below the line that says what is wrong.
+/// An error with further lines, printed below the message, that show where in the input it is.
 class DetailedError : public Error {
  public:
   DetailedError(int errnum, const std::string& text, std::string detail)
@@ -44,7 +49,7 @@ class Context {
 
   [[nodiscard]] std::istream& in() const noexcept { return in_; }
   [[nodiscard]] std::ostream& out() const noexcept { return out_; }
-  /// Output goes to a person: colour and symbols are welcome.
+  /// The output is a terminal, so colour and symbols are used.
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
   [[nodiscard]] WallTime now() const { return now_(); }
   [[nodiscard]] client::Milliseconds timeout() const noexcept { return timeout_; }
@@ -69,5 +74,24 @@ class Context {
   client::Milliseconds timeout_;
   std::unique_ptr<client::Connection> connection_;
 };
+
+void register_status(CLI::App& app, Context& context);
+void register_inventory(CLI::App& app, Context& context);
+void register_drain(CLI::App& app, Context& context);
+void register_acquire(CLI::App& app, Context& context);
+void register_daemon(CLI::App& app, Context& context);
+void register_keygen(CLI::App& app, Context& context);
+void register_changes(CLI::App& app, Context& context);
+void register_eventlog(CLI::App& app, Context& context);
+void register_text_forms(CLI::App& app, Context& context);
+
+void register_requests(CLI::App& app, Context& context);
+void register_feasibility(CLI::App& app, Context& context);
+
+// Subcommands of `R`.
+void register_r_show(CLI::App& r, Context& context);
+void register_r_make(CLI::App& r, Context& context);
+void register_r_decode(CLI::App& r, Context& context);
+void register_r_combine(CLI::App& r, Context& context);
 
 }  // namespace resourced::cli::commands

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "core/error.hpp"
@@ -44,7 +43,7 @@ void register_daemon(CLI::App& app, Context& context) {
   require_count(*ping_command->add_option("-c,--count", options->count, "The number of requests"));
   ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
   ping_command->callback([options, &context] {
-    // The first round trip is not to pay for the connection.
+    // Connect first, so that the first time does not include the connection.
     context.connection().connect();
     for (std::uint64_t i = 0; i < options->count; ++i) {
       const double time = ping(context, i);

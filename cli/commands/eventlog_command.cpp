@@ -1,4 +1,4 @@
-// resourcectl eventlog: the journal of the daemon (RFC 44), past and to come.
+// resourcectl eventlog: the journal of the daemon (RFC 44), its history and new events.
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/views/views.hpp"
@@ -35,7 +34,7 @@ struct EventlogOptions {
   bool whole = false;
 };
 
-/// Prints what comes until it has seen enough.
+/// Prints the events of the responses until the options are satisfied.
 class Reader {
  public:
   Reader(const Context& context, const EventlogOptions& options) : context_(context), options_(options) {}
@@ -43,7 +42,7 @@ class Reader {
   void receive(const client::Response& response) {
     if (done_) return;
     if (!response.ok()) {
-      // The end of the journal is a success only for a reader that would have gone on until then.
+      // The daemon has ended the journal: success for --follow without --wait, an error otherwise.
       const bool is_end = response.error().errnum() == ENODATA;
       if (!is_end || !options_.follow || !options_.wait_for.empty()) throw Error(response.error());
       done_ = true;
@@ -52,7 +51,7 @@ class Reader {
     const auto payload = response.payload();
     const nlohmann::json* events = proto::topics::find_journal_events(payload);
     if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
-    // An empty batch says that the past is told.
+    // An empty batch marks the end of the history.
     past_is_told_ |= events->empty();
     done_ = past_is_told_ && !options_.follow && options_.wait_for.empty();
     for (const auto& event : *events) {
@@ -70,7 +69,7 @@ class Reader {
 
  private:
   void show(const nlohmann::json& event) {
-    // Also checks that it is an event.
+    // Throws if it is not an event.
     const auto line = views::format_event(event);
     context_.print_line(options_.json ? event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                                       : line);
@@ -88,7 +87,7 @@ std::string in_seconds(client::Milliseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
-/// The error of a history without an end. `how` continues its text.
+/// The error for a history that does not end. `how` continues its text.
 Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
   return {ETIMEDOUT, fmt::format("resource.journal: {}: the history did not end: {} events {}",
                                  connection.uri(), reader.count(), how)};
@@ -180,7 +179,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
   loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return reader.done(); });
   connection.close();
-  // To follow for a time is to be done when it is over; to wait for something is not.
+  // With --follow alone, the timeout is a normal end. With --wait it is a failure.
   if (timed_out && !options.wait_for.empty()) {
     throw Error(ETIMEDOUT, fmt::format("no event {} within {}", options.wait_for, options.timeout));
   }
@@ -208,7 +207,7 @@ void register_eventlog(CLI::App& app, Context& context) {
       "--export", options->whole,
       "Print the whole history in the store as an event log (RFC 18) for resourced --import");
   add_targets_option(*command, options->targets);
-  // A part of a log does not say what the present is.
+  // An import needs the whole log: a part of it does not determine the present state.
   for (const char* part : {"--follow", "--wait", "--since", "-i"}) {
     whole->excludes(command->get_option(part));
   }

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/options.hpp"
@@ -35,7 +34,7 @@ nlohmann::json make_request(const Context& context, const FeasibilityOptions& op
     jobspec = document::read_document(read_file(context, options.jobspec));
     if (!jobspec.is_object()) throw Error(EINVAL, "the jobspec is not an object");
   } else {
-    // Only the resources are judged; there is no program to name.
+    // The check uses only the resources, so `tasks` is empty.
     jobspec = {{"version", jobspec::canonical_jobspec_version},
                {"resources", nlohmann::json(resources_to_json(read_shape(options.shape)))},
                {"tasks", nlohmann::json::array()},

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 
-/// Where the object that starts the text ends; npos if it does not.
+/// Returns the end of the JSON object that the text begins with, or npos if the object is incomplete.
 std::size_t end_of_object(std::string_view text) {
   std::size_t depth = 0;
   bool in_string = false;

@@ -13,7 +13,7 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// The most bytes that are read from one place.
+/// Upper bound of one input, in bytes.
 inline constexpr std::size_t max_input = std::size_t{1} << 30;
 
 /// All of a stream. Throws Error EFBIG for more than max_input, EIO if it cannot be read.
@@ -21,9 +21,8 @@ inline constexpr std::size_t max_input = std::size_t{1} << 30;
 /// A file, or standard input for "-". Throws Error that names the file.
 [[nodiscard]] std::string read_file(const Context& context, const std::string& name);
 
-/// The JSON objects that stand one after the other in a text, with nothing or white space between them. Only
-/// the braces are looked at; whether each is JSON is for its reader to say. Throws Error EINVAL that names
-/// the document.
+/// Splits a text into the JSON objects in it, with nothing or white space between them. Checks only the
+/// braces, not the JSON. Throws Error EINVAL that names the document.
 [[nodiscard]] std::vector<std::string_view> split_documents(std::string_view text);
 
 /// The one R on standard input.

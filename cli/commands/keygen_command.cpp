@@ -1,5 +1,5 @@
-// resourcectl keygen: a CURVE key pair in a file of its own, and what a daemon's configuration wants to know
-// of it.
+// resourcectl keygen: writes a CURVE key pair to a new file and prints the lines for the daemon's
+// configuration.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "client/keys.hpp"
 #include "core/text/z85.hpp"
@@ -22,7 +21,7 @@ namespace {
 
 constexpr std::size_t max_name = 64;
 
-/// A TOML basic string; JSON's is one.
+/// A TOML basic string, which a JSON string in ASCII is too.
 std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
 
 std::string checked_name(std::string name) {
@@ -33,7 +32,7 @@ std::string checked_name(std::string name) {
   return name;
 }
 
-/// A key, or that of a file. A key can have the form of a path, but then hardly is one.
+/// Returns the argument if it has the form of a key, and reads the key file of this name otherwise.
 std::string read_public_key(const std::string& key_or_file) {
   return text::is_z85_key(key_or_file) ? key_or_file : proto::load_public_key(key_or_file);
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/jobspec/shape.hpp"
+#include "core/time.hpp"
 
 namespace CLI {
 class App;
@@ -31,5 +33,9 @@ void require_count(CLI::Option& option);
 /// parse_shape(), with an error that shows the shape and a caret below the place.
 [[nodiscard]] jobspec::ResourceGraph read_shape(const std::string& text,
                                                 const jobspec::ShapeOptions& options = {});
+
+/// A time from seconds since the epoch, or from `+DURATION` (RFC 23) counted from `now`; 0 is
+/// never. Throws UsageError that shows the text.
+[[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
 
 }  // namespace resourced::cli::commands

@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "core/error.hpp"

@@ -1,4 +1,4 @@
-// resourcectl R decode: what is in an R, or in a part of it.
+// resourcectl R decode: prints an R, a part of it, or its contents.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -7,7 +7,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "core/rset/operations.hpp"
@@ -30,7 +29,7 @@ struct DecodeOptions {
   std::string properties;
 };
 
-/// Ranks that the set does not have are passed over, as `flux R decode` does; hosts are not.
+/// As with `flux R decode`, unknown ranks are ignored, but an unknown host is an error.
 text::IdSet targets(const ResourceSet& set, const std::string& text) {
   if (rset::hosts_of_targets(text)) return parse_targets(text, set);
   return text::IdSet::parse(text) & set.ranks();
@@ -49,7 +48,7 @@ std::uint64_t count_of(const ResourceSet& set, const std::string& type) {
   return type == "core" ? counts.cores : counts.gpus;
 }
 
-/// A line for each thing that is asked for, in the order in which `flux R decode` prints them.
+/// Prints a line for each requested value, in the order of `flux R decode`.
 void print(const ResourceSet& set, const DecodeOptions& options, Context& context) {
   if (options.short_form) context.print_line(rset::short_form(set));
   if (options.nodelist) context.print_line(set.nodelist().encode());

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "config/config.hpp"
 #include "config/inventory.hpp"
@@ -18,7 +17,7 @@ using text::IdSet;
 
 namespace {
 
-/// The cores and gpus of a node, for each rank.
+/// Gives each rank the cores and gpus of the probed node.
 void set_hardware(rset::Composition& parts, const hw::ProbeOptions& options) {
   const rset::ResourceSet node = hw::node_resources(hw::local_hostname(), hw::probe(options));
   parts.cores = node.groups().front().cores;
@@ -61,7 +60,7 @@ void register_r_make(CLI::App& r, Context& context) {
     if (encode->count("--cores") != 0) parts.cores = IdSet::parse(options->cores);
     if (encode->count("--hosts") != 0) parts.hosts = text::Hostlist::parse(options->hosts);
     parts.gpus = IdSet::parse(options->gpus);
-    // As with flux R encode, a file takes the place of the host.
+    // As with `flux R encode`, --xml takes precedence over --local.
     if (encode->count("--xml") != 0) {
       set_hardware(parts, {.xml = options->xml, .synthetic = std::nullopt});
     } else if (options->local) {

@@ -1,4 +1,5 @@
-// resourcectl shape, jobspec, constraint: requests in their forms, without a daemon (RFC 46, 14, 25, 31, 35).
+// resourcectl shape, jobspec, constraint: checks and converts requests without a daemon (RFC 46, 14, 25, 31,
+// 35).
 #include <memory>
 #include <ostream>
 #include <string>
@@ -8,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/options.hpp"

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/views/listing.hpp"
@@ -32,11 +31,11 @@ void register_status(CLI::App& app, Context& context) {
   command->callback([options, &context] {
     if (!options->states.empty()) options->filter.states = views::parse_status_states(options->states);
     options->output.terminal = context.terminal();
-    // An unknown field is told before the daemon is asked.
+    // Check the format first, so that an unknown field is reported without a request to the daemon.
     (void)views::render(views::status_columns(), options->output);
     const nlohmann::json status = context.call("resource.status");
     context.out() << views::render(views::status_view(status, options->filter), options->output);
-    // Everything but the standard table is for programs, which expect rows and nothing else.
+    // Programs parse the other formats, so only the standard table is followed by text.
     const bool plain = !options->output.json && !options->output.no_header && options->output.format.empty();
     if (plain) context.out() << views::describe_moves(status, options->filter);
   });

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/commands/commands.hpp"
 #include "cli/commands/context.hpp"
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
@@ -19,8 +18,7 @@ namespace resourced::cli::commands {
 
 namespace {
 
-/// Writes texts separated by blanks, each when it is known: a set may have more ids than fit in memory as
-/// text.
+/// Writes words separated by blanks, one at a time: the ids of a set as text may not fit in memory.
 class WordWriter {
  public:
   explicit WordWriter(std::ostream& out) : out_(out) {}

@@ -16,7 +16,7 @@ using json_text::printable;
 
 namespace {
 
-/// Wider than any terminal; a format cannot ask for more.
+/// Upper bound of a field width in a format, wider than any terminal.
 constexpr std::size_t max_width = 1000;
 
 /// A piece of a format: a literal, or a field with its width.
@@ -105,7 +105,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-/// Colour for the words that an operator should not overlook.
+/// Colours the states that need the attention of an operator.
 std::string coloured(const std::string& cell, std::string_view word) {
   if (word == "drained") return "\033[33m" + cell + "\033[0m";
   if (word == "offline" || word == "down" || word == "torpid") return "\033[31m" + cell + "\033[0m";

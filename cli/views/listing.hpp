@@ -1,5 +1,5 @@
-// A table of a command's results, and the three ways to show it: aligned columns with a header, a format of
-// the user's own, JSON Lines. Which rows there are is for the views to say.
+// A table of results and its three output forms: aligned columns with a header, a format given by the user,
+// and JSON Lines. The rows come from views.hpp.
 #pragma once
 
 #include <concepts>
@@ -14,16 +14,16 @@
 
 namespace resourced::cli::views {
 
-/// The command was used in a wrong way: exit status 2 where an Error means 1.
+/// A usage error: exit status 2 instead of 1.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 struct Column {
-  /// As -o and --json name it.
+  /// The name for -o and --json.
   std::string name;
-  /// As the header names it.
+  /// The name in the header.
   std::string title;
   bool right = false;
   /// Not in the standard table; only for -o and --json.
@@ -35,7 +35,7 @@ struct Cell {
   nlohmann::json value;
   std::optional<std::string> text;
 
-  // The check does not see what is required.
+  // The check ignores the requires clause.
   template <class T>
   // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires(!std::same_as<std::remove_cvref_t<T>, Cell>) Cell(T&& v) : value(std::forward<T>(v)) {}
@@ -57,7 +57,8 @@ struct OutputOptions {
   bool terminal = false;
 };
 
-/// The lines, each with its end. Throws UsageError for a format with an unknown field or a loose brace.
+/// Returns the lines, each with its line end. Throws UsageError for a format with an unknown field or an
+/// unmatched brace.
 [[nodiscard]] std::string render(const Listing& listing, const OutputOptions& options);
 
 }  // namespace resourced::cli::views

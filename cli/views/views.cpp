@@ -87,8 +87,8 @@ std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::
       {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
 }
 
-/// Targets that go from one part of the inventory to another once their holder lets go; a part without a name
-/// is what no partition names.
+/// Targets that move from one partition to another once their holder releases them; without a name: the
+/// targets outside of all partitions.
 struct Move {
   IdSet ranks;
   std::optional<std::string> from;
@@ -257,8 +257,8 @@ ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) 
   auto all = status.all;
   if (!filter.targets.empty()) all = include(all, filter.targets);
   if (everything) return all;
-  // An allocated resource may be down as well, so the sets overlap: all without the rest has each resource
-  // once.
+  // An allocated resource may also be down, so the sets overlap. Subtract the other states from all, so that
+  // each resource is counted once.
   auto rest = all;
   const auto sets = sched_sets(status, filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -301,7 +301,7 @@ std::string format_event(const nlohmann::json& event) {
       auto read = proto::read_event_entry(event);
       if (read.context == nullptr || read.context->is_object()) return read;
     } catch (const Error&) {
-      // The error below names the daemon: which key is wrong does not help an operator.
+      // The invalid key does not help an operator; the error below names the daemon.
     }
     throw Error(EPROTO, "the daemon sent something that is not an event");
   }();

@@ -1,6 +1,5 @@
-// From a payload of the daemon to the rows that a command shows. Pure: no daemon, clock or terminal is
-// needed, times are shown in the time zone of the process. A payload that is not what the daemon promises is
-// an Error EPROTO.
+// Converts payloads of the daemon to the rows that a command prints. Pure functions: no daemon, clock or
+// terminal. Times are in the time zone of the process. An invalid payload is an Error EPROTO.
 #pragma once
 
 #include <string>
@@ -21,16 +20,16 @@ struct ViewFilter {
   std::string targets;
 };
 
-/// Splits `a,b`, and refuses a state that is not known with a UsageError that names those that are.
+/// Splits `a,b`. Throws UsageError that lists the known states for an unknown one.
 [[nodiscard]] std::vector<std::string> parse_status_states(const std::string& text);
 [[nodiscard]] std::vector<std::string> parse_sched_states(const std::string& text);
 
-/// The operator's view of a resource.status payload. Each target is in one state, the first that fits of
-/// exclude, drained, torpid, offline, avail; the column `up` says whether it is online, so that one state may
-/// have two rows. The filter `offline` means every target that is not online, whatever its state. A state
-/// that was asked for by name has a row also when no target is in it. The column `moves`, not in the standard
-/// table, has the targets of the row that wait to move to another partition until their holder lets go:
-/// `[{"ranks", "from", "to"}]`, null for what no partition names.
+/// The operator's view of a resource.status payload. Each target is in one state, the first that applies of
+/// exclude, drained, torpid, offline, avail. The column `up` tells whether it is online, so a state may have
+/// two rows. The filter `offline` means every target that is not online, whatever its state. A state named in
+/// the filter has a row even without targets. The column `moves`, not in the standard table, lists the
+/// targets of the row that move to another partition once their holder releases them: `[{"ranks", "from",
+/// "to"}]`, with null for targets outside of all partitions.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.
@@ -43,7 +42,7 @@ struct ViewFilter {
 [[nodiscard]] rset::ResourceSet sched_resources(const nlohmann::json& sched_status,
                                                 const ViewFilter& filter = {});
 
-/// The columns alone, to check a format against before the daemon is asked.
+/// The columns without rows, to check a format before a request is sent to the daemon.
 [[nodiscard]] Listing status_columns();
 [[nodiscard]] Listing drain_columns();
 [[nodiscard]] Listing sched_columns();
@@ -54,12 +53,12 @@ struct ViewFilter {
 /// `2024-02-29T12:00:00` in local time.
 [[nodiscard]] std::string format_time(WallTime time);
 
-/// A line for each group of targets that waits to move between parts of a divided inventory until its holder
-/// lets go (resource.status). Of the filter only the targets count.
+/// A line for each group of targets that moves between partitions once its holder releases them
+/// (resource.status). Uses only the targets of the filter.
 [[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context with its values as
-/// JSON. Throws Error EPROTO for what is not an event (RFC 18).
+/// JSON. Throws Error EPROTO if it is not an event (RFC 18).
 [[nodiscard]] std::string format_event(const nlohmann::json& event);
 
 }  // namespace resourced::cli::views

@@ -1,6 +1,6 @@
-// The arithmetic of judging a request: a bound of its work, and amounts without overflow. Work is counted in
-// steps of some nanoseconds each and not in time, so that the result does not depend on the load of the
-// machine. Steps are spent before the work that they stand for.
+// Bounds the work of judging a request, and counts amounts without overflow. Work is counted in steps of some
+// nanoseconds each and not in time, so that the result does not depend on the load of the machine. Steps are
+// spent before the work that they stand for.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace resourced::constraint {
 
 class Budget {
  public:
-  /// So much that nothing reaches it.
+  /// More steps than any work takes.
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
   explicit Budget(std::uint64_t steps = unlimited) noexcept : steps_(steps), left_(steps) {}
@@ -31,13 +31,13 @@ class Budget {
   std::uint64_t left_;
 };
 
-// Amounts of nodes, cores, gpus and pieces, reckoned without overflow: what is too large stays at a limit
-// that no inventory reaches.
+// Amounts of nodes, cores, gpus and pieces, calculated without overflow: larger results become max_amount,
+// which no inventory reaches.
 
-/// Larger amounts are given as this one.
+/// Upper limit of an amount.
 constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
 
-/// Both take amounts, and give one.
+/// Sum and product of amounts.
 [[nodiscard]] constexpr std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
   return std::min(max_amount, a + b);
 }
@@ -46,7 +46,7 @@ constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
   return __builtin_mul_overflow(a, b, &product) ? max_amount : std::min(max_amount, product);
 }
 
-/// What is missing still when so much is there.
+/// The amount that remains of `a` after `b`, at least 0.
 [[nodiscard]] constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace resourced::constraint

@@ -37,7 +37,7 @@ std::uint64_t set_operation(const ResourceSet& inventory) { return 16 + inventor
 /// Steps to look up one host, the index over the named hosts included.
 constexpr std::uint64_t steps_per_host = 64;
 
-/// Sets are united two by two, as adding one after the other to the first would cost its size each time.
+/// Unites sets in pairs, as adding one after the other to the first would cost its size each time.
 IdSet unite(std::vector<IdSet> sets) {
   if (sets.empty()) return {};
   for (std::size_t count = sets.size(); count > 1; count = (count + 1) / 2) {
@@ -52,7 +52,7 @@ IdSet unite(std::vector<IdSet> sets) {
 
 }  // namespace
 
-/// Turns JSON into operations, and counts what limits the size of a constraint.
+/// Turns JSON into operations, and counts terms and hosts against their limits.
 class Constraint::Reader {
  public:
   explicit Reader(Budget& budget) : budget_(budget) {}

@@ -1,6 +1,6 @@
 // A job constraint (RFC 31): a condition on properties, hosts and ranks that narrows an inventory to the
-// ranks that satisfy it. The text form that people write is in query.hpp; what a request needs of the ranks
-// that match is the business of feasibility.hpp.
+// ranks that satisfy it. The text form that people write is in query.hpp; feasibility.hpp checks the request
+// against the ranks that match.
 #pragma once
 
 #include <cstddef>

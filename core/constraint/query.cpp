@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr std::string_view blanks = " \t\n\v\f\r";
 constexpr std::string_view ends_of_a_word = " \t\n\v\f\r()&|'\"";
 
-/// A word is a term as it is written: up to its closing quote, if it has one.
+/// The text of a word is a term as it is written, including quotes.
 struct Token {
   enum class Kind { end, open, close, conjunction, disjunction, negation, word };
 
@@ -210,7 +210,7 @@ class Parser {
     return values;
   }
 
-  /// The operands of the operators that RFC 31 knows are checked here, where their column is known.
+  /// Operands of the operators of RFC 31 are checked here, where their column is known.
   Json checked(Json term, std::size_t offset) const {
     const std::string& op = term.begin().key();
     if (op != "properties" && op != "hostlist" && op != "ranks") return term;

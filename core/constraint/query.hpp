@@ -1,6 +1,6 @@
 // The text form of a constraint (RFC 35), as people write it on a command line and in configuration:
-// `gpu&-slow`, `a|b c`, `host:node[1-4] or ranks:0-3`. It is read into the JSON object of RFC 31; what that
-// object means is in constraint.hpp.
+// `gpu&-slow`, `a|b c`, `host:node[1-4] or ranks:0-3`. It is read into the JSON object of RFC 31, which
+// constraint.hpp evaluates.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace resourced::constraint {
 
 struct QueryOptions {
-  /// What a term without `operator:` means.
+  /// The operator of a term that is written without one.
   std::string default_operator = "properties";
   /// The operators that may be written, with the name that each has in the object.
   std::map<std::string, std::string, std::less<>> operators = {
@@ -28,9 +28,10 @@ struct QueryOptions {
 constexpr std::size_t max_query_length = 65536;
 constexpr std::size_t max_query_depth = 24;
 
-/// Reads a query into an RFC 31 object. The operand of `properties` may be
-/// several names with commas between them, all of which are required. Operands are taken as they are. Throws
-/// Error EINVAL `column N: ...` (characters, counted from 1) that shows what was found there.
+/// Reads a query into an RFC 31 object. The operand of `properties` may be several names with commas between
+/// them, all of which are required. Operands are kept as they are written; those of `properties`, `hostlist`
+/// and `ranks` must be valid. Throws Error EINVAL `column N: ...` (characters, counted from 1) that shows
+/// what was found there.
 [[nodiscard]] nlohmann::json query_to_json(std::string_view text, const QueryOptions& options = {});
 
 /// Reads a query into a constraint. Throws as query_to_json and Constraint::from_json do.

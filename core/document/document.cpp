@@ -33,7 +33,8 @@ nlohmann::json read_document(std::string_view text) {
     throw Error(EINVAL, fmt::format("the document is not UTF-8 at byte {}", *offset + 1));
   }
   if (could_be_json(text)) {
-    // YAML's flow style looks like JSON too, and has the better error if it is neither.
+    // Text that is not JSON may be YAML in flow style; if it is neither, the YAML reader has the better
+    // error.
     if (auto value = read_json_document(text)) return *std::move(value);
   }
   return read_yaml_document(text);

@@ -1,8 +1,8 @@
 // Documents: YAML or JSON to values, and values to YAML.
 //
 // Reads the text of a jobspec or of a resources list, YAML or JSON, into a JSON value (RFC 14, RFC 25). The
-// text is hostile: size, nesting, duplicate keys and numbers are checked here; what the value means is for
-// others.
+// text is hostile: size, nesting, duplicate keys and numbers are checked here; its meaning is checked
+// elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace resourced::document {
 
 /// The longest text, in bytes, that is looked at.
 inline constexpr std::size_t max_document_bytes = std::size_t{1} << 20;
-/// How many arrays and objects may stand in each other.
+/// The deepest nesting of arrays and objects.
 inline constexpr std::size_t max_document_depth = 256;
 
 /// Reads one document. Text that starts with `{` or `[` and is JSON is read as JSON, anything else as one
@@ -36,8 +36,8 @@ inline constexpr std::size_t max_document_depth = 256;
 /// Reads one YAML document.
 [[nodiscard]] nlohmann::json read_yaml_document(std::string_view text);
 
-// What a plain scalar of YAML means: the core schema of YAML 1.2 (section 10.3.2), so that `no` is a string,
-// `0o17` is fifteen and `3600.` is a number.
+// The value of a plain YAML scalar by the core schema of YAML 1.2 (section 10.3.2): `no` is a string, `0o17`
+// is fifteen and `3600.` is a number.
 
 /// null, a boolean, a number, or otherwise the text itself as a string.
 /// Throws Error EINVAL for an integer beyond 64 bits and a floating point number that is not finite.

@@ -12,7 +12,7 @@ namespace resourced::document {
 
 class DocumentBuilder {
  public:
-  /// Where the next value goes is known to the builder: the root, the end of an array, or the last key.
+  /// Adds a value at the current place: the root, the end of the innermost array, or the last key.
   void add(nlohmann::json value) { place(std::move(value)); }
   void start_object();
   void start_array();
@@ -31,7 +31,8 @@ class DocumentBuilder {
   [[nodiscard]] nlohmann::json take() { return std::move(root_); }
 
  private:
-  // An array or object that is not complete: for an object the key that waits for its value, and that value.
+  // An array or object that is not complete; for an object also the key that has no value yet, and the place
+  // of that value.
   struct Open {
     nlohmann::json* value;
     const std::string* key;

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What YAML 1.1 or 1.2 reads as a boolean or null.
+// Whether YAML 1.1 or 1.2 reads the text as a boolean or null.
 bool is_reserved(std::string text) {
   constexpr std::array<std::string_view, 9> words = {"true", "false", "null", "yes", "no",
                                                      "on",   "off",   "y",    "n"};
@@ -28,7 +28,8 @@ bool is_reserved(std::string text) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// A word that starts with a letter is never a number, and has no character that means anything.
+// Whether the text needs no quotes: it starts with a letter, so it is no number, and has no special
+// characters.
 bool is_plain(const std::string& text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   constexpr std::string_view rest = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";

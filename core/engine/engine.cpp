@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/engine/recorder.hpp"
+#include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/invariant.hpp"
 
@@ -34,7 +34,7 @@ void Engine::apply(Event event, Effects& effects) {
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
-  // A target that left for good has left the tables, too.
+  // A target that left for good is in no table any more.
   RESOURCED_INVARIANT(!module_.inventory().ranks().intersects(outcome.delta.shrink));
   RESOURCED_INVARIANT(!module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
@@ -113,7 +113,7 @@ void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
 void Engine::take(const Command& command, Now now, Effects& effects) {
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
-  // Targets that are no longer excluded are held against the inventory now.
+  // Targets that are no longer excluded are compared with the inventory now.
   module::ReloadCommand verified = *reload;
   std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(module_.excluded() - reload->exclude, module_);
   for (const nodes::UnfitNode& node : unfit) {
@@ -155,7 +155,7 @@ void Engine::take(const DiscoverWithout& input, Now now, Effects& effects) {
 
 void Engine::take(const AgentHello& input, Now now, Effects& effects) {
   carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), now, effects);
-  // This may be the one that the inventory waits for.
+  // This agent may complete the inventory.
   effects.discovered = nodes_.discovered(now.steady);
 }
 
@@ -180,7 +180,7 @@ void Engine::take(const Enclose& /*input*/, Now /*now*/, Effects& /*effects*/) {
 
 void Engine::take(const ParentSays& input, Now now, Effects& effects) {
   nodes::ParentChange change = input.change;
-  // An expiration that a client of this instance set later holds.
+  // A later expiration from a client of this instance overrides that of the enclosing instance.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
   execute_all(nodes_.told(change, module_), now, effects);
 }

@@ -21,9 +21,9 @@ using HolderId = module::Acquisition::HolderId;
 
 /// The time of a step.
 struct Now {
-  /// Of the events. May be set back.
+  /// The timestamp of events. May be set back.
   WallTime wall{};
-  /// Of what nodes say.
+  /// For the deadlines of node agents and the enclosing instance.
   SteadyTime steady{};
 };
 
@@ -62,19 +62,19 @@ struct SetExpiration {
   module::ExpirationCommand command;
 };
 
-/// Node agents are watched by these settings, from now on or anew.
+/// Watches node agents with these settings, which replace earlier ones.
 struct WatchNodes {
   nodes::Settings settings;
 };
 
-/// The inventory is what node agents tell. Requires WatchNodes. Comes before a Start, which follows
-/// Effects::discovered.
+/// Builds the inventory from the reports of node agents. Requires WatchNodes. Comes before a Start, which
+/// follows Effects::discovered.
 struct Discover {
   nodes::DiscoverySettings settings;
   nodes::RecordedHosts recorded;
 };
 
-/// The discovery does not wait for these hosts. After it, nothing.
+/// Hosts for which the discovery does not wait. Without effect after the discovery.
 struct DiscoverWithout {
   text::Hostlist hosts;
 };
@@ -91,28 +91,28 @@ struct AgentBeat {
   nodes::AgentId agent = 0;
 };
 
-/// An agent is no more.
+/// An agent has left, or its connection is lost.
 struct AgentEnd {
   nodes::AgentId agent = 0;
   nodes::Nodes::End end = nodes::Nodes::End::lost;
 };
 
-/// Takes those of these targets offline that are online, until their agents say hello again. Refused with
-/// EINVAL if one is not in the inventory.
+/// Takes online targets offline until their agents say hello again. Refused with EINVAL if one is not in the
+/// inventory.
 struct ForceDown {
   text::IdSet ranks;
 };
 
-/// This instance is inside another: from now on a target is online if that one says so, too. Comes after the
-/// Start.
+/// This instance is inside another one: from now on a target is online only if it is available there, too.
+/// Comes after the Start.
 struct Enclose {};
 
-/// What the enclosing instance says.
+/// A change in the enclosing instance.
 struct ParentSays {
   nodes::ParentChange change;
 };
 
-/// The time has come that next_deadline() told; earlier or later does no harm.
+/// The time of next_deadline() has come. An earlier or later Tick does no harm.
 struct Tick {};
 
 using Input =
@@ -138,12 +138,12 @@ struct Effects {
   /// News for node agents, in order. Each may leave once the log has the event applied(), as a rank tells of
   /// the inventory.
   std::vector<nodes::AgentNews> agents;
-  /// Nodes that are drained among the records, as they are not what the inventory says: each is worth a line
-  /// of the daemon's log.
+  /// Nodes that are drained among the records, as they do not match the inventory: each is worth a line of
+  /// the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
   /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
   std::vector<Error> refused;
-  /// The inventory that the agents have told. Last of all a Start is to follow.
+  /// The inventory that the agents have reported. The owner sends a Start for it, after all other effects.
   std::optional<rset::ResourceSet> discovered;
   /// For an Acquire: its targets, and those of them that no other holder keeps (Acquisition::Acquired). The
   /// response may leave once the log has the event applied().
@@ -199,7 +199,7 @@ class Engine {
   void apply(module::Event event, Effects& effects);
   /// Decides and applies a command.
   void execute(const module::Command& command, Now now, Effects& effects);
-  /// The same for each, whatever becomes of the others.
+  /// The same for several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, Now now, Effects& effects);
   void carry_out(nodes::Findings findings, Now now, Effects& effects);
   [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
@@ -213,7 +213,7 @@ class Engine {
   module::Acquisition acquisition_;
   nodes::Nodes nodes_;
   std::vector<module::PartitionRule> partitions_;
-  /// When a client last set the expiration of this instance; wall.
+  /// When a client last set the expiration of this instance, in wall time.
   WallTime own_expiration_set_{};
   Sequence applied_;
 };

@@ -1,5 +1,5 @@
 // The record of one event in the log: the event, and the rows of the tables of the present that it changes. A
-// start reads these tables alone, so it takes as long whatever the length of the log.
+// start reads only these tables, so its time does not depend on the length of the log.
 #pragma once
 
 #include <cstdint>
@@ -67,5 +67,13 @@ struct Record {
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
 };
+
+/// The record of an event that has just been applied to `module`.
+[[nodiscard]] Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,
+                                 const module::Module& module);
+
+/// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
+/// find all drained targets in its inventory.
+void rewrite_drains(TableChanges& changes, const module::Module& module);
 
 }  // namespace resourced::engine

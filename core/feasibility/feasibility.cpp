@@ -29,10 +29,10 @@ namespace {
 
 using Verdict = Feasibility::Verdict;
 
-/// So many parts of a request are named in a reason.
+/// Upper bound of the parts of a request that a reason names.
 constexpr std::size_t max_parts_named = 4;
 
-/// What it costs to find how many ranks of a group match.
+/// Steps to count the ranks of a group that match.
 constexpr std::uint64_t steps_per_group = 32;
 
 std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const text::IdSet& ranks, Budget& budget) {
@@ -69,10 +69,11 @@ std::string describe(const PieceDemand& piece) {
   return amount(piece.count, "slot") + with_what(piece.cores, piece.gpus);
 }
 
-/// Says what is short: first of each part of the request by itself, then of all together.
+/// Builds the reason of a verdict: it names a shortage for one part of the request by itself, or else for all
+/// parts together.
 class Explanation {
  public:
-  /// The holder is what a reason calls the nodes.
+  /// `holder` is the name of the nodes in a reason.
   Explanation(const std::vector<NodeKind>& kinds, const Demand& demand, std::string_view holder)
       : kinds_(kinds), demand_(demand), holder_(holder) {
     for (const NodeKind& kind : kinds) {
@@ -106,7 +107,7 @@ class Explanation {
   }
 
  private:
-  /// Names no more of the demand than it takes to be short, gpus first: they are what is rare.
+  /// Names only as much of the demand as cannot be met, gpus first since they are scarce.
   std::string of_nodes(const NodeDemand& node) const {
     NodeDemand named{node.count, 0, 0, false};
     for (const auto& [cores, gpus] : {std::pair(false, true), {true, false}, {true, true}}) {

@@ -1,12 +1,12 @@
 // Whether a request could ever be satisfied by an inventory, were everything up and free (RFC 27
-// feasibility). Nodes, slots, cores and gpus are judged, since R has no others (RFC 20). Which of them a
-// request would get is the scheduler's business.
+// feasibility). Nodes, slots, cores and gpus are judged, since R has no others (RFC 20). The scheduler
+// chooses which of them a request gets.
 //
 // A slot without nodes in it is made inside one node, and shares that node with whatever else fits there.
 // Every node that is asked for is a node of its own, also between the parts of a request; with `exclusive:
 // true`, and in a slot unless `exclusive: false`, all of it is taken.
 //
-// Work follows the groups of equal nodes. A request whose slots without nodes are all alike is always
+// The cost follows the groups of equal nodes. A request whose slots without nodes are all alike is always
 // decided, as is nearly every other; packing.hpp tells the exact bounds.
 #pragma once
 
@@ -29,9 +29,8 @@ struct Feasibility {
     feasible,
     /// There is none; the reason names what is short (`needs 9 nodes with 2 gpus, the inventory has 8`).
     infeasible,
-    /// Not known: the request names a type that R does not have, or it is one of the rare requests that a
-    /// bounded
-    /// amount of work does not settle. The reason says which.
+    /// Not known: the request names a type that R does not have, or it is one of the rare requests for which
+    /// a bounded amount of work gives no answer. The reason says which.
     undecided,
   };
 
@@ -41,9 +40,9 @@ struct Feasibility {
   [[nodiscard]] bool feasible() const noexcept { return verdict == Verdict::feasible; }
 };
 
-/// Judges a request against the ranks of the inventory that match the constraint. The inventory is what may
-/// be used at all: excluded ranks are already gone from it. A count that is a range or a set stands for its
-/// smallest value. Throws Error EINVAL for a slot without resources.
+/// Judges a request against the ranks of the inventory that match the constraint. The caller has removed
+/// excluded ranks from the inventory. A count that is a range or a set stands for its smallest value. Throws
+/// Error EINVAL for a slot without resources.
 [[nodiscard]] Feasibility check_feasibility(const jobspec::ResourceGraph& resources,
                                             const constraint::Constraint& constraint,
                                             const rset::ResourceSet& inventory);
@@ -61,13 +60,14 @@ struct Feasibility {
                                                     const rset::ResourceSet& inventory,
                                                     constraint::Budget& budget);
 
-// Reduces a request (RFC 14) to what has to be packed: so many nodes with so much each, so many pieces that
-// lie in one node each. What the levels, labels and slots of the request were for is then no longer known.
+// Reduces a request (RFC 14) to the demand that pack() takes: counts of nodes with cores and gpus, and counts
+// of pieces that lie in one node each. Levels, labels and slots of the request are not kept.
 
 struct RequestDemand {
   /// Equal demands are merged, in the order of their first appearance.
   Demand demand;
-  /// What R cannot express (`the type memory`); when this is not empty the demand is not complete.
+  /// The parts of the request that R cannot express (`the type memory`); if this is not empty the demand is
+  /// not complete.
   std::string not_judged;
 };
 

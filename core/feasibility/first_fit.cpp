@@ -13,11 +13,11 @@ using constraint::Budget;
 
 namespace {
 
-/// Up to so many kinds of pieces are tried in every order, and more in a few. So many of them have their turn
-/// at saying which nodes matter least.
+/// Up to this many kinds of pieces are tried in every order, more kinds in two orders. Also the most
+/// assignments of node demands that are tried, each at the least loss for one kind of piece.
 constexpr std::size_t max_permuted = 4;
 
-/// What is left of the nodes when every node demand has got its nodes.
+/// The capacity that remains when every node demand has its nodes.
 std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
                                        const std::vector<NodeDemand>& demands,
                                        const NodeAssignment& assignment) {
@@ -33,7 +33,8 @@ std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
   return rest;
 }
 
-/// Splits the nodes that get pieces off the kinds that they were of.
+/// Places all pieces, and splits the nodes that get some off their kinds. Returns false if the pieces do not
+/// fit.
 bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece, Budget& budget) {
   // Pays for the sort: each comparison takes two divisions.
   budget.spend(16 * (1 + kinds.size()));

@@ -46,7 +46,8 @@ class Network {
   }
 
  private:
-  /// Bellman and Ford's algorithm, since giving back costs less than nothing. False when it is too much work.
+  /// Bellman and Ford's algorithm, since the steps that give nodes back have a negative cost. False when it
+  /// is too much work.
   bool find_shortest_paths() {
     to_kind_.assign(kinds_.size(), {unreachable, none});
     to_demand_.assign(demands_.size(), {unreachable, none});
@@ -114,7 +115,7 @@ class Network {
     missing_[demand] -= amount;
   }
 
-  /// By Hall's theorem: a demand that misses nodes, those that use what it could use, and so on.
+  /// By Hall's theorem: a demand that lacks nodes, the demands with nodes that it could use, and so on.
   void find_rivals() {
     std::vector<bool> is_rival(demands_.size(), false);
     const auto first = std::ranges::find_if(missing_, [](std::uint64_t count) { return count > 0; });

@@ -32,8 +32,8 @@ struct Totals {
 
 bool is_loose_unit(const PieceDemand& piece) { return piece.cores + piece.gpus == 1; }
 
-/// Single cores and gpus find a place wherever one is left, so that they need not be placed while nothing
-/// that is left can be lost: the totals decide.
+/// Removes pieces of a single core or gpu: they fit wherever one is left, so the totals decide. Demands for
+/// whole nodes rule this out, as the rest of such a node is lost.
 Demand without_loose_units(const Demand& demand) {
   Demand rest = demand;
   const bool may_lose = std::ranges::any_of(demand.nodes, [](const NodeDemand& node) { return node.whole; });
@@ -114,7 +114,7 @@ Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& b
     supply.add(kind);
     if (std::max(kind.cores, kind.gpus) > max_per_node) return {Answer::unknown, {}, 0};
   }
-  // What reaches the limit is not known exactly.
+  // A total at the limit is not exact.
   if (std::max({supply.nodes, supply.cores, supply.gpus}) >= constraint::max_amount)
     return {Answer::unknown, {}, 0};
 

@@ -1,5 +1,5 @@
-// Whether things fit into nodes all at the same time: the combinatorial part of feasibility, without any
-// notion of a jobspec. Nodes that are equal are one kind with a count, and all costs follow kinds, not nodes.
+// Whether a demand fits into nodes: the combinatorial part of feasibility, which knows no jobspec. Nodes that
+// are equal are one kind with a count, and all costs follow kinds, not nodes.
 //
 // Exact, whatever the counts: hundreds of different node demands with at most one kind of piece beside them,
 // and single cores or gpus beside those where no demand takes whole nodes. With several kinds of pieces the
@@ -24,8 +24,8 @@ struct NodeKind {
   std::uint64_t gpus = 0;
 };
 
-/// So many nodes, all different and each no other demand's node, with so many cores and gpus each. What is
-/// left of such a node may hold pieces, unless the whole of it is taken.
+/// `count` nodes with at least `cores` and `gpus` each. A node serves one demand only. Pieces may use the
+/// rest of it, unless the demand takes whole nodes.
 struct NodeDemand {
   std::uint64_t count = 0;
   std::uint64_t cores = 0;
@@ -33,7 +33,7 @@ struct NodeDemand {
   bool whole = false;
 };
 
-/// So many pieces, each of which gets its cores and gpus in one node; a node may hold many.
+/// `count` pieces, each of which gets its cores and gpus in one node; a node may hold many.
 struct PieceDemand {
   std::uint64_t count = 0;
   std::uint64_t cores = 0;
@@ -42,7 +42,7 @@ struct PieceDemand {
 
 struct Demand {
   std::vector<NodeDemand> nodes;
-  /// None is without cores and gpus.
+  /// Each has cores or gpus.
   std::vector<PieceDemand> pieces;
 };
 
@@ -50,13 +50,13 @@ struct Packing {
   enum class Answer { fits, does_not_fit, unknown };
 
   Answer answer = Answer::fits;
-  /// Where node demands alone do not fit: some of them (indices) that together need more nodes than there are
-  /// for them, and how many there are.
+  /// If node demands alone do not fit: the indices of some that together need more nodes than satisfy any of
+  /// them, and the number of these nodes.
   std::vector<std::size_t> rivals;
   std::uint64_t nodes_for_rivals = 0;
 };
 
-/// Amounts of a demand may be max_amount, which nothing that is packed can satisfy.
+/// A demand may have amounts of max_amount, which no nodes satisfy.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand);
 /// The same within a budget.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand,
@@ -81,17 +81,17 @@ struct Packing {
 struct NodeAssignment {
   /// Nodes of kind g that go to demand d: nodes[g][d].
   std::vector<std::vector<std::uint64_t>> nodes;
-  /// The sum of what the nodes that are given away lose.
+  /// The total loss of the nodes that are assigned.
   std::uint64_t loss = 0;
-  /// Where there is no assignment: demands that together need more nodes than there are for any of them.
+  /// If there is no assignment: demands that together need more nodes than satisfy any of them.
   std::vector<std::size_t> rivals;
 };
 
-/// What one node loses when it goes to a demand: loss[g][d], read only where the kind holds the demand.
+/// The loss of one node when it goes to a demand: loss[g][d], read only where the kind holds the demand.
 using LossTable = std::vector<std::vector<std::uint64_t>>;
 
-/// Nothing if it would take more work than is reasonable. Requires that a node loses at most 2^40, and all
-/// nodes together at most max_amount.
+/// Nothing if it would take too much work. Requires that a node loses at most 2^40, and all nodes together at
+/// most max_amount.
 [[nodiscard]] std::optional<NodeAssignment> assign_nodes(const std::vector<NodeKind>& kinds,
                                                          const std::vector<NodeDemand>& demands,
                                                          const LossTable& loss, constraint::Budget& budget);

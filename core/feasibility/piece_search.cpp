@@ -18,11 +18,11 @@ using constraint::times;
 namespace {
 
 using Answer = Packing::Answer;
-/// What is still wanted of each part of the demand, in the order of a filling.
+/// The amount of each part of the demand that is not yet served, in the order of a filling.
 using Wanted = std::vector<std::uint64_t>;
-/// What one unit of each part counts for. A demand whose weighted total is above that of the best fillings of
-/// all nodes cannot be met: by duality that shows every demand impossible that even parts of pieces could not
-/// meet.
+/// The weight of one unit of each part. A demand whose weighted total is above that of the best fillings of
+/// all nodes cannot be met. By linear programming duality such weights exist for every demand that fractions
+/// of fillings cannot meet either.
 using Weights = std::vector<std::uint64_t>;
 
 constexpr std::size_t max_parts = 512;
@@ -51,7 +51,7 @@ class Search {
 
   Answer run() {
     if (!find_weights()) return Answer::does_not_fit;
-    // The fillings that count most come first: they are the likely ones.
+    // The fillings of most weight come first, since they are the most likely ones.
     for (std::vector<Filling>& fillings : fillings_)
       std::ranges::sort(fillings, std::greater{},
                         [&](const Filling& f) { return weigh(weights_.back(), f); });
@@ -62,8 +62,8 @@ class Search {
   }
 
  private:
-  /// Of this kind so many nodes have no filling yet, and fillings before this one have got all that they
-  /// will.
+  /// A point of the search: `nodes` nodes of this kind have no filling yet, and the number of nodes is fixed
+  /// for each filling before `filling`.
   struct Place {
     std::size_t kind;
     std::size_t filling;
@@ -78,7 +78,7 @@ class Search {
     }
   };
 
-  /// Cores, gpus, and each part alone.
+  /// Weights by cores, by gpus, and of each part alone.
   void add_plain_weights(const Demand& demand) {
     Weights cores;
     Weights gpus;
@@ -96,8 +96,8 @@ class Search {
     }
   }
 
-  /// Weights under which the demand is as heavy as can be found, by raising what the best fillings have too
-  /// little of. False when some weights show that the demand cannot be met.
+  /// Looks for weights under which the demand is heaviest, by raising those of parts that the best fillings
+  /// serve too little. Returns false if some weights show that the demand cannot be met.
   bool find_weights() {
     budget_.spend((weights_.size() + 3 * weight_rounds) * weighing_all());
     for (const Weights& weights : weights_)
@@ -132,7 +132,7 @@ class Search {
     return true;
   }
 
-  /// What it costs to weigh every filling once.
+  /// Steps to weigh every filling once.
   std::uint64_t weighing_all() const { return filling_count_ * wanted_.size(); }
 
   std::uint64_t heaviest(const Weights& weights) const {
@@ -145,7 +145,7 @@ class Search {
     return total;
   }
 
-  /// What all nodes serve of each part when each has the filling that counts most.
+  /// The amount of each part that is served if each node has its filling of most weight.
   std::vector<double> served_by_best(const std::vector<double>& weights) const {
     std::vector<double> served(weights.size(), 0);
     for (std::size_t g = 0; g < kinds_.size(); ++g) {
@@ -167,8 +167,8 @@ class Search {
     return served;
   }
 
-  /// For each weights: the most that a node of a kind counts with this filling or a later one, and the most
-  /// that all nodes of later kinds count.
+  /// For each of weights_: the largest weight of a node of a kind with this filling or a later one, and the
+  /// largest weight of all nodes of this and later kinds.
   void tabulate_best() {
     best_from_.clear();
     later_kinds_.clear();
@@ -219,7 +219,7 @@ class Search {
     return false;
   }
 
-  /// More nodes with this filling than this serve nothing that is wanted.
+  /// The number of nodes with this filling that serves all that is wanted of its parts.
   static std::uint64_t useful(const Filling& filling, const Wanted& wanted) {
     std::uint64_t nodes = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i)

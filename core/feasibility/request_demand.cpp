@@ -22,7 +22,7 @@ using jobspec::Vertex;
 
 namespace {
 
-/// So many things that nobody can judge are named.
+/// Upper bound of the entries in RequestDemand::not_judged.
 constexpr std::size_t max_named = 4;
 
 constexpr std::uint64_t steps_per_vertex = 16;
@@ -52,7 +52,7 @@ class Collector {
  public:
   explicit Collector(Budget& budget) : budget_(budget) {}
 
-  /// A vertex that no node encloses, so many times over.
+  /// Adds a vertex outside of nodes, `copies` times.
   void add(const Vertex& vertex, std::uint64_t copies, bool in_slot) {
     if (!can_judge(vertex)) return;
     const std::uint64_t count = times(copies, vertex.count.min());
@@ -73,7 +73,7 @@ class Collector {
   }
 
  private:
-  /// What is in a slot beside its nodes lies together in one node.
+  /// Adds a slot: its resources beside nodes lie together in one node.
   void add_slot(const Vertex& slot, std::uint64_t count) {
     check_slot(slot);
     Amounts beside;
@@ -86,7 +86,7 @@ class Collector {
     if (beside.cores + beside.gpus > 0) add_pieces({count, beside.cores, beside.gpus});
   }
 
-  /// What all of a vertex needs that lies inside one node.
+  /// The cores and gpus of a vertex inside a node, its count included.
   Amounts of_vertex(const Vertex& vertex) {
     if (!can_judge(vertex)) return {};
     Amounts each{vertex.type == "core" ? 1U : 0U, vertex.type == "gpu" ? 1U : 0U};
@@ -121,7 +121,7 @@ class Collector {
     return false;
   }
 
-  /// A word as it is.
+  /// A word without quotes if it is plain.
   static std::string shown(const std::string& word) {
     const std::string in_quotes = text::quoted(word);
     const bool plain =
@@ -156,7 +156,7 @@ class Collector {
   Budget& budget_;
   RequestDemand result_;
   std::set<std::string> not_judged_;
-  /// Where the demands with these cores, gpus and need for the whole node are.
+  /// Index of the demand with these cores and gpus, and for whole nodes or not.
   std::map<std::tuple<std::uint64_t, std::uint64_t, bool>, std::size_t> nodes_with_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> pieces_with_;
 };

@@ -15,7 +15,7 @@
 
 namespace resourced::jobspec {
 
-/// What a jobspec says beyond its resources.
+/// The parts of a jobspec other than its resources.
 struct JobspecProgram {
   /// At least one string.
   std::vector<std::string> command;
@@ -35,8 +35,7 @@ inline constexpr int canonical_jobspec_version = 999;
                                                   const JobspecProgram& program);
 
 // Jobspec version 1 (RFC 25): the request to run one program on nodes, slots, cores and gpus. Checks a
-// document that document.hpp has read; whether an inventory could satisfy it is the business of
-// feasibility.hpp.
+// document that document.hpp has read; feasibility.hpp checks whether an inventory could satisfy it.
 
 /// The RFC has become stricter. The present edition wants one task for each slot, or a total of at most the
 /// number of slots and at least the number of nodes.
@@ -52,12 +51,12 @@ void check_jobspec_v1(const nlohmann::json& jobspec, V1Edition edition = V1Editi
 [[nodiscard]] bool is_v1_graph(const ResourceGraph& resources);
 
 // Canonical jobspec (RFC 14): any number of vertices of any type, and any number of tasks. Checks a document
-// that document.hpp has read; what of it can be judged is the business of feasibility.hpp.
+// that document.hpp has read; feasibility.hpp decides which of them it can judge.
 
 /// Checks a jobspec of whatever version against the RFC's prose: beyond its schema each task names the label
-/// of a slot, per_resource a type in that slot, an environment has strings and nulls. With the edition
-/// `schema` what the schema refuses is refused, too. Throws Error EINVAL (ERANGE for a constraint past its
-/// limits), `tasks[1].count: must have ...`.
+/// of a slot, per_resource a type in that slot, an environment has strings and nulls. The edition `schema`
+/// also refuses all that the schema refuses. Throws Error EINVAL (ERANGE for a constraint past its limits),
+/// `tasks[1].count: must have ...`.
 void check_canonical_jobspec(const nlohmann::json& jobspec,
                              CanonicalEdition edition = CanonicalEdition::prose);
 

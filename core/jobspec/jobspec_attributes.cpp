@@ -25,7 +25,7 @@ void check_duration(const json& duration, const JsonPath& path) {
   if (!std::isfinite(duration.get<double>())) path.fail("must be finite: 0 is without limit");
 }
 
-/// What RFC 26's schema asks of dependencies.
+/// Checks dependencies against the schema of RFC 26.
 void check_dependencies_by_schema(const json& dependencies, const JsonPath& path) {
   if (dependencies.empty()) path.fail("must have at least one dependency (schema)");
   for (std::size_t i = 0; i < dependencies.size(); ++i) {
@@ -39,7 +39,7 @@ void check_dependencies_by_schema(const json& dependencies, const JsonPath& path
     one_of("type", {"in", "out", "inout"});
     one_of("scope", {"user", "global"});
   }
-  // Sorted, so that a long list of dependencies takes no time to speak of.
+  // Sorted to find repeats, so that a long list takes little time.
   std::vector<std::string> texts;
   for (const json& dependency : dependencies) texts.push_back(dependency.dump());
   std::sort(texts.begin(), texts.end());

@@ -17,13 +17,13 @@ namespace {
 
 using nlohmann::json;
 
-// What tasks are checked against.
+// The parts of the request that tasks are checked against.
 struct Request {
   std::string slot_label;
   std::uint64_t slots_in_node = 0;
   std::optional<std::uint64_t> nodes;
 
-  // The largest number stands for more than 64 bits hold.
+  // The largest 64-bit number if the product overflows.
   [[nodiscard]] std::uint64_t slots() const {
     std::uint64_t product = 0;
     if (__builtin_mul_overflow(slots_in_node, nodes.value_or(1), &product)) {
@@ -38,7 +38,7 @@ const std::string& vertex_type(const json& vertex, const JsonPath& path) {
   return require_string(require_member(vertex, "type", path), path / "type");
 }
 
-// What each vertex has, whatever its type. Returns the count.
+// Checks the keys that vertices of all types share. Returns the count.
 std::uint64_t check_vertex(const json& vertex, const JsonPath& path) {
   if (const auto it = vertex.find("unit"); it != vertex.end()) (void)require_string(*it, path / "unit");
   if (const auto it = vertex.find("exclusive"); it != vertex.end()) {
@@ -165,7 +165,8 @@ bool is_slot(const Vertex& vertex) {
   return with[0].type == "core";
 }
 
-// Nothing but what the schema has: an integer count, no id and no further keys, here and below.
+// Whether a vertex and those below it have only what the schema allows: an integer count, no id and no
+// further keys.
 bool is_plain(const Vertex& vertex) {
   return vertex.count.kind() == text::Count::Kind::integer && !vertex.id && !vertex.extra &&
          std::all_of(vertex.with.begin(), vertex.with.end(), is_plain);

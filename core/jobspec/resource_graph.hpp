@@ -1,6 +1,5 @@
-// The resources list of a request (RFC 14): what is asked for, as a typed tree. Shapes (RFC 46), jobspecs
-// (RFC 14, RFC 25) and feasibility share it. Which graphs a jobspec of version 1 allows is checked in
-// jobspec_v1.hpp.
+// The resources list of a request (RFC 14) as a typed tree. Shapes (RFC 46), jobspecs (RFC 14, RFC 25) and
+// feasibility share it. jobspec.hpp has the check for the graphs that a jobspec of version 1 allows.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +41,10 @@ using ResourceGraph = std::vector<Vertex>;
 /// The most levels that a graph may have.
 inline constexpr std::size_t max_graph_depth = 64;
 
-/// What a list may hold beyond RFC 14's schema.
+/// Whether a list may have keys beyond RFC 14's schema.
 enum class ExtraKeys { allowed, refused };
 
-/// RFC 14 as its prose has it, or as its schema has it, which refuses some of what the prose allows.
+/// The rules of RFC 14's prose, or those of its schema, which refuses some lists that the prose allows.
 enum class CanonicalEdition { prose, schema };
 
 /// Reads an RFC 14 resources list: at least one vertex, there and in every `with`, slots with a label and a

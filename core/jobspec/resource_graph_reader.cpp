@@ -1,4 +1,4 @@
-// Reads a resources list from JSON and checks it against RFC 14; the way out is in resource_graph.cpp.
+// Reads a resources list from JSON and checks it against RFC 14; resource_graph.cpp writes it.
 #include <set>
 
 #include <fmt/format.h>
@@ -134,7 +134,7 @@ class Reader {
 
   void check_label(const Vertex& vertex, const JsonPath& path) {
     if (!vertex.label && vertex.is_slot()) (path / "label").fail("is missing: a slot needs one");
-    // A shape (RFC 46) may give the vertices beside its slots what labels it likes; a jobspec may not.
+    // In a shape (RFC 46) only the labels of slots must be unique, in a jobspec all labels.
     const bool in_namespace = vertex.is_slot() || extra_keys_ == ExtraKeys::refused;
     if (in_namespace && vertex.label && !labels_.insert(*vertex.label).second) {
       (path / "label").fail(fmt::format("{} is the label of another vertex", text::quoted(*vertex.label)));

@@ -38,7 +38,7 @@ class ShapeError : public Error {
 [[nodiscard]] std::string point_at_column(std::string_view shape, std::size_t column);
 
 struct ShapeOptions {
-  /// The label of a slot without one, which only the only slot of a shape may be.
+  /// The label of a slot without one. Only a shape with a single slot may leave the label out.
   std::string default_label = "default";
 };
 
@@ -48,10 +48,10 @@ struct ShapeOptions {
 
 /// The shortest shape that parses to these resources with the same options; for a long list it may be longer
 /// than max_shape_bytes.
-/// Throws Error EINVAL for what no shape can say: a slot without children, an empty list.
+/// Throws Error EINVAL for resources that no shape can express: a slot without children, an empty list.
 [[nodiscard]] std::string print_shape(const ResourceGraph& resources, const ShapeOptions& options = {});
 
-// The characters of a shape: what may stand in a word without quotes. Parser and printer must agree on it.
+// The characters of a shape that a word may have without quotes. Parser and printer must agree on them.
 
 /// Blanks and control characters: not allowed outside quotes.
 [[nodiscard]] constexpr bool is_shape_blank(char c) {

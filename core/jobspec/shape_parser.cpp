@@ -1,5 +1,4 @@
-// The way in of shapes: recursive descent, one function for each rule of RFC 46's grammar, straight into the
-// tree.
+// Parses shapes by recursive descent, one function for each rule of RFC 46's grammar, straight into the tree.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -188,7 +187,7 @@ class ShapeParser {
     return is_word;
   }
 
-  // What follows the key that was read last.
+  // Reads the value of the key that was read last.
   json item_value(std::size_t start) {
     const char sign = sign_;
     if (!accept(':')) return sign != '-';
@@ -196,7 +195,7 @@ class ShapeParser {
     return value();
   }
 
-  // VALUE: JSON, and objects and words as they may stand in a vertex.
+  // VALUE: JSON, or an object or word in the syntax of a vertex.
   json value() {
     switch (peek()) {
       case '"':

@@ -1,5 +1,5 @@
-// The way back of shapes: a tree to the shortest text that the parser reads as this tree; and the text that
-// shows the column of an error.
+// Prints a tree as the shortest shape that the parser reads as this tree, and the text that shows the column
+// of an error.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-// Narrower than what the parser takes: quotes where a reader, or a command line, might stumble.
+// Narrower than the words that the parser accepts: adds quotes where a reader or a shell could misread a
+// word.
 bool is_plain_word(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@";
   return !text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string_view::npos;
@@ -93,7 +94,7 @@ class ShapePrinter {
     }
   }
 
-  // What stands in the braces; empty if they may be left out.
+  // The text in the braces; empty if they may be left out.
   [[nodiscard]] std::string print_items(const Vertex& vertex) const {
     std::string out;
     const auto add = [&out](const std::string& item) { out += (out.empty() ? "" : ",") + item; };
@@ -131,7 +132,7 @@ namespace {
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// One character cell for each character: what would move the cursor becomes a question mark.
+// One terminal column for each byte: control characters and blanks other than a space become question marks.
 std::string displayable(std::string_view text) {
   std::string out(text);
   std::replace_if(

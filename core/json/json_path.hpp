@@ -37,18 +37,18 @@ class JsonPath {
   void append_to(std::string& out) const;
 
   const JsonPath* parent_ = nullptr;
-  // Without data for an index.
+  // Its data() is null for an index.
   std::string_view key_;
   std::size_t index_ = 0;
 };
 
-// What every reader of a JSON value asks of it, with the place in the error: Error EINVAL `path: reason`.
+// Checks that all readers of JSON share. Each throws Error EINVAL `path: reason`.
 
 void require_object(const nlohmann::json& value, const JsonPath& path);
-/// A value of an object that must be there.
+/// The value of a required key.
 [[nodiscard]] const nlohmann::json& require_member(const nlohmann::json& object, std::string_view key,
                                                    const JsonPath& path);
-/// Nothing but these keys: `is not a key of WHAT`.
+/// Refuses keys other than these: `is not a key of WHAT`.
 void refuse_other_keys(const nlohmann::json& object, std::initializer_list<std::string_view> keys,
                        std::string_view what, const JsonPath& path);
 

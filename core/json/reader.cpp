@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// Recursive descent, one function a rule, each of which puts what it reads where it is to stay. They return
-// false where the text is refused; the way back up collects the place.
+// Recursive descent, one function for each rule, which writes its value in its final place. It returns false
+// if the text is refused; then its callers collect the path of the value.
 class Reader {
  public:
   Reader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values)
@@ -60,7 +60,7 @@ class Reader {
     if (!enter()) return false;
     out = json::value_t::object;
     auto& members = out.get_ref<json::object_t&>();
-    // Programs mostly write keys in order, or one that belongs close to the one before.
+    // The place of the last key is the hint for the next one: programs mostly write keys in order.
     auto member = members.end();
     skip_blanks();
     if (!accept('}')) {

@@ -13,7 +13,7 @@
 
 namespace resourced::json_text {
 
-/// What JSON leaves open: a key that an object has already, and an integer beyond 64 bits.
+/// Treatment of cases that JSON leaves open: a key that an object has already, and an integer beyond 64 bits.
 enum class JsonManners {
   strict,   ///< both are refused
   lenient,  ///< the later value counts, as does the nearest floating point number
@@ -39,9 +39,9 @@ struct JsonFault {
   std::string_view number = {};
 };
 
-/// Reads one value with nothing but blanks around it, in which at most `depth` arrays and objects stand in
-/// each other, and which has at most `values` values, arrays and objects included: a value of two bytes takes
-/// more time and memory than a string of a thousand. The text must be valid UTF-8.
+/// Reads one value with nothing but blanks around it. Arrays and objects may be nested `depth` deep. The text
+/// may have at most `values` values, arrays and objects included, since a value of two bytes takes more time
+/// and memory than a string of a thousand. The text must be valid UTF-8.
 [[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
     std::string_view text, std::size_t depth, JsonManners manners,
     std::size_t values = std::numeric_limits<std::size_t>::max());

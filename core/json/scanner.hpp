@@ -1,4 +1,4 @@
-// The words of JSON (RFC 8259): strings with their escapes, and numbers. Shared by the reader of JSON and by
+// The tokens of JSON (RFC 8259): strings with their escapes, and numbers. Shared by the reader of JSON and by
 // shapes, whose values are JSON with a few liberties (RFC 46).
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace resourced::json_text {
 
-/// Where a scan ended: behind what was read, or, with the reason, at the byte that is wrong.
+/// The end of a scan: after the text that was read, or at the bad byte, with the reason.
 struct JsonScan {
   std::size_t end = 0;
   const char* problem = nullptr;
 };
 
-/// Where the part of a string that stands for itself ends: at a quote, a backslash, a control character, or
-/// the text's end.
+/// The end of the part of a string that needs no decoding: a quote, a backslash, a control character, or the
+/// end of the text.
 [[nodiscard]] inline std::size_t json_verbatim_end(std::string_view text, std::size_t at, char quote) {
-  // Eight bytes at a time, each comparison leaving its mark in the highest bit of the bytes that it is about.
-  // A mark above another may be wrong, the lowest is not.
+  // Eight bytes at a time: each comparison sets the highest bit of the bytes that match. Borrows can set
+  // further bits above a match, so only the lowest one counts.
   constexpr std::uint64_t ones = 0x0101010101010101U;
   constexpr std::uint64_t marks = 0x8080808080808080U;
   const auto below = [](std::uint64_t bytes, std::uint64_t limit) {
@@ -53,7 +53,8 @@ using JsonNumber = std::variant<std::int64_t, std::uint64_t, double>;
 
 /// The length of the number at the start of the text, 0 if none starts there.
 [[nodiscard]] std::size_t json_number_length(std::string_view text);
-/// The value of what json_number_length() found; nothing if it is an integer beyond 64 bits or not finite.
+/// The value of a number that json_number_length() found; nothing if it is an integer beyond 64 bits or not
+/// finite.
 [[nodiscard]] std::optional<JsonNumber> read_json_number(std::string_view number);
 
 }  // namespace resourced::json_text

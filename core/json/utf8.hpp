@@ -11,7 +11,8 @@
 
 namespace resourced::json_text {
 
-/// The offset of the first byte that is not part of a valid encoding; overlong forms and surrogates are not.
+/// The offset of the first byte that is not part of a valid encoding; overlong forms and surrogates are
+/// invalid.
 [[nodiscard]] std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 /// Appends the encoding of a code point. Requires a Unicode scalar value.

@@ -1,6 +1,6 @@
 // Holders of the resources (RFC 28): one scheduler acquires the whole, or where the inventory is divided, one
-// scheduler each partition. A holder hears of its own targets only, as differences from the last change it
-// was told.
+// scheduler each partition. A holder is told of its own targets only, as differences from the last change
+// that it was told.
 //
 // The resources of a holder are fixed when it acquires: all targets that its partition has then. RFC 28 has
 // no way to add to them, so a target that joins the partition later comes with the next acquire of it. A

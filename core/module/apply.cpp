@@ -1,4 +1,4 @@
-// Applying events to the module. Nothing here can fail: what an event says was checked when it was decided.
+// Applies events to the module. Nothing here can fail: an event was checked when it was decided.
 #include <variant>
 
 #include "core/module/module.hpp"
@@ -76,7 +76,7 @@ void Module::apply_to(const UpdateEvent& event, Delta& delta) {
   delta.property_add = event.property_add;
   delta.property_remove = event.property_remove;
   delta.expiration = event.expiration;
-  // Excluded ones, too: a scheduler may have acquired them before.
+  // Includes excluded targets: a scheduler may have acquired them before they were excluded.
   delta.shrink = event.shrink;
   delta.down = event.shrink;
   exclude_ -= event.shrink;

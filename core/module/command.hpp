@@ -37,7 +37,7 @@ struct PropertyCommand {
 };
 
 struct ExpirationCommand {
-  /// The epoch takes the expiration away.
+  /// The epoch removes the expiration.
   WallTime expiration{};
 };
 
@@ -65,7 +65,7 @@ struct RecordedState {
   std::vector<RecordedProperty> properties;
   /// Targets that left the instance for good.
   std::vector<TargetName> shrunk;
-  /// An expiration set at run time. It holds as long as the configured one is what it was then.
+  /// An expiration set at run time. It applies as long as the configured expiration is still `configured`.
   struct Expiration {
     WallTime value{};
     WallTime configured{};

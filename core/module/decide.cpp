@@ -34,7 +34,7 @@ Overwrite overwrite_of(DrainMode mode) {
   return Overwrite::nothing;
 }
 
-// Refuses a drain as a whole where any target stands in its way.
+// Refuses the whole drain if any of its targets is excluded or already drained.
 void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& drained) {
   const IdSet both = excluded | drained;
   if (both.empty()) return;

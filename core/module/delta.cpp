@@ -9,7 +9,8 @@ using text::IdSet;
 
 namespace {
 
-// Moves `later` into `same`, less what undoes a change in `opposite`, which is taken out there.
+// Merges `later` into `same`. A property that is also in `opposite` is removed there instead: the two changes
+// cancel.
 void merge_properties(const ResourceSet::Properties& later, ResourceSet::Properties& same,
                       ResourceSet::Properties& opposite) {
   for (const auto& [name, ranks] : later) {

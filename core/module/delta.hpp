@@ -21,8 +21,8 @@ struct Delta {
 
   [[nodiscard]] bool empty() const noexcept;
 
-  /// Adds what came after, so that the sum says only what differs from before both: a target that went down
-  /// and up again is in neither set, a property added and removed again in neither map.
+  /// Adds a later delta and keeps only the net change: a target that went down and up again is in neither
+  /// set, a property added and removed again in neither map.
   void merge(const Delta& later);
 
   /// The part that concerns these targets. The expiration concerns every one of them.

@@ -36,8 +36,8 @@ class DrainTable {
   [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
   [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
 
-  /// Drains targets by RFC 44's overwrite rules. Returns the targets whose entry is another now, with what it
-  /// is.
+  /// Drains targets by RFC 44's overwrite rules. Returns the targets whose entry has changed, with their new
+  /// entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, WallTime timestamp,
                                 const std::optional<std::string>& reason, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.

@@ -1,4 +1,4 @@
-// Events of the resources (RFC 44), as closed types: names exist only in the codec (proto/event_json). An
+// Events of the resources (RFC 44), as closed types; their names are in the codec (proto/event_json). An
 // event is the outcome of a decision; applying it cannot fail.
 #pragma once
 

@@ -1,7 +1,6 @@
-// The one fold of events (RFC 44): what an event makes of an inventory and of the states of targets. The
-// module (live and at a start), the look ahead at what a command leads to, an import and the mirror of an
-// enclosing instance all apply events by these two functions. An event in ranks of another instance is
-// translated first.
+// Applies events (RFC 44) to an inventory and to the states of targets. There is no other code for this: the
+// module (live and at a start), the check of a command before it is applied, an import and the mirror of an
+// enclosing instance all use these functions. An event in ranks of another instance is translated first.
 #pragma once
 
 #include <vector>
@@ -20,7 +19,7 @@ struct TargetStates {
   text::IdSet torpid;
 };
 
-/// What an event changed in the table of drains: targets whose entry is another now, and targets that are no
+/// The changes of an event in the table of drains: targets whose entry has changed, and targets that are no
 /// longer drained.
 struct DrainChanges {
   std::vector<DrainGroup> drained;

@@ -47,8 +47,8 @@ IdSet targets_with(const ResourceSet& inventory, const std::string& name) {
   return found == inventory.properties().end() ? IdSet{} : found->second;
 }
 
-// How to bring one property of these targets back to what is configured; empty where it is as configured, or
-// where that does not end the overlap.
+// The commands that set one property of the overlapping targets back to the configured state; empty if it is
+// in that state, or if this would not end the overlap.
 std::vector<std::string> ways_out(const std::vector<PartitionRule>& rules, const DefineEvent& start,
                                   const Overlap& overlap, const std::string& name) {
   const IdSet now = targets_with(*start.inventory, name) & overlap.ranks;

@@ -1,10 +1,11 @@
-// How a start takes up what was recorded before it: ranks may be renumbered and hosts gone, so the name of a
-// target decides (RFC 44, drain and undrain carry the nodelist for this).
+// Applies the recorded state at a start. Ranks may be renumbered and hosts gone, so targets are found by name
+// (RFC 44: drain and undrain have the nodelist for this).
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "core/module/module.hpp"
+#include "core/module/rank_map.hpp"
 
 namespace resourced::module {
 
@@ -13,7 +14,7 @@ using text::IdSet;
 
 namespace {
 
-// Returns those that are there.
+// Returns the properties that were added.
 ResourceSet::Properties take_up_properties(ResourceSet& inventory, const ResourceSet& configured,
                                            const std::vector<RecordedProperty>& recorded) {
   std::map<std::pair<std::string, bool>, IdSet> changes;
@@ -35,7 +36,7 @@ ResourceSet::Properties take_up_properties(ResourceSet& inventory, const Resourc
   return kept;
 }
 
-// Everything that was changed at run time, put on top of the configuration.
+// The configuration with all changes of run time applied.
 struct Effective {
   ResourceSet inventory;
   ResourceSet::Properties kept_properties;
@@ -91,6 +92,44 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
     events.push_back({{now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}}, false});
   }
   return events;
+}
+
+using text::IdSet;
+
+std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) const {
+  const rset::ResourceSet& next = *command.inventory;
+  const RankMap map(inventory_, next);
+  std::vector<Event> events;
+  // Agents have to say hello again, so silence is measured anew.
+  if (!states_.torpid.empty()) events.push_back({now, LivelyEvent{states_.torpid}});
+  DefineEvent define;
+  define.method = DefineMethod::reload;
+  define.inventory = command.inventory;
+  define.exclude = command.exclude & next.ranks();
+  define.configured = command.inventory;
+  define.loaded = DefineEvent::Loaded{command.replaced};
+  const IdSet excluded = define.exclude;
+  events.push_back({now, std::move(define)});
+  if (IdSet undrain = map(states_.drains.ranks()) & excluded; !undrain.empty()) {
+    text::Hostlist hosts = next.hosts(undrain);
+    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
+  }
+  if (IdSet online = (command.online & next.ranks()) - map(states_.online); !online.empty()) {
+    events.push_back({now, OnlineEvent{std::move(online)}});
+  }
+  return events;
+}
+
+void Module::move_states(const rset::ResourceSet& next) {
+  const RankMap map(inventory_, next);
+  states_.online = map(states_.online);
+  states_.torpid = map(states_.torpid);
+  DrainTable drains;
+  for (const auto& [key, ranks] : states_.drains.groups()) {
+    (void)drains.drain(map(ranks), key.timestamp, key.reason, Overwrite::nothing);
+  }
+  states_.drains = std::move(drains);
+  available_ = {};
 }
 
 }  // namespace resourced::module

@@ -1,6 +1,7 @@
-// How state outlives a renumbering: an execution target is known by its host and, where several ranks share
-// the host, by its ordinal among them in the inventory as it was configured, discovered or loaded. Targets
-// that left for good keep their ordinals there, so that those of the others stay what they are.
+// Names of targets, by which state survives a renumbering: an execution target is known by its host and,
+// where several ranks share the host, by its ordinal among them in the inventory as it was configured,
+// discovered or loaded. Targets that left for good keep their ordinals there, so that those of the others
+// stay what they are.
 #pragma once
 
 #include <compare>
@@ -44,7 +45,7 @@ struct TargetNames {
   }
 };
 
-/// The names of these ranks of an inventory as it was configured; ranks that are not there are passed over.
+/// The names of these ranks of an inventory as it was configured; ranks that it does not have are ignored.
 [[nodiscard]] TargetNames names_of(const text::IdSet& ranks, const rset::ResourceSet& configured);
 
 /// The present rank of a target; nothing if its host, or this one of its targets, is not there any more.

@@ -17,12 +17,12 @@ namespace resourced::nodes {
 
 class AgentRoster {
  public:
-  /// Names an agent's stream; the caller makes it up and never uses one again.
+  /// Names an agent's stream; the caller chooses it and never uses it again.
   using AgentId = std::uint64_t;
 
   struct Admission {
     text::IdSet::Id rank = 0;
-    /// The agent whose place this one has taken: it speaks for nobody any more.
+    /// The agent that this one has replaced. It no longer speaks for a target.
     std::optional<AgentId> replaced;
   };
 
@@ -36,13 +36,13 @@ class AgentRoster {
   Admission admit(AgentId agent, const std::string& hostname, const rset::ResourceSet& inventory,
                   const MayReplace& may_replace);
 
-  /// The rank that an agent speaks for; nothing for one that was replaced or was never here.
+  /// The rank that an agent speaks for; nothing for one that was replaced or never admitted.
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(AgentId agent) const;
   [[nodiscard]] std::optional<AgentId> agent_of(text::IdSet::Id rank) const;
 
   /// An agent has gone. Returns the rank that has no agent now, if it spoke for one.
   std::optional<text::IdSet::Id> remove(AgentId agent);
-  /// A target is no more. Returns the agent that spoke for it, and does no longer.
+  /// A target has left the instance. Returns the agent that spoke for it, which is removed.
   std::optional<AgentId> forget(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }

@@ -1,6 +1,6 @@
 // The inventory as the node agents report it, where no configuration names one (RFC 28: dynamic discovery):
-// collects reports until there are enough, and numbers the hosts. Pure: time is an argument. What became
-// known before goes on through the store, without another discovery.
+// collects reports until there are enough, and numbers the hosts. Pure: time is an argument. A restart takes
+// the inventory from the store, without another discovery unless resource.rediscover is set.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@
 namespace resourced::nodes {
 
 struct DiscoverySettings {
-  /// How many nodes make the inventory complete, those that are excluded included; nothing for as many as
-  /// come in time.
+  /// How many nodes make the inventory complete, those that are excluded included; nothing for all that
+  /// report before the timeout.
   std::optional<std::size_t> size;
-  /// The time after which the agents that have come are all there are. If none has, the first one is.
+  /// After this time the inventory is complete with the nodes that have reported; if there are none, with the
+  /// first one that does.
   Seconds timeout = forever;
 };
 
@@ -38,14 +39,14 @@ class Discovery {
  public:
   Discovery(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
 
-  /// Hosts that are excluded count towards the size whether they report or not. Takes the place of those
-  /// before.
+  /// Hosts that are excluded count towards the size whether they report or not. Replaces the hosts of an
+  /// earlier call.
   void exclude(const text::Hostlist& hosts);
 
-  /// A node reports itself. A later report of the same host takes the place of the earlier one. Throws Error
-  /// EINVAL if the host left for good, or there are more nodes than an inventory can hold.
+  /// A node reports itself. A later report of the same host replaces the earlier one. Throws Error EINVAL if
+  /// the host left for good, or there are more nodes than an inventory can hold.
   void report(NodeReport report);
-  /// The agent of a host has gone before the inventory was complete.
+  /// The agent of a host has left before the inventory was complete.
   void withdraw(const std::string& hostname);
 
   /// Whether the inventory is complete.
@@ -56,7 +57,7 @@ class Discovery {
   [[nodiscard]] std::size_t count() const noexcept { return nodes_.size(); }
 
   /// The inventory of what was reported: a host keeps the rank that it had before, the others get the lowest
-  /// free ranks in the natural order of their names (n2 before n10), in whatever order they came.
+  /// free ranks in the natural order of their names (n2 before n10), in whatever order they reported.
   [[nodiscard]] rset::ResourceSet inventory() const;
 
  private:

@@ -196,7 +196,7 @@ MonitorBatch Monitor::collect() {
   return batch;
 }
 
-// Says how a target differs from what was told, whatever it has been through since.
+// Adds the net change of a target since the last batch, and forgets the target if it is lost.
 void Monitor::report(Target& target, MonitorBatch& batch) {
   target.marked = false;
   if (target.online != target.told_online) (target.online ? batch.online : batch.offline).insert(target.rank);

@@ -1,38 +1,38 @@
-// Which targets are alive, as their node agents show it: hello, beats, silence, a lost connection. What comes
-// of it is gathered and given out as few changes, however many agents there are. Pure: time is an argument.
-// Who may speak for which target is the business of agent_roster.hpp, what changes do to the inventory that
-// of Module (MonitorCommand).
+// Which targets are alive, from the hello, the beats, the silence and the lost connections of their node
+// agents. Changes are collected into batches, so there are few of them however many agents there are. Pure:
+// time is an argument. agent_roster.hpp decides which agent speaks for which target; Module applies the
+// changes (MonitorCommand).
 //
-// A restart knows nothing of the time before: every target is offline until its agent says hello again, so
-// that none is ever up that may have died meanwhile. No scheduler sees them go down, as the first picture
-// after a restart is a new one; `up` follows as the agents come back. Flaps are counted anew.
+// After a restart every target is offline until its agent says hello again, so that no target is up that may
+// have died meanwhile. Schedulers see no `down` for this: they acquire anew after a restart, and get `up` as
+// the agents come back. Flaps are counted anew.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
-#include "core/nodes/flap_counter.hpp"
 #include "core/nodes/monitored_target.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::nodes {
 
-/// `forever` for never.
+/// A time of `forever` turns a change of state off.
 struct MonitorSettings {
-  /// Silent for so long: torpid, offline. A time of `offline_after` that is not the longer skips torpid.
+  /// Without a beat for so long a target is torpid, then offline. It is never torpid if `offline_after` is
+  /// not longer than `torpid_after`.
   Seconds torpid_after{30};
   Seconds offline_after{120};
-  /// The connection gone for so long without another hello: offline.
+  /// A target whose connection is lost for so long, without another hello, is offline.
   Seconds grace{10};
   /// How long changes are gathered, from the first on.
   Seconds coalesce{0.2};
-  /// Offline more often than `flap_count` times within `flap_window`: to be drained. A count of 0 turns it
-  /// off.
+  /// A target that goes offline more than `flap_count` times within `flap_window` is to be drained. A count
+  /// of 0 turns this off.
   std::size_t flap_count = 5;
   Seconds flap_window{600};
-  /// Offline for so long and not back: lost for good.
+  /// A target that is offline for so long is lost for good.
   Seconds lost_after = forever;
   friend bool operator==(const MonitorSettings&, const MonitorSettings&) = default;
 };
@@ -57,14 +57,15 @@ class Monitor {
  public:
   explicit Monitor(const MonitorSettings& settings = {});
 
-  /// New times hold for what is silent, gone or waiting already, too.
+  /// New times also apply to targets that are already silent, disconnected or offline.
   void configure(const MonitorSettings& settings);
 
-  /// The agent of a target is there, or there again.
+  /// The agent of a target has connected, or connected again.
   void hello(text::IdSet::Id rank, SteadyTime now);
-  /// A sign of life on the connection that said hello; without one it counts for nothing. Constant time.
+  /// A sign of life on the connection that said hello; ignored for a target without a connection. Constant
+  /// time.
   void beat(text::IdSet::Id rank, SteadyTime now);
-  /// The connection is lost. It is for the caller to pass over connections that another hello has replaced.
+  /// The connection is lost. The caller does not report connections that another hello has replaced.
   void gone(text::IdSet::Id rank, SteadyTime now);
   /// The agent has ended in order: offline at once.
   void goodbye(text::IdSet::Id rank, SteadyTime now);
@@ -72,17 +73,17 @@ class Monitor {
   /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
   [[nodiscard]] bool is_silent(text::IdSet::Id rank, SteadyTime now) const;
 
-  /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. To be
-  /// told only where what is lost matters, as each costs memory from then on.
+  /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. Call this
+  /// only if lost targets matter, since each one takes memory from then on.
   void expect(const text::IdSet& ranks, SteadyTime now);
-  /// These targets are no more.
+  /// Drops targets that have left the instance.
   void forget(const text::IdSet& ranks);
 
-  /// Takes up what has become due, and returns the changes if their time has come and there are any. Costs
-  /// what is due.
+  /// Changes the state of targets whose times have passed, and returns the net changes `coalesce` after the
+  /// first one. The cost follows the targets that change.
   [[nodiscard]] std::optional<MonitorBatch> tick(SteadyTime now);
 
-  /// When tick() has something to do next, if nothing is heard until then.
+  /// When tick() has something to do next, if no agent is heard until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
   /// Targets that are in memory.
@@ -105,14 +106,14 @@ class Monitor {
   MonitorSettings settings_;
   SteadyTime now_{};
   TargetPages targets_;
-  // Online targets by when they were heard last.
+  // Online targets in the order in which they were last heard.
   TargetList<&Target::by_heard> lively_;
   TargetList<&Target::by_heard> torpid_;
   // Online targets without a connection by when it went; offline targets by when they fell, but lost ones.
   TargetList<&Target::by_since> gone_;
   TargetList<&Target::by_since> offline_;
   FlapCounter flaps_;
-  // Targets that may differ from what was told, and since when there are any.
+  // Targets that may differ from the last batch, and the time when the first of them was marked.
   text::IdSet marked_;
   text::IdSet flapping_;
   SteadyTime opened_{};

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -60,12 +62,13 @@ class TargetList {
   MonitoredTarget* last_ = nullptr;
 };
 
-/// Targets by rank, in pages of neighbours: those that never were cost nothing, or little beside one that is.
+/// Targets by rank, in pages of neighbouring ranks. A rank without a target takes memory only if its page is
+/// in use.
 class TargetPages {
  public:
   /// Null for a target that is not known.
   [[nodiscard]] MonitoredTarget* find(text::IdSet::Id rank) const;
-  /// Makes a target known that is not.
+  /// The target of a rank, which is added if it is not known.
   MonitoredTarget& get(text::IdSet::Id rank);
   /// Requires a target that is known and in no list.
   void erase(text::IdSet::Id rank);
@@ -81,6 +84,35 @@ class TargetPages {
 
   std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
   std::size_t size_ = 0;
+};
+
+class FlapCounter {
+ public:
+  /// Sets the limit: a target may go offline `most` times within `window`; a `most` of 0 is no limit.
+  void configure(std::size_t most, Seconds window) noexcept;
+
+  /// A target has gone offline. Returns true, and resets its count, when the limit is exceeded.
+  /// `now` never goes back.
+  bool fell(text::IdSet::Id rank, SteadyTime now);
+
+  /// Drops what is older than the window, in time proportional to the targets that are dropped.
+  void forget_before(SteadyTime now);
+  void forget(text::IdSet::Id rank);
+
+  /// How many targets are kept.
+  [[nodiscard]] std::size_t size() const noexcept { return falls_.size(); }
+
+ private:
+  struct Falls {
+    std::vector<SteadyTime> times;
+    std::list<text::IdSet::Id>::iterator place;
+  };
+
+  std::size_t most_ = 0;
+  Seconds window_{};
+  std::unordered_map<text::IdSet::Id, Falls> falls_;
+  // Ordered by the latest time offline, the oldest first.
+  std::list<text::IdSet::Id> order_;
 };
 
 }  // namespace resourced::nodes

@@ -27,8 +27,8 @@ struct NodeReport {
 /// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
 [[nodiscard]] NodeReport read_node_report(const std::string& hostname, const rset::ResourceSet& found);
 
-/// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. The node is on
-/// another host than the inventory has it if its agent says so, or the R that was found there.
+/// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. A hostname mismatch
+/// is one in the name that the agent gave, or in the R that it found.
 /// Throws Error EINVAL for a rank that is not in the inventory.
 [[nodiscard]] std::string verify_node(const rset::ResourceSet& inventory, text::IdSet::Id rank,
                                       const NodeReport& report, const rset::VerifyOptions& options);

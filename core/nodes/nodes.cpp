@@ -158,7 +158,7 @@ void Nodes::end(AgentId agent, End end, SteadyTime now) {
   const auto found = agents_.find(agent);
   if (found == agents_.end()) return;
   if (const auto& waiting = found->second.waiting) {
-    // The discovery is over when what it found was refused; agents wait on until the daemon ends.
+    // There is no discovery if the daemon refused its inventory and is about to end.
     if (discovery_) discovery_->withdraw(waiting->hostname);
     waiting_.erase(waiting->hostname);
   }

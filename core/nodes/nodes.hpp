@@ -1,6 +1,6 @@
-// What node agents say of their nodes, and the commands that follow from it: who speaks for which target,
-// whether it is alive, whether the node is what the inventory says, and, until there is an inventory, which
-// one the agents tell. Pure: time is an argument. A caller applies the commands before it asks again.
+// Turns the reports of node agents into commands. Keeps which agent speaks for which target, whether the
+// target is alive and whether its node matches the inventory; until there is an inventory, builds it from the
+// reports. Pure: time is an argument. A caller applies the commands before it asks again.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Settings {
   rset::VerifyOptions verify;
   /// Agents are to count the cores that they may not use themselves.
   bool norestrict = false;
-  /// Targets without an agent are lost after a time, like those whose agent has gone.
+  /// Targets without an agent are lost after `lost_after`, like those whose agent has left.
   bool expect_all = false;
 
   /// How often an agent should beat: several times before its silence means anything.
@@ -50,21 +50,21 @@ struct AgentNews {
   AgentId agent = 0;
   /// The target that it speaks for; nothing as long as there is no inventory.
   std::optional<text::IdSet::Id> rank;
-  /// Why it speaks for no target any more. It is forgotten: EEXIST if another agent took its place, EINVAL if
-  /// its target left or its host is unknown, EAGAIN if it is to say hello again.
+  /// Why it no longer speaks for a target; the agent is forgotten: EEXIST if another agent replaced it,
+  /// EINVAL if its target left or its host is unknown, EAGAIN if it is to say hello again.
   std::optional<Error> end;
 };
 
-/// A node that is to be drained, as it is not what the inventory says.
+/// A node that is to be drained, as it does not match the inventory.
 struct UnfitNode {
   text::IdSet::Id rank = 0;
   std::string host;
   std::string reason;
 };
 
-/// What follows from one thing that was heard, or from time.
+/// The results of one report.
 struct Findings {
-  /// In their order. Each is sure to be taken by the module as it was given.
+  /// In order. The module accepts each of them in its present state.
   std::vector<module::Command> commands;
   std::vector<AgentNews> news;
   /// Nodes for which a drain is among the commands.
@@ -73,7 +73,7 @@ struct Findings {
 
 class Nodes {
  public:
-  /// Agents are watched by these settings. Later ones hold for present agents too.
+  /// Watches agents with these settings. Later settings also apply to present agents.
   void watch(const Settings& settings);
   /// Nothing where no agents are watched.
   [[nodiscard]] const std::optional<Settings>& settings() const noexcept { return settings_; }
@@ -82,18 +82,18 @@ class Nodes {
 
   /// Collects agents until they make an inventory. Requires that agents are watched.
   void discover(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
-  /// Hosts for which the discovery does not wait. After it, nothing.
+  /// Hosts for which the discovery does not wait. Without effect after the discovery.
   void exclude(const text::Hostlist& hosts);
   /// The inventory, once the agents that were waited for are there, or their time has passed; then the
-  /// discovery is over. Agents wait on for begin().
+  /// discovery is over. Agents then wait for begin().
   [[nodiscard]] std::optional<rset::ResourceSet> discovered(SteadyTime now);
 
-  /// There is an inventory: agents that waited get their targets.
+  /// The inventory is known: assigns targets to the agents that have waited.
   [[nodiscard]] Findings begin(const module::Module& module, SteadyTime now);
-  /// The inventory is another one, and no agent speaks for a target of it. Targets that are online have the
-  /// grace time for their agents to say hello again.
+  /// The inventory has been replaced: all agents have to say hello again. Online targets go offline if that
+  /// takes longer than the grace time.
   [[nodiscard]] Findings begin_again(const module::Module& module, SteadyTime now);
-  /// From now on a target is online if the enclosing instance says so, too.
+  /// From now on a target is online only if it is available in the enclosing instance, too.
   void enclose(const module::Module& module) { presence_.emplace(module.online()); }
   [[nodiscard]] bool enclosed() const noexcept { return presence_.has_value(); }
 
@@ -103,29 +103,29 @@ class Nodes {
   /// EINVAL for a host that is not in the inventory, EEXIST if no target of the host is free.
   [[nodiscard]] Findings hello(AgentId agent, ConnectionId connection, const NodeReport& report,
                                const module::Module& module, SteadyTime now);
-  /// A sign of life. An agent that is not here is passed over. Constant time.
+  /// A sign of life. Ignored for an agent that is not known. Constant time.
   void beat(AgentId agent, SteadyTime now);
-  /// An agent is no more: in order, or its connection is lost. One that is not here is passed over.
+  /// An agent has ended in order, or its connection is lost. Ignored for an agent that is not known.
   enum class End { farewell, lost };
   void end(AgentId agent, End end, SteadyTime now);
   /// These targets are offline until their agents say hello again. The caller tells the module.
   void force_down(const text::IdSet& ranks, SteadyTime now);
-  /// These targets are no more.
+  /// Drops targets that have left the instance. Returns the news for their agents.
   [[nodiscard]] std::vector<AgentNews> forget(const text::IdSet& ranks);
 
-  /// The enclosing instance says this. Requires enclose().
+  /// Applies a change in the enclosing instance. Requires enclose().
   [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module) {
     return presence_->told(change, module);
   }
 
-  /// Nodes among these that are not what the inventory says. As long as a target is excluded no mismatch
-  /// drains it, so this is asked for those that are no longer excluded.
+  /// Those of these nodes that do not match the inventory. A mismatch does not drain an excluded target, so
+  /// the caller checks targets here once they are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
                                                    const module::Module& module) const;
 
-  /// The commands of what has become due.
+  /// The commands for deadlines that have passed.
   [[nodiscard]] std::vector<module::Command> tick(const module::Module& module, SteadyTime now);
-  /// When there is something to do if nothing is heard until then: discovered() or tick().
+  /// When discovered() or tick() has something to do, if no agent is heard until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
  private:
@@ -145,9 +145,9 @@ class Nodes {
   std::optional<Presence> presence_;
   AgentRoster roster_;
   std::optional<Discovery> discovery_;
-  /// In the order in which they came.
+  /// In the order of their ids, which is that of their arrival.
   std::map<AgentId, Agent> agents_;
-  /// Those that wait for the inventory, by host.
+  /// Agents that wait for the inventory, by host.
   std::unordered_map<std::string, AgentId> waiting_;
   /// The last reports that do not fit the inventory, and those of targets that are excluded.
   std::unordered_map<text::IdSet::Id, NodeReport> doubtful_;

@@ -150,8 +150,9 @@ void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
   });
 }
 
-// The handed ranks are those of the parent as it was when it handed them down: until then they tell which
-// target is meant, and what the parent calls it; from then on its name does.
+// Up to the time when the parent handed down the R, its ranks are those of that R: they identify the targets,
+// and a restart event then also tells their names. Later events may have other ranks, so there the names
+// identify the targets.
 void ParentMirror::link(bool as_handed, bool tells_names) {
   links_.clear();
   absent_.clear();
@@ -223,7 +224,7 @@ EventBody ParentMirror::translate(const module::UpdateEvent& event, WallTime tim
     expiration_set_ = timestamp;
   }
   module::UpdateEvent own;
-  // A target that left earlier and was handed down all the same had been loaded again.
+  // A target that left before the R was handed down, and is in it, had been loaded again.
   if (timestamp > handed_down_.starttime()) own.shrink = targets_of(event.shrink, event.shrink_nodelist);
   shrunk_ |= own.shrink;
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {

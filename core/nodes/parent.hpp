@@ -102,13 +102,14 @@ class ParentMirror {
   [[nodiscard]] bool is_parent_host(text::IdSet::Id rank, const std::string& host) const;
   /// The targets behind ranks of the parent, in time proportional to those.
   [[nodiscard]] text::IdSet targets_of(const text::IdSet& parent_ranks) const;
-  /// The same for ranks that had these hosts at the time of the event.
+  /// The same for ranks of an event that names their hosts. If the parent has renumbered them since, the
+  /// hosts decide.
   [[nodiscard]] text::IdSet targets_of(const text::IdSet& parent_ranks, const text::Hostlist& hosts) const;
 
   rset::ResourceSet handed_down_;
   rset::ResourceSet inventory_;
   Seconds settle_;
-  // An expiration that the parent set until then is none for this instance.
+  // An expiration that the parent set up to this time is ignored.
   WallTime expirations_after_;
   // The rank that each target had in the parent when it was handed down, in the order of the own ranks.
   std::vector<text::IdSet::Id> handed_ranks_;
@@ -128,7 +129,7 @@ class ParentMirror {
   bool synced_ = false;
   bool was_synced_ = false;
   SteadyTime settled_at_{};
-  // Offline when the connection was back, and not heard of since.
+  // Targets that were found offline after a reconnection, and have had no event since.
   text::IdSet held_;
 
   text::IdSet told_down_;

@@ -20,22 +20,23 @@ class Presence {
   /// `online` are the targets that need no agent: all of them, or none.
   explicit Presence(text::IdSet online) : online_(std::move(online)) {}
 
-  /// The agents show this. Keeps back of it what the parent does not let come up.
+  /// Records a batch of the agents. Returns it without the `online` and `torpid` of targets that are
+  /// unavailable in the parent.
   [[nodiscard]] MonitorBatch seen(MonitorBatch batch);
 
-  /// The parent says this. The commands that follow, in order. The module may refuse an expiration, as it
-  /// need not be after the starttime here.
+  /// Records a change in the parent. Returns the commands that follow, in order. The module refuses an
+  /// expiration that is not after its own starttime.
   [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
  private:
-  // As the agents show it, whatever the parent says.
+  // States by the agents alone, without those of the parent.
   text::IdSet online_;
   text::IdSet torpid_;
   text::IdSet parent_down_;
 };
 
 /// The commands of a batch, in order: a drain of the targets that flap, before any of them comes up; their
-/// states; the shrink of those that are lost. Each is sure to be taken by the module as it is now.
+/// states; the shrink of those that are lost. The module accepts each of them in its present state.
 [[nodiscard]] std::vector<module::Command> monitor_commands(const MonitorBatch& batch,
                                                             const module::Module& module);
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/rset/host_repeats.hpp"
 #include "core/rset/id_collector.hpp"
 #include "core/rset/property_name.hpp"
+#include "core/rset/target_table.hpp"
 #include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
@@ -77,7 +77,7 @@ void InventoryBuilder::add(const Hostlist& hosts, const IdSet& cores, const IdSe
     if (!defect.empty())
       throw Error(EINVAL, fmt::format("property {}: {}", text::quoted(std::string_view(name)), defect));
   }
-  // Entries that give nothing take part too, so that a host that never gets anything shows up as a group.
+  // Entries without resources are added too, so that a host that never gets any is found as a group.
   entries_.push_back({place(hosts), table_.children(cores, gpus, nullptr), properties});
 }
 

@@ -1,5 +1,5 @@
 // Makes the inventory from the `[[resource.config]]` entries of a configuration: hosts with cores, gpus and
-// properties, where later entries add to what earlier ones gave.
+// properties, where later entries add to earlier ones.
 #pragma once
 
 #include <string>

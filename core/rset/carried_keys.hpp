@@ -1,5 +1,5 @@
-// What an R holds that this project only carries along: the opaque `scheduling` object, `attributes` of the
-// earlier edition of RFC 20, and keys that no edition knows.
+// The members of an R that this project keeps and writes without using them: the opaque `scheduling` object,
+// `attributes` of the earlier edition of RFC 20, and keys that no edition knows.
 #pragma once
 
 #include <optional>

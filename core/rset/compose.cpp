@@ -14,7 +14,7 @@ using text::IdSet;
 
 namespace {
 
-// Only one host is given for all ranks: they are written down one by one.
+// Upper bound of the ranks on the local host, whose name is repeated in the hostlist for each rank.
 constexpr std::size_t max_local_ranks = std::size_t{1} << 20;
 
 Hostlist repeated(const std::string& host, std::size_t count) {

@@ -9,8 +9,8 @@
 
 namespace resourced::rset {
 
-/// What is not given follows from what is: ranks count from 0 over the hosts, there is core 0, and every rank
-/// is on the local host.
+/// Parts that are not given have defaults: ranks from 0 for the hosts, core 0, and the local host for every
+/// rank.
 struct Composition {
   std::optional<text::IdSet> ranks;
   std::optional<text::IdSet> cores;

@@ -12,7 +12,6 @@
 #include "core/rset/json_check.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/rset/target_table.hpp"
-#include "core/rset/text_reader.hpp"
 
 namespace resourced::rset {
 
@@ -33,7 +32,7 @@ bool is_execution_key(std::string_view key) {
 json take(const json& value) { return value; }
 json take(json& value) { return std::move(value); }
 
-/// What is only carried along, copied or (from a document that is not const) moved.
+/// The carried keys of a document, copied or (if it is not const) moved.
 template <class Json>
 std::shared_ptr<const CarriedKeys> carried_keys(Json& document) {
   CarriedKeys carried;

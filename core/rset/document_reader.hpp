@@ -2,6 +2,7 @@
 // out of the text already (text_reader.hpp): then the document has an empty R_lite.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,8 +17,7 @@ void check_scheduling(const nlohmann::json& scheduling);
 
 class DocumentReader {
  public:
-  /// Throws Error EINVAL that names the path. The second form moves what is only carried along out of the
-  /// document.
+  /// Throws Error EINVAL that names the path. The second form moves the carried keys out of the document.
   [[nodiscard]] static ResourceSet read(const nlohmann::json& document);
   [[nodiscard]] static ResourceSet read(nlohmann::json&& document, EntryCollector& entries);
 
@@ -33,5 +33,8 @@ class DocumentReader {
   EntryCollector& entries_;
   ResourceSet set_;
 };
+
+/// Throws Error EINVAL that names the path, or the place in the text that is not JSON.
+[[nodiscard]] ResourceSet read_text(std::string_view text);
 
 }  // namespace resourced::rset

@@ -28,7 +28,8 @@ struct Vertex {
   std::vector<std::size_t> contains;
 };
 
-/// Checks the document and keeps what the derivation needs. It refers to the document, which must outlive it.
+/// Checks the document and keeps the parts that the derivation needs. It refers to the document, which must
+/// outlive it.
 class Graph {
  public:
   Graph(const json& graph, std::string_view path) : path_(path) {

@@ -42,8 +42,7 @@ IdSet unite(std::vector<IdSet::Range> ranges, std::optional<IdSet::Range>& twice
 
 }  // namespace
 
-/// Cuts overlapping runs into pieces that each have one set of children, which is the union of what covers
-/// them.
+/// Cuts overlapping runs into pieces, each with the union of the children of the runs that cover it.
 class GroupTable::Overlay {
  public:
   Overlay(GroupTable& table, Repeats repeats, const Describe& describe)

@@ -23,8 +23,8 @@ class GroupTable {
   /// A distinct set of resources, known by its number.
   using Children = std::uint32_t;
 
-  /// What happens to a rank that is added more than once: resources add up, and having the same one twice is
-  /// refused or is not.
+  /// Treatment of a rank that is added more than once: its resources add up, and the same resource twice is
+  /// refused or allowed.
   enum class Repeats { refused, allowed };
 
   struct Conflict {
@@ -42,7 +42,7 @@ class GroupTable {
   /// source is the caller's number for this addition, for the error.
   void add(const text::IdSet& ranks, Children children, std::size_t source);
 
-  /// Throws what describe makes of a conflict.
+  /// Throws the Error that `describe` returns for a conflict.
   [[nodiscard]] std::vector<ResourceGroup> finish(Repeats repeats, const Describe& describe);
 
  private:

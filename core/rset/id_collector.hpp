@@ -21,7 +21,7 @@ class IdCollector {
     ids.for_each_range([this](text::IdSet::Range range) { ranges_.push_back(range); });
   }
 
-  /// What was added. The collector is empty afterwards.
+  /// Returns the ids that were added, and leaves the collector empty.
   [[nodiscard]] text::IdSet take() {
     const auto by_first = [](text::IdSet::Range a, text::IdSet::Range b) { return a.first < b.first; };
     if (!std::is_sorted(ranges_.begin(), ranges_.end(), by_first))

@@ -1,6 +1,8 @@
 #include "core/rset/operations.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,8 +12,8 @@
 
 #include "core/error.hpp"
 #include "core/rset/id_collector.hpp"
-#include "core/rset/rank_pairs.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::rset {
@@ -21,7 +23,7 @@ using text::IdSet;
 
 namespace {
 
-/// A set with these parts, and what rides along from the operands.
+/// A set with these parts, and the members of `from` that belong to no rank.
 ResourceSet assemble(std::vector<ResourceGroup> groups, Hostlist hosts,
                      const ResourceSet::Properties& properties, const ResourceSet& from) {
   ResourceSet set(std::move(groups), std::move(hosts));
@@ -175,6 +177,72 @@ void set_property(ResourceSet& set, std::string_view text) {
   if (ranks.empty())
     throw Error(EINVAL, fmt::format("property {}: idset is empty", text::quoted(text.substr(0, colon))));
   set.add_property(text.substr(0, colon), ranks);
+}
+
+using text::IdSet;
+
+namespace {
+
+struct Run {
+  IdSet::Id first;
+  IdSet::Id last;
+  const ResourceGroup* group;
+};
+
+std::vector<Run> runs_of(const ResourceSet& set) {
+  std::vector<Run> runs;
+  for (const ResourceGroup& group : set.groups())
+    group.ranks.for_each_range([&](IdSet::Range range) {
+      runs.push_back({range.first, range.last, &group});
+    });
+  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+  return runs;
+}
+
+}  // namespace
+
+void for_each_pair(
+    const ResourceSet& a, const ResourceSet& b,
+    const std::function<void(const IdSet& ranks, const ResourceGroup* a, const ResourceGroup* b)>& f) {
+  std::vector<Run> left = runs_of(a);
+  std::vector<Run> right = runs_of(b);
+  std::map<std::pair<const ResourceGroup*, const ResourceGroup*>, std::size_t> numbers;
+  struct Pair {
+    text::IdSetBuilder ranks;
+    const ResourceGroup* a;
+    const ResourceGroup* b;
+  };
+  std::vector<Pair> pairs;
+  const auto add = [&](IdSet::Id first, IdSet::Id last, const ResourceGroup* x, const ResourceGroup* y) {
+    const auto [at, is_new] = numbers.try_emplace({x, y}, pairs.size());
+    if (is_new) pairs.push_back({{}, x, y});
+    pairs[at->second].ranks.append(first, last);
+  };
+
+  auto x = left.begin();
+  auto y = right.begin();
+  while (x != left.end() || y != right.end()) {
+    if (y == right.end() || (x != left.end() && x->last < y->first)) {
+      add(x->first, x->last, x->group, nullptr);
+      ++x;
+    } else if (x == left.end() || y->last < x->first) {
+      add(y->first, y->last, nullptr, y->group);
+      ++y;
+    } else if (x->first < y->first) {
+      add(x->first, y->first - 1, x->group, nullptr);
+      x->first = y->first;
+    } else if (y->first < x->first) {
+      add(y->first, x->first - 1, nullptr, y->group);
+      y->first = x->first;
+    } else {
+      const IdSet::Id last = std::min(x->last, y->last);
+      add(x->first, last, x->group, y->group);
+      x->first = y->first = last + 1;
+      if (x->last == last) ++x;
+      if (y->last == last) ++y;
+    }
+  }
+  for (Pair& pair : pairs) f(pair.ranks.take(), pair.a, pair.b);
 }
 
 }  // namespace resourced::rset

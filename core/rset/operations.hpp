@@ -1,9 +1,10 @@
-// The algebra of resource sets: union, difference, intersection, selection and renumbering. What belongs to
-// no rank (scheduling, attributes, unknown keys, times) is that of the first operand; append and intersect
-// take from the second what the first does not have. nslots is the number of an allocation as it was made: it
-// is kept by what only renumbers.
+// The algebra of resource sets: union, difference, intersection, selection and renumbering. The members that
+// belong to no rank (scheduling, attributes, unknown keys, times) come from the first operand; append and
+// intersect take those that it lacks from the second. nslots belongs to the allocation as it was made: it is
+// kept by a renumbering, and by a selection of all ranks.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "core/rset/resource_set.hpp"
@@ -13,15 +14,15 @@ namespace resourced::rset {
 /// The union. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has different hosts.
 [[nodiscard]] ResourceSet append(const ResourceSet& a, const ResourceSet& b);
 
-/// What is in a and not in b, rank by rank. Ranks with nothing left are gone. Throws Error EINVAL when a rank
-/// has different hosts.
+/// The resources in a that are not in b, rank by rank. Ranks with nothing left are gone. Throws Error EINVAL
+/// when a rank has different hosts.
 [[nodiscard]] ResourceSet diff(const ResourceSet& a, const ResourceSet& b);
 
-/// What is in both, rank by rank; a rank has the properties that either set gives it. Throws Error EINVAL
-/// when a rank has different hosts.
+/// The resources in both, rank by rank; a rank has the properties that either set gives it. Throws Error
+/// EINVAL when a rank has different hosts.
 [[nodiscard]] ResourceSet intersect(const ResourceSet& a, const ResourceSet& b);
 
-/// The targets that parse_targets() reads, or all others. Throw what it throws.
+/// The targets that parse_targets() reads, or all others. Throw as it does.
 [[nodiscard]] ResourceSet include(const ResourceSet& set, std::string_view targets);
 [[nodiscard]] ResourceSet exclude(const ResourceSet& set, std::string_view targets);
 
@@ -38,5 +39,11 @@ namespace resourced::rset {
 
 /// Adds a property from `NAME[:RANKS]`; without RANKS to every rank. Throws Error EINVAL.
 void set_property(ResourceSet& set, std::string_view text);
+
+/// Calls f(ranks, group of a or null, group of b or null) for each combination that some rank has. The cost
+/// follows the runs of ranks in both sets.
+void for_each_pair(
+    const ResourceSet& a, const ResourceSet& b,
+    const std::function<void(const text::IdSet& ranks, const ResourceGroup* a, const ResourceGroup* b)>& f);
 
 }  // namespace resourced::rset

@@ -1,4 +1,4 @@
-// Names of properties (RFC 20): valid UTF-8 without the characters that mean something in a constraint.
+// Names of properties (RFC 20): valid UTF-8 without the characters that RFC 20 forbids.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace resourced::rset {
 
-/// What is wrong with the name, or "" for a valid one.
+/// The reason why the name is invalid, or "" for a valid one.
 [[nodiscard]] std::string property_name_defect(std::string_view name);
 
 /// A property that counts in the inventory and is left out of allocations.

@@ -1,7 +1,7 @@
 // The resource set R, version 1 (RFC 20): which cores and gpus each execution target (rank) controls, the
 // host of each target, properties and times. Both editions of RFC 20 are read; the current one is written. A
-// ResourceSet is a value that is cheap to copy: ranks, groups, hosts and what is only carried along are
-// shared and never changed in place. Set algebra is in operations.hpp, targets by name in targets.hpp.
+// ResourceSet is a value that is cheap to copy: ranks, groups, hosts and carried keys are shared and never
+// changed in place. Set algebra is in operations.hpp, targets by name in targets.hpp.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class ResourceSet {
   /// The most characters that parse() reads, and the deepest nesting of objects and arrays in a document.
   static constexpr std::size_t max_text = std::size_t{1} << 28;
   static constexpr std::size_t max_depth = 128;
-  /// The most ranks of a set, which bounds all that has to look at every host.
+  /// The most ranks of a set, which bounds all work that follows the number of hosts.
   static constexpr std::size_t max_targets = std::size_t{1} << 24;
 
   ResourceSet() = default;
@@ -99,7 +99,7 @@ class ResourceSet {
   /// Throws Error EINVAL for a rank that is not here.
   [[nodiscard]] std::string host(text::IdSet::Id rank) const;
   /// The rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the lowest.
-  /// Constant time; the first call builds an index, which the copies of this set share.
+  /// Costs as HostIndex::find(); the first call builds an index, which the copies of this set share.
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(std::string_view host,
                                                        std::uint32_t ordinal = 0) const;
   /// The ordinal of a rank among those of its host: 0 where no host repeats.
@@ -114,9 +114,9 @@ class ResourceSet {
   /// The same for a set; ranks that are not here are passed over.
   [[nodiscard]] text::IdSet positions_of(const text::IdSet& ranks) const;
 
-  /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` rides along
-  /// unchanged. Ranks that are not here are passed over. nslots is the number for the whole allocation: it is
-  /// kept only if every rank is.
+  /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` is kept unchanged.
+  /// Ranks that are not here are passed over. nslots is the number for the whole allocation: it is kept only
+  /// if every rank is.
   [[nodiscard]] ResourceSet copy_ranks(const text::IdSet& ranks) const;
   void remove_ranks(const text::IdSet& ranks);
   /// An allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with nslots.
@@ -135,8 +135,8 @@ class ResourceSet {
   /// Throws Error EINVAL for anything but an object that is fit to be `scheduling`.
   void set_scheduling(nlohmann::json scheduling);
 
-  /// Takes from another set what belongs to no rank and is not here: scheduling, attributes, keys that RFC 20
-  /// does not know; and the times, when this set has none.
+  /// Takes from another set the members that belong to no rank and that this set lacks: scheduling,
+  /// attributes, keys that RFC 20 does not know; and the times, when this set has none.
   void inherit(const ResourceSet& from);
 
   /// Equal content, whatever the text it was read from looked like.

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/rset/host_repeats.hpp"
 #include "core/rset/id_collector.hpp"
 #include "core/text/idset_builder.hpp"
 
@@ -106,7 +105,7 @@ std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32
 }
 
 HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const {
-  // Names that repeat are fine as long as they are few.
+  // Repeated names are accepted up to this number.
   constexpr std::size_t always = 16384;
   build_index();
   text::HostIndex::Found found =
@@ -114,7 +113,7 @@ HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_u
   return {ranks_at(found.positions), std::move(found.unknown)};
 }
 
-/// All positions of the hosts at these.
+/// All positions of the hosts at these positions.
 IdSet TargetTable::with_sharing(const IdSet& positions) const {
   IdCollector firsts;
   positions.for_each([&](IdSet::Id position) { firsts.add(first_of_[position]); });

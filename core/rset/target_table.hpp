@@ -1,6 +1,6 @@
 // Ranks, R_lite groups and hosts of a resource set, and the ways from one to another. Never changed once it
 // is made, so that the copies of a resource set share it. A program that links the client library may read
-// such copies in threads of its own: what is made on first use is made once.
+// such copies in threads of its own: the indices that are built on first use are built under std::call_once.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 
 namespace resourced::rset {
 
@@ -65,5 +67,16 @@ class TargetTable {
   mutable std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host_;
   mutable std::vector<std::uint32_t> ordinals_;
 };
+
+/// Also true for a list with so many overlaps that the check would take long.
+[[nodiscard]] inline bool has_repeats(const text::Hostlist& hosts) {
+  text::Hostlist distinct = hosts;
+  try {
+    distinct.unique();
+  } catch (const Error&) {
+    return true;
+  }
+  return distinct.size() != hosts.size();
+}
 
 }  // namespace resourced::rset

@@ -19,12 +19,12 @@ using text::IdSet;
 
 namespace {
 
-/// A host name as it is where it is short and printable, as host names are.
+/// A host name without quotes if it is short.
 std::string shown(std::string_view host) {
   return host.size() <= text::max_quoted ? std::string(host) : text::quoted(host);
 }
 
-/// The ranks of hosts, which several ranks may share, at the cost of a look at each rank of the set.
+/// The ranks of these hosts, each of which may have several. Visits every rank of the set.
 IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
   const text::HostIndex wanted(hosts);
   std::vector<bool> chosen;
@@ -38,7 +38,7 @@ IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
   return ranks.take();
 }
 
-/// Refuses a text of many more entries than a list without repeats can have, before anything is made of it.
+/// Refuses a text with many more entries than a list without repeats can have, before it is parsed.
 void check_entries(std::string_view text, const ResourceSet& set) {
   constexpr std::size_t always = 16384;
   const std::size_t most = std::max(always, set.ranks().count()) + max_unknown_hosts;
@@ -99,7 +99,7 @@ IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
 }
 
 IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
-  // A short text can name billions of hosts: then the set is gone through instead.
+  // A short text can name billions of hosts: then the ranks of the set are visited instead.
   if (set.hosts_repeat() || hosts.size() > set.nodelist().size()) return ranks_among(hosts, set);
   IdCollector ranks;
   hosts.for_each([&](std::string_view host) {

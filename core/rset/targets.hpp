@@ -9,20 +9,20 @@
 
 namespace resourced::rset {
 
-/// The most hosts of one request that need not be in the inventory.
+/// The most unknown hosts that one request may name.
 inline constexpr std::size_t max_unknown_hosts = 1000;
 
 /// Text that reads as an idset is ranks, any other is hosts. Throws Error EINVAL: `idset is empty`,
-/// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, what Hostlist says of the
-/// text, or for many more entries than the set has ranks. The text decides nothing about the
-/// cost but by its length: ranges are not taken apart.
+/// `idset is out of range` when a rank is not in the set, `unknown host: NAME`, the error of
+/// Hostlist::parse(), or for many more entries than the set has ranks. Ranges are not expanded, so the cost
+/// follows the length of the text and the size of the set.
 [[nodiscard]] text::IdSet parse_targets(std::string_view text, const ResourceSet& set);
 
 /// The same, for hosts that may have left: at most max_unknown_hosts, or Error EINVAL.
 [[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& set);
 
 /// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL with
-/// what Hostlist says of the text.
+/// the text of Hostlist::parse().
 [[nodiscard]] std::optional<text::Hostlist> hosts_of_targets(std::string_view text);
 
 /// Every rank of these hosts, also where several ranks share a host. Throws Error EINVAL `unknown host:

@@ -1,4 +1,3 @@
-#include "core/rset/text_reader.hpp"
 
 #include <memory>
 #include <string>
@@ -18,8 +17,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Takes one entry of R_lite after another. Known members go straight into buffers that are used again and
-/// again; anything else becomes a JSON value.
+/// Takes one entry of R_lite after another. Known members go straight into buffers that are reused; anything
+/// else becomes a JSON value.
 class EntryEvents {
  public:
   explicit EntryEvents(EntryCollector& entries) : entries_(entries) {}

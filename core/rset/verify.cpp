@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/rset/group_table.hpp"
 #include "core/rset/id_collector.hpp"
-#include "core/rset/rank_pairs.hpp"
+#include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
 #include "core/text/quote.hpp"
 

@@ -8,7 +8,7 @@
 
 namespace resourced::rset {
 
-/// What is a mismatch: everything, only what is missing, only what is extra, nothing.
+/// The differences that are a mismatch: all, missing resources only, extra resources only, none.
 enum class VerifyMode { strict, allow_extra, allow_missing, ignore };
 
 /// Reads `strict`, `allow-extra`, `allow-missing` or `ignore`. Throws Error EINVAL.
@@ -25,9 +25,9 @@ struct VerifyOptions {
   [[nodiscard]] static VerifyOptions all(VerifyMode mode) { return {mode, mode, mode}; }
 };
 
-/// One line that names what does not match, rank by rank where more than one rank is concerned, or "" when
-/// all is well: `missing resources: gpu[2-3]`. A rank is compared with the same rank; another host under it
-/// is a mismatch unless host names are ignored.
+/// One line that names the mismatches, rank by rank where more than one rank is concerned, or "" for none:
+/// `missing resources: gpu[2-3]`. A rank is compared with the same rank; another host under it is a mismatch
+/// unless host names are ignored.
 [[nodiscard]] std::string verify(const ResourceSet& expected, const ResourceSet& found,
                                  const VerifyOptions& options = {});
 

@@ -25,7 +25,7 @@ std::optional<std::uint64_t> power(std::uint64_t base, std::uint64_t exponent) {
   return result;
 }
 
-/// What is wrong with a range, or "".
+/// The reason why a range is invalid, or "" for a valid one.
 std::string_view defect(const Count::Range& parts) {
   const Count::Operator op = parts.op.value_or(Count::Operator::add);
   const std::uint64_t operand = parts.operand.value_or(1);

@@ -1,6 +1,6 @@
 // How many of a resource a request accepts (RFC 14): a number, a range (RFC 45) or a set of numbers (RFC 22),
-// and its text form. The other forms that RFC 14 allows, a JSON integer and a dictionary, are read by the
-// request room, which builds a Count from their parts.
+// and its text form. The other forms that RFC 14 allows, a JSON integer and a dictionary, are read in
+// core/jobspec, which builds a Count from their parts.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ class Count {
   /// Reads an integer, a range or an idset, with or without square brackets; `3-30` is a range.
   /// Throws Error EINVAL that shows the text and says what is wrong with it.
   [[nodiscard]] static Count parse(std::string_view text);
-  /// The shortest text that parses to this count: no brackets, and no operator or operand that is understood.
+  /// The shortest text that parses to this count: no brackets, and no operator or operand that is the
+  /// default.
   [[nodiscard]] std::string encode() const;
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }

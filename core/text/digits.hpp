@@ -1,5 +1,5 @@
-// Decimal digits at speed: idsets and hostlists of a large cluster are hundreds of thousands of short
-// numbers. Private to core/text.
+// Fast reading and writing of decimal numbers: idsets and hostlists of a large cluster have hundreds of
+// thousands of short ones. Private to core/text.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct Digits {
 [[nodiscard]] Digits read_many_digits(std::string_view text);
 
 /// The number at the beginning of a text; the value is undefined where it does not fit in 64 bits.
-/// The numbers of a long list mostly have as many digits as the one before, so that the processor guesses the
-/// exit of the loop right and goes on with the next number meanwhile.
+/// The loop is unrolled for branch prediction: in a long list most numbers have as many digits as the one
+/// before.
 [[gnu::always_inline]] inline Digits read_digits(std::string_view text) {
   constexpr std::size_t few = 10;
   if (text.size() < few) return read_many_digits(text);
@@ -42,7 +42,7 @@ struct Digits {
 /// one number to the next.
 class DigitWriter {
  public:
-  /// The most characters that write() may touch, which is more than it counts.
+  /// Upper bound of the characters that write() may overwrite, also beyond the end that it returns.
   static constexpr std::size_t room = 16;
 
   /// Writes a number and returns the end of it. Requires room characters at out.

@@ -50,7 +50,7 @@ Seconds parse_duration(std::string_view text) {
   if (rest.starts_with('+')) rest.remove_prefix(1);
   if (equal_in_any_case(rest, "inf") || equal_in_any_case(rest, "infinity")) return forever;
 
-  // What from_chars would take beyond the decimal forms (inf, nan, a second sign) does not start like this.
+  // Refuses forms that from_chars accepts beyond decimal numbers: inf, nan, a second sign.
   const std::size_t start = rest.find_first_not_of('.');
   if (start > 1 || rest[start] < '0' || rest[start] > '9')
     fail(EINVAL, text, "it does not start with a number");

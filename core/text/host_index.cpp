@@ -21,8 +21,8 @@ bool is_last_number(std::string_view prefix, std::string_view suffix) {
   return (prefix.empty() || !is_digit(prefix.back())) && std::none_of(suffix.begin(), suffix.end(), is_digit);
 }
 
-/// Calls f(first, last, width) for the numbers with leading zeros, which are found by their width, and for
-/// the others, which are written as if without one.
+/// Calls f(first, last, width) for the numbers with leading zeros, whose key has their width, and for the
+/// others, whose key has the least width.
 template <class F>
 void split_by_width(std::uint64_t first, std::uint64_t last, std::uint32_t width, const F& f) {
   const std::uint64_t plain = width > 1 ? smallest_with_digits(width) : first;
@@ -70,7 +70,7 @@ const HostIndex::Group* HostIndex::group(const KeyView& key) const {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
-/// Puts the pieces in ascending order and, where they overlap, leaves the part that comes first in the list.
+/// Puts the pieces in ascending order and, where they overlap, keeps the one that comes first in the list.
 void HostIndex::keep_first_positions(std::vector<Piece>& pieces) {
   const auto by_first = [](const Piece& a, const Piece& b) { return a.first < b.first; };
   const auto overlap = [](const Piece& a, const Piece& b) { return a.last >= b.first; };
@@ -78,7 +78,7 @@ void HostIndex::keep_first_positions(std::vector<Piece>& pieces) {
     std::sort(pieces.begin(), pieces.end(), by_first);
   if (std::adjacent_find(pieces.begin(), pieces.end(), overlap) == pieces.end()) return;
 
-  // Of all pieces that cover a number, the one with the least position is first in the list as a whole.
+  // Of all pieces that cover a number, the one with the least position gives its first position in the list.
   const auto later = [](const Piece& a, const Piece& b) { return a.position > b.position; };
   std::priority_queue<Piece, std::vector<Piece>, decltype(later)> open(later);
   std::vector<Piece> result;
@@ -123,7 +123,7 @@ std::optional<std::size_t> HostIndex::find(std::string_view host) const {
     const HostNumber number = read_host_number(parts.digits);
     return find_in(parts.prefix, parts.suffix, number.value, number.width);
   }
-  // The same host may be there in more than one reading: `a1b2` as `a[1]b2` and as `a1b[2]`.
+  // The same host may be indexed under more than one key: `a1b2` as `a[1]b2` and as `a1b[2]`.
   std::optional<std::size_t> first = find_in(host, {}, 0, 0);
   for (const Shape shape : shapes_) {
     const std::size_t around = shape.prefix_size + shape.suffix_size;
@@ -158,8 +158,8 @@ class HostIndex::ListSearch {
  private:
   [[nodiscard]] bool is_over() const { return found_.unknown.size() > most_unknown_; }
 
-  /// The numbers of a run that are written alike: from the group of their names, and what that lacks one by
-  /// one.
+  /// Looks up numbers of a run that have the same width: as ranges in the group with their prefix and suffix,
+  /// and the numbers missing there one by one.
   void find(const Hostlist::Run& run, std::uint64_t first, std::uint64_t last, std::uint32_t width) {
     if (run.stem != stem_ || width != width_) {
       stem_ = run.stem;

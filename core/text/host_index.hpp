@@ -15,8 +15,9 @@ namespace resourced::text {
 
 class Hostlist;
 
-/// The positions of every host of a list, found in constant time but for the logarithm of the runs. It keeps
-/// its own copy of what it needs, in memory proportional to the runs of the list.
+/// Finds the position of a host by a hash look-up and a binary search of the runs, once for each Shape unless
+/// all names of the list end in their number. It keeps its own copy of what it needs, in memory proportional
+/// to the runs of the list.
 class HostIndex {
  public:
   HostIndex() = default;
@@ -29,13 +30,13 @@ class HostIndex {
   struct Found {
     /// First positions of the hosts that are there, in any order, repeats and overlaps included.
     std::vector<IdSet::Range> positions;
-    /// The hosts that are not, in the order of the list, repeats included.
+    /// The hosts that are missing, in the order of the list, repeats included.
     std::vector<std::string> unknown;
   };
-  /// Looks up all hosts of a list, run by run: the cost follows the runs of both lists, and the hosts only
-  /// where the list is written with another number in brackets than the index. Stops at one unknown host more
-  /// than `most_unknown`. Throws Error EINVAL `hosts are named more than once` where it finds more than
-  /// `most_found` ranges: as many as there are hosts in the index must be enough.
+  /// Looks up all hosts of a list, run by run: the cost follows the runs of both lists. Hosts are looked up
+  /// one by one only if the list has another number of their names in brackets than the index. Stops at one
+  /// unknown host more than `most_unknown`. Throws Error EINVAL `hosts are named more than once` where it
+  /// finds more than `most_found` ranges: as many as there are hosts in the index must be enough.
   [[nodiscard]] Found find(const Hostlist& hosts, std::size_t most_unknown, std::size_t most_found) const;
 
  private:
@@ -58,7 +59,7 @@ class HostIndex {
     std::string suffix;
     std::uint32_t width;
   };
-  /// A key that is looked for.
+  /// A key for a look-up, without copies.
   struct KeyView {
     std::string_view prefix;
     std::string_view suffix;
@@ -87,8 +88,7 @@ class HostIndex {
   // In ascending order without overlaps.
   std::unordered_map<Key, Group, KeyHash, KeyEqual> groups_;
   std::vector<Shape> shapes_;
-  // Whether the key of every name is made with its last number: then one look-up with the last number of a
-  // name is enough.
+  // Whether the keys of all names were made with their last number: then one look-up is enough.
   bool by_last_number_ = true;
 };
 

@@ -71,7 +71,7 @@ struct HostNameDifference {
 /// The least width that writes a number as this width does.
 [[nodiscard]] std::uint32_t least_width(std::uint64_t number, std::uint32_t width) noexcept;
 
-/// The smallest number of so many digits. Requires 1 to max_number_digits + 1 digits.
+/// The smallest number with this number of digits. Requires 1 to max_number_digits + 1 digits.
 [[nodiscard]] std::uint64_t smallest_with_digits(std::size_t digits) noexcept;
 
 void write_host_number(std::string& out, std::uint64_t number, std::uint32_t width);

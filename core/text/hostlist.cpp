@@ -123,7 +123,8 @@ std::uint32_t Hostlist::add_stem(std::string_view prefix_text, std::string_view 
   return static_cast<std::uint32_t>(stems_.size() - 1);
 }
 
-/// Reads the last host, if it is a run of its own, as a number between this prefix and suffix.
+/// Splits the last host at this prefix and suffix, so that the next host can join it. Returns false if it is
+/// not a run of its own, or does not fit.
 bool Hostlist::restem_last(std::string_view prefix_text, std::string_view suffix_text) {
   if (runs_.empty() || runs_.back().count != 1) return false;
   Run& last = runs_.back();
@@ -135,7 +136,7 @@ bool Hostlist::restem_last(std::string_view prefix_text, std::string_view suffix
   return true;
 }
 
-/// Adds one host, with the stem that lets it join the host before it, whichever number in it that takes.
+/// Adds one host. Of the numbers in its name the one is used by which it joins the host before it.
 void Hostlist::add_name(std::string_view host) {
   if (!runs_.empty() && runs_.back().width > 0) {
     const Run& last = runs_.back();
@@ -163,7 +164,7 @@ void Hostlist::add_name(std::string_view host) {
   }
 }
 
-/// Adds consecutive hosts: numbers of at least so many digits between a prefix and a suffix.
+/// Adds consecutive hosts: numbers of at least `width` digits between a prefix and a suffix.
 void Hostlist::add_range(std::string_view prefix_text, std::string_view suffix_text, std::uint64_t first,
                          std::uint32_t count, std::uint32_t width) {
   if (count > 1 && !runs_.empty() && !is_stem(stems_[runs_.back().stem], prefix_text, suffix_text))
@@ -171,7 +172,7 @@ void Hostlist::add_range(std::string_view prefix_text, std::string_view suffix_t
   add_run(add_stem(prefix_text, suffix_text), first, count, least_width(first, width));
 }
 
-/// Adds a run, or makes the last one longer where that is the same.
+/// Adds a run, or extends the last one if the new run continues it.
 void Hostlist::add_run(std::uint32_t stem, std::uint64_t first, std::uint32_t count, std::uint32_t width) {
   if (!runs_.empty() && width > 0) {
     Run& last = runs_.back();
@@ -213,7 +214,7 @@ bool operator==(const Hostlist& a, const Hostlist& b) {
     const std::uint64_t number_b = theirs.first + (at - theirs.start);
     const Hostlist::Stem& stem = a.stems_[mine.stem];
     if (b.is_stem(b.stems_[theirs.stem], a.prefix(stem), a.suffix(stem))) {
-      // Numbers that are written alike go on alike to the end of the shorter run.
+      // If the first numbers are written alike, so are all others up to the end of the shorter run.
       const bool alike = number_a == number_b && (mine.width == 0) == (theirs.width == 0) &&
                          least_width(number_a, mine.width) == least_width(number_b, theirs.width);
       if (!alike) return false;

@@ -41,12 +41,13 @@ class Hostlist {
   /// without blanks, brackets and commas, at most 1024 characters. Throws ERANGE beyond max_size.
   void append(std::string_view host);
   void append(const Hostlist& other);
-  /// The hosts at these positions, in order. Positions past the end are an error of the caller.
+  /// The hosts at these positions, in order. Requires positions below size().
   [[nodiscard]] Hostlist select(const IdSet& positions) const;
 
   /// Orders by prefix, then number, then suffix: `foo2-x` before `foo10-a`, `foo1` before `foo01`, and so on
-  /// with further numbers in the suffix. Costs the runs and the parts into which those that overlap fall;
-  /// throws Error ERANGE for more than twice max_expansion parts, or 64 MiB of names of their first hosts.
+  /// with further numbers in the suffix. The cost follows the runs, and the parts into which overlapping runs
+  /// are split; throws Error ERANGE for more than twice max_expansion parts, or 64 MiB of names of their
+  /// first hosts.
   void sort();
   /// Sorts and drops repeats. Costs and throws as sort() does; repeats in ranges of one prefix and suffix are
   /// free.
@@ -86,8 +87,8 @@ class Hostlist {
     std::uint32_t count;
     /// The position of the first host in the list.
     std::uint32_t start;
-    /// The digits that a number has at least; 0 for a single host without a number. Not more than the first
-    /// number needs.
+    /// The least number of digits, 1 without leading zeros; 0 for a single host without a number. Always the
+    /// least_width() of the first number.
     std::uint32_t width;
     std::uint32_t stem;
   };

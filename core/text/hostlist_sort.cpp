@@ -1,7 +1,7 @@
 // The order of a Hostlist: sort() and unique().
 //
-// A few bytes stand for millions of hosts, so nothing here looks at hosts one by one where a range will do:
-// ranges that overlap are merged part by part, and the parts are counted before they are made.
+// A short text can stand for millions of hosts, so ranges are not expanded: ranges that overlap are merged
+// part by part, and the number of parts is bounded.
 
 #include <algorithm>
 #include <limits>
@@ -43,7 +43,7 @@ class Hostlist::Sorter {
   }
 
   [[nodiscard]] Hostlist sorted() {
-    // Mostly the stems tell all, and numbers are compared faster than names.
+    // Radix sorts by stem and number first: they mostly give the order, and are faster than comparing names.
     const auto before = [this](const Run& a, const Run& b) {
       return std::is_lt(compare(a, a.first, b, b.first));
     };
@@ -72,7 +72,8 @@ class Hostlist::Sorter {
   static constexpr auto by_stem = [](const Run& run) { return std::uint64_t{run.stem}; };
   static constexpr std::uint32_t no_stem = std::numeric_limits<std::uint32_t>::max();
 
-  // The parts that merging makes, and the characters of their first hosts: they may all stand in the result.
+  // Upper bounds of the parts that merging makes, and of the characters of their first hosts: all of them may
+  // be in the result.
   static constexpr std::size_t max_parts = 2 * max_expansion;
   static constexpr std::size_t max_part_names = std::size_t{64} << 20;
 
@@ -159,13 +160,13 @@ class Hostlist::Sorter {
     same_stem_ = same ? run.stem : no_stem;
   }
 
-  /// What is left of a run that is being merged, with the name of its first host.
+  /// The rest of a run that is being merged, with the name of its first host.
   struct Rest {
     Run run;
     std::string name;
   };
 
-  /// Whether two runs have the order of their numbers.
+  /// Whether the numbers alone decide the order of two runs.
   [[nodiscard]] bool by_numbers(const Run& a, const Run& b) const {
     return a.stem == b.stem && a.width > 0 && b.width > 0 && numeric_[a.stem];
   }
@@ -175,8 +176,8 @@ class Hostlist::Sorter {
                                     : compare_host_names(a.name, b.name);
   }
 
-  /// Whether the host so many after the first of a rest comes before the first of another one, or is the
-  /// same.
+  /// Whether the host `skip` places after the first of a rest comes before the first of another one, or is
+  /// the same.
   [[nodiscard]] bool is_up_to(const Rest& rest, std::uint64_t skip, const Rest& other) const {
     const std::uint64_t number = rest.run.first + skip;
     return std::is_lteq(by_numbers(rest.run, other.run)
@@ -216,12 +217,12 @@ class Hostlist::Sorter {
       std::pop_heap(rests.begin(), rests.end(), is_after);
       const Rest rest = std::move(rests.back());
       rests.pop_back();
-      // Runs of one stem have no number in common by now, but a name can be read in more than one way.
+      // Runs of one stem no longer overlap, but runs of different stems can have the same name.
       const bool repeats = drop_ && rest.name == before;
       std::uint32_t count = 1;
       if (!repeats) {
         count = rests.empty() ? rest.run.count : count_up_to(rest, rests.front());
-        // A single name joins the host before it by whichever number in it differs.
+        // Added by name, since it may join the host before it by another number than that of its stem.
         result.add_name(rest.name);
         if (count > 1) result.add_part(hosts_, original(rest.run), 1, count - 1);
         if (drop_) before = name(rest.run, rest.run.first + (count - 1));
@@ -243,11 +244,11 @@ class Hostlist::Sorter {
   }
 
   const Hostlist& hosts_;
-  // Their stems are places in stems_, which is in the order of the names and refers to the stems of the list.
+  // Their stems are indices into stems_, which has the stems of the list in the order of the names.
   std::vector<Run> runs_;
   std::vector<std::uint32_t> stems_;
-  // Whether the hosts of a stem have the order of their numbers: digits at the end of the prefix, which are
-  // there where a number has too many, would be a part of them.
+  // Whether the hosts of a stem have the order of their numbers. They do not if the prefix ends in digits (of
+  // a number with too many), since names compare those as part of the number.
   std::vector<bool> numeric_;
   // The stem of the last run of the result, if it is the same as in the list.
   std::uint32_t same_stem_ = no_stem;

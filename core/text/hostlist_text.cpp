@@ -14,7 +14,7 @@ namespace resourced::text {
 
 namespace {
 
-/// `prefix[numbers]suffix`, or a name without brackets, which is all prefix.
+/// `prefix[numbers]suffix`; a name without brackets has only a prefix.
 struct Expression {
   struct Range {
     std::uint64_t first;
@@ -23,7 +23,7 @@ struct Expression {
 
   std::string_view prefix;
   bool brackets = false;
-  /// The digits that each number has at least.
+  /// The least number of digits.
   std::size_t width = 1;
   std::vector<Range> ranges;
   std::string_view suffix;
@@ -33,7 +33,7 @@ class HostlistReader {
  public:
   explicit HostlistReader(std::string_view text) : text_(text) {}
 
-  /// Reads the next expression, if there is one, into the one of before, whose memory serves again.
+  /// Reads the next expression into `expression`, whose memory is used again. Returns false at the end.
   bool next(Expression& expression) {
     if (at_ == text_.size() && !more_) return false;
     expression.prefix = word();
@@ -164,7 +164,7 @@ Hostlist Hostlist::parse(std::string_view text) {
       hosts.add_name(expression.prefix);
       continue;
     }
-    // Zeros that are more than a number can have belong to the prefix.
+    // Leading zeros beyond max_number_digits belong to the prefix.
     const std::size_t width = std::min(expression.width, max_number_digits);
     prefix_text.assign(expression.prefix).append(expression.width - width, '0');
     for (const auto [first, count] : expression.ranges) {

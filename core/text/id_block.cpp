@@ -22,7 +22,7 @@ bool test(const std::uint64_t* words, std::uint32_t offset) {
   return (words[offset / 64] & bit(offset)) != 0;
 }
 
-/// Calls f(i, bits) for each word that the span touches until it returns false; says whether it never did.
+/// Calls f(i, bits) for each word that the span touches until it returns false; returns whether it never did.
 template <class F>
 bool all_words(Span span, F&& f) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
@@ -61,7 +61,7 @@ bool spans_include(std::span<const Span> a, std::span<const Span> b) {
   });
 }
 
-/// Walks the edges of both lists in order and tells where the result begins and ends.
+/// Walks the edges of both lists in order and collects the spans of the result.
 std::vector<Span> combine(SetOp op, std::span<const Span> a, std::span<const Span> b) {
   std::vector<Span> result;
   result.reserve(a.size() + b.size());

@@ -1,5 +1,5 @@
 // The ids of one aligned block of 65,536 as offsets from its base: sorted spans while they are few, a bit for
-// each id when they are many. IdSet holds such a block where single solid ranges do not do.
+// each id when they are many. IdSet has such a block where the ids of an aligned range have gaps.
 #pragma once
 
 #include <bit>

@@ -33,7 +33,7 @@ void IdSetBuilder::append_solid(Id first, Id last) {
   }
 }
 
-/// Goes on with a bit for each id.
+/// Switches from spans to a bit for each id.
 void IdSetBuilder::spread() {
   words_.assign(IdBlock::word_count, 0);
   for (const IdBlock::Span span : spans_) IdBlock::set_bits(words_.data(), span);

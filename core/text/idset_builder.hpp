@@ -14,7 +14,7 @@ class IdSetBuilder {
 
   /// Adds the ids from first to last. Requires that first is above everything added before.
   void append(Id first, Id last) {
-    // A long list of single ids, which has no time for more.
+    // Fast path for a long list of single ids.
     if (first == last && !words_.empty() && first - base_ < IdBlock::size) {
       words_[(first - base_) / 64U] |= std::uint64_t{1} << (first % 64U);
     } else if (first / IdBlock::size == last / IdBlock::size) {
@@ -26,7 +26,7 @@ class IdSetBuilder {
   /// Adds the ids of a block. Requires that nothing was added from its base on.
   void append(Id base, std::unique_ptr<IdBlock> block);
 
-  /// What was added. The builder is empty afterwards.
+  /// Returns the ids that were added, and leaves the builder empty.
   [[nodiscard]] IdSet take();
 
  private:
@@ -53,7 +53,7 @@ class IdSetBuilder {
   void finish_block();
 
   IdSet::Parts parts_;
-  // What is in the block that is being added to, as IdBlock would keep it, and its base.
+  // The block that is being filled, as spans or as words like an IdBlock, and its base.
   std::vector<IdBlock::Span> spans_;
   std::vector<std::uint64_t> words_;
   Id base_ = 0;

@@ -26,7 +26,7 @@ namespace {
   fail(text, fmt::format("{} is above {}", number, IdSet::max_id));
 }
 
-/// What lies in the brackets, or all of a text without them.
+/// The text inside the brackets, or the whole text if it has none.
 std::string_view without_brackets(std::string_view text) {
   if (!text.starts_with('[')) return text;
   if (!text.ends_with(']')) fail(text, "the bracket is not closed");

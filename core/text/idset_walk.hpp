@@ -1,4 +1,4 @@
-// Two idsets side by side, in ascending order: what all set algebra on IdSet is made of. Private to
+// Walks two idsets side by side, in ascending order: the base of all set algebra on IdSet. Private to
 // core/text.
 #pragma once
 
@@ -16,7 +16,7 @@ class IdSet::Walk {
  public:
   static constexpr std::size_t no_part = std::numeric_limits<std::size_t>::max();
 
-  /// What a set has in one block of ids: its own block, a piece of a solid part, or nothing.
+  /// The ids of a set in one block: an IdBlock, a piece of a solid part, or nothing.
   struct Side {
     std::size_t part = no_part;
     const IdBlock* block = nullptr;
@@ -32,8 +32,9 @@ class IdSet::Walk {
   Walk(const IdSet& a, const IdSet& b) : a_{a.parts_}, b_{b.parts_} {}
 
   /// Calls on_block(base, Side a, Side b) for each block of ids where a set has gaps, and on_range(first,
-  /// last, in_a, in_b) for ranges between, which each set covers or leaves out as a whole. Each may return
-  /// false to stop; says whether neither did. on_block may take the blocks of the parts that it is told of.
+  /// last, in_a, in_b) for the ranges between, each of which a set contains as a whole or not at all. Either
+  /// may return false to stop; then each() returns false. on_block may move the blocks out of the parts that
+  /// it gets.
   template <class OnRange, class OnBlock>
   bool each(OnRange&& on_range, OnBlock&& on_block) {
     std::uint64_t at = 0;
@@ -57,7 +58,7 @@ class IdSet::Walk {
   }
 
  private:
-  /// A set and the first part of it that does not end before the place where the walk is.
+  /// A set, and its first part that does not end before the position of the walk.
   struct Cursor {
     std::span<const Part> parts;
     std::size_t next = 0;
@@ -65,7 +66,7 @@ class IdSet::Walk {
     [[nodiscard]] const Part& part() const { return parts[next]; }
     [[nodiscard]] bool done() const { return next == parts.size(); }
 
-    /// Moves on to the place; says whether there is a part from there on.
+    /// Moves on to a position; returns whether any part is left from there on.
     bool reach(std::uint64_t at) {
       while (!done() && part().last < at) ++next;
       return !done();
@@ -75,7 +76,7 @@ class IdSet::Walk {
     }
     [[nodiscard]] bool covers(std::uint64_t at) const { return !done() && part().first <= at; }
 
-    /// Where the set next begins or ends to cover ids, or comes to a block with gaps.
+    /// The next id at which a solid part begins or has ended, or a block with gaps begins.
     [[nodiscard]] std::uint64_t same_until(std::uint64_t at) const {
       if (done()) return std::numeric_limits<std::uint64_t>::max();
       if (part().block) return part().base();

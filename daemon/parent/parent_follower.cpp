@@ -19,10 +19,10 @@ namespace {
 
 /// Pauses between attempts after a failure.
 constexpr client::BackoffLimits pauses{client::Milliseconds(100), client::Milliseconds(10000)};
-/// How long nobody may answer before it is said, once.
+/// Warn once after this time without an answer.
 constexpr Seconds patience{10};
 constexpr std::size_t most_held = 100000;
-/// What somebody else says goes into the log up to here.
+/// Upper bound of the parent's texts in log lines, in bytes.
 constexpr std::size_t longest_text = 300;
 
 std::optional<SteadyTime> earlier(std::optional<SteadyTime> a, std::optional<SteadyTime> b) {
@@ -136,7 +136,8 @@ void ParentFollower::on_status(const client::Response& response) {
     fail(error.what());
     return;
   }
-  // Some may be in the status already: what comes last for a target decides, so that they do no harm.
+  // Some of these events may be in the status already. To apply them again is harmless, as the last event of
+  // a target decides.
   for (const Event& event : std::exchange(held_, {})) mirror_.apply(event);
   history_is_through();
 }

@@ -1,7 +1,7 @@
-// Follows the journal of the enclosing instance (RFC 28, RFC 44) and tells what this one has to do because of
-// it. A lost connection is tried again for ever, and so is a parent that refuses, answers nonsense or is
-// another instance than it should be; until it is heard again, what is known of it holds. The daemon's loop
-// is the business of parent_link.hpp: time is an argument.
+// Follows the journal of the enclosing instance (RFC 28, RFC 44) and reports the changes that it requires
+// here. A lost connection is retried for ever, and so is a parent that refuses, sends invalid messages or is
+// the wrong instance; until it answers again, its last known state holds. The connection to the daemon's loop
+// is in parent_link.hpp: time is an argument here.
 #pragma once
 
 #include <functional>
@@ -24,20 +24,21 @@ class ParentFollower {
  public:
   using Tell = std::function<void(const nodes::ParentChange&)>;
 
-  /// Asks at once. Connection and mirror must outlive the follower, and nobody else may use them meanwhile.
+  /// Sends the first request at once. Connection and mirror must outlive the follower and must not be used by
+  /// others meanwhile.
   ParentFollower(client::Connection& connection, nodes::ParentMirror& mirror, SteadyTime now, Tell tell);
   ~ParentFollower();
   ParentFollower(const ParentFollower&) = delete;
   ParentFollower& operator=(const ParentFollower&) = delete;
 
-  /// Does what the connection has to do.
+  /// Processes what the connection has received.
   void process(SteadyTime now);
-  /// Does what is due.
+  /// Sends requests, warnings and changes that are due.
   void tick(SteadyTime now);
-  /// When there is something to do if nothing is heard until then.
+  /// When tick() has something to do if nothing is received until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
-  /// The history is through, and the parent is heard.
+  /// Whether history and status have been received, and new events are applied as they come.
   [[nodiscard]] bool synced() const noexcept { return synced_at_.has_value(); }
 
  private:
@@ -52,7 +53,7 @@ class ParentFollower {
   void take_in(const proto::topics::JournalBatch& batch);
   void history_is_through();
   void tell();
-  /// Gives up for now; asked again after a pause.
+  /// Drops the requests, and sends them again after a pause.
   void fail(std::string_view why);
   void drop_requests();
 
@@ -62,14 +63,14 @@ class ParentFollower {
   SteadyTime now_;
   std::optional<RequestId> journal_;
   std::optional<RequestId> status_;
-  /// The events that came since `resource.status` was asked for, which tells the present state: the history
-  /// may be truncated, and does not say which drains a restart of the parent gave up.
+  /// The events received while the request for `resource.status` is pending. The status gives the present
+  /// state, as the history may be truncated and does not show which drains a restart of the parent dropped.
   std::vector<module::Event> held_;
   std::optional<SteadyTime> synced_at_;
 
   client::Backoff pause_;
   std::optional<SteadyTime> ask_at_;
-  /// When it is time to say that nobody answers.
+  /// When to warn that the parent does not answer.
   std::optional<SteadyTime> miss_at_;
   std::string last_failure_;
   peers::RateLimit successes_;

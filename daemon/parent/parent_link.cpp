@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 client::ConnectionOptions connection_options(const config::Config& config) {
   client::ConnectionOptions options;
   options.key_file = config.resource.parent_key_file;
-  // Nothing that is said at the end is worth waiting for: a parent sees that the connection is gone.
+  // Do not linger: the parent notices that the connection has ended.
   options.linger = client::Milliseconds(0);
   options.heartbeat_interval = config.bus.heartbeat_interval;
   options.heartbeat_timeout = config.bus.heartbeat_timeout;
@@ -69,7 +69,7 @@ void ParentLink::follow(std::unique_ptr<client::Connection> connection) {
 
 void ParentLink::ignore() {
   leave();
-  // A parent to which nothing has happened.
+  // Synchronize with an empty history, which has no host down.
   const SteadyTime now = uptime_();
   mirror_.begin();
   mirror_.synced(now);

@@ -1,5 +1,5 @@
-// The way to the enclosing instance: a connection of the client library in the daemon's loop, and what it
-// takes to follow the journal there (parent_follower.hpp). The parent may come, go and be replaced.
+// Runs a ParentFollower (parent_follower.hpp) in the daemon's loop, with a connection of the client library
+// to the enclosing instance. The parent may be replaced or removed at run time.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace resourced::daemon::parent {
 
-/// Throws Error that names file, line and key if the address of a parent cannot be one.
+/// Throws Error that names file, line and key if resource.parent-uri is not a valid endpoint.
 void check_parent(const config::Config& config);
 
 /// A connection to the parent that a configuration names. Nothing is sent yet. Throws Error that names file,
@@ -32,11 +32,11 @@ class ParentLink {
   ParentLink(const ParentLink&) = delete;
   ParentLink& operator=(const ParentLink&) = delete;
 
-  /// Follows the parent behind this connection from now on, in the place of a former one.
+  /// Follows the parent at this connection from now on, instead of a former one.
   void follow(std::unique_ptr<client::Connection> connection);
-  /// Follows nobody: hosts are not down for the parent's sake any more, and the last expiration stays.
+  /// Follows no parent: hosts are no longer down because of it, and the last expiration stays.
   void ignore();
-  /// New times hold from the next time on that the parent is found again.
+  /// Takes effect the next time that the parent is synchronized.
   void set_settle(Seconds settle) noexcept { mirror_.set_settle(settle); }
 
  private:
@@ -48,7 +48,7 @@ class ParentLink {
   ParentFollower::Tell tell_;
   std::unique_ptr<client::Connection> connection_;
   std::optional<ParentFollower> follower_;
-  /// Held while one connection lasts: what the loop has ready for a former one must not happen any more.
+  /// Lives as long as one connection: a timer handler that is queued for a former one does nothing.
   std::shared_ptr<const bool> session_;
   boost::asio::io_context& loop_;
   std::optional<process::Watch> input_;

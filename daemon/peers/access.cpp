@@ -39,7 +39,7 @@ void grant(Rights& rights, config::Role role) {
   }
 }
 
-// The rolemask (RFC 12) of a peer with these roles. Only a user that the kernel names can be an owner.
+// The rolemask (RFC 12) of a peer with these roles. Only a user whose uid the kernel reports can be an owner.
 std::uint32_t rolemask_of(const config::Roles& roles, bool is_local) {
   const auto has = [&roles](config::Role role) { return std::ranges::find(roles, role) != roles.end(); };
   const bool owns = has(config::Role::owner);
@@ -104,7 +104,7 @@ Principal Access::judge(const transport::Credentials& credentials) const {
     roles = local_roles(credentials);
   } else {
     principal.name = "address " + credentials.address;
-    // A Unix socket whose peer the kernel does not name has no address either, and no rights.
+    // A peer on a Unix socket without a uid from the kernel has no address either, and gets no rights.
     if (!credentials.address.empty()) roles = anonymous_;
   }
   for (const config::Role role : roles) grant(principal.rights, role);

@@ -16,7 +16,7 @@ namespace resourced::daemon::peers {
 
 /// The right that a topic requires of its sender.
 enum class Right : std::uint8_t {
-  /// Nothing: it concerns only what its sender asked for before.
+  /// No right, as the topic concerns only earlier requests of its sender.
   none,
   read,
   operate,
@@ -26,7 +26,7 @@ enum class Right : std::uint8_t {
   own,
 };
 
-/// The role that an error text tells to ask for.
+/// The role that has this right, for error texts.
 [[nodiscard]] std::string_view role_for(Right right) noexcept;
 
 class Rights {
@@ -34,7 +34,7 @@ class Rights {
   constexpr Rights() = default;
   constexpr void add(Right right) noexcept { bits_ |= bit(right); }
   [[nodiscard]] constexpr bool has(Right right) const noexcept { return (bits_ & bit(right)) != 0; }
-  /// Whether there is anything that takes a right.
+  /// Whether there is any right besides `none`.
   [[nodiscard]] constexpr bool any() const noexcept { return bits_ != bit(Right::none); }
   bool operator==(const Rights&) const = default;
 
@@ -45,12 +45,12 @@ class Rights {
   std::uint8_t bits_ = bit(Right::none);
 };
 
-/// A client as the daemon sees it.
+/// The identity of a client.
 struct Principal {
   /// For logs and quotas: `uid 1000`, `key login1`, `address 10.0.0.1`.
   std::string name;
-  /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer that the kernel does not name
-  /// has no userid, and never the role owner.
+  /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer whose uid the kernel does not
+  /// report has no userid, and never the role owner.
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
   Rights rights;

@@ -1,5 +1,5 @@
-// The clients of all transports: who they are, what they have asked for, and what waits for those that do not
-// read. Responses wait in a bounded queue, and a client that lets it run over is dropped.
+// The clients of all transports: their identity, request rate and queued responses. The queue is bounded: a
+// client that overflows it is dropped.
 #pragma once
 
 #include <cstddef>
@@ -40,17 +40,16 @@ class Clients {
   [[nodiscard]] std::vector<proto::ClientId> all() const;
   [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
 
-  /// Sends a response, now or when there is room. False if the client is gone or was dropped: it is not one
-  /// of these any more.
+  /// Sends a response, now or when there is room. False if the client is gone or was dropped, and so removed.
   bool send(proto::ClientId client, proto::Message message);
 
   /// Sends now or not at all. For streams, which merge what they could not send.
   transport::SendResult try_send(proto::ClientId client, const proto::Message& message);
 
-  /// Sends what waits, as far as there is room. Returns the clients that turned out to be gone.
+  /// Sends queued responses as far as there is room. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
-  /// The responses that wait until their clients read.
+  /// The number of queued responses.
   [[nodiscard]] std::size_t unsent() const;
 
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }

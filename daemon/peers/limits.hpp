@@ -1,5 +1,4 @@
-// Limits of what clients can make the daemon do: requests, the share of the journal, lines in the log. Each
-// is a token bucket.
+// Limits of the work that clients can cause: requests, journal streams, log lines. Each is a token bucket.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +11,8 @@
 
 namespace resourced::daemon::peers {
 
-/// Tokens that come back at a rate, up to so many, which are there at first. More may be taken than are left:
-/// the debt comes back first. `now` never decreases; the rate may differ from call to call.
+/// A token bucket: it is full at first, with `most` tokens, and refills at a rate. take() may leave a debt,
+/// which is refilled first. `now` never decreases; the rate may differ from call to call.
 class TokenBucket {
  public:
   struct Rate {
@@ -29,7 +28,7 @@ class TokenBucket {
   }
   /// How many are left.
   [[nodiscard]] double left(SteadyTime now, Rate rate) noexcept { return take(now, rate, 0); }
-  /// The time until the debt has come back; 0 or less without one.
+  /// The time until the debt is refilled; 0 or less without one.
   [[nodiscard]] Seconds pause(SteadyTime now, Rate rate) noexcept {
     return Seconds(-left(now, rate) / rate.per_second);
   }

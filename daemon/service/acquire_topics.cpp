@@ -49,7 +49,7 @@ void AcquireTopics::on_defined() {
 void AcquireTopics::release(const streams::Scheduler& scheduler) {
   subscribers_.remove(scheduler.holder);
   executor_.step(engine::Release{scheduler.holder});
-  // Other holders may have got something, and this may be in the middle of a round of sending.
+  // Other holders may have gained resources. Flush later, as this may be called within a flush.
   if (!executor_.engine().acquisition().partitions().empty()) flush_later_();
 }
 

@@ -1,4 +1,5 @@
-// Acquisition of resources by schedulers (RFC 28): resource.acquire as streams, and their mute at the end.
+// Acquisition of resources by schedulers (RFC 28): the streams of resource.acquire, and
+// resource.acquire-mute.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@ namespace resourced::daemon::service {
 
 class AcquireTopics {
  public:
-  /// `flush_later` has the loop send what subscribers can be told.
+  /// `flush_later` posts a flush of pending updates to the loop.
   AcquireTopics(Executor& executor, Requests& requests, Answers& answers, streams::Subscribers& subscribers,
                 std::function<void()> flush_later)
       : executor_(executor),
@@ -33,7 +34,7 @@ class AcquireTopics {
   void release(const streams::Scheduler& scheduler);
 
  private:
-  /// Acquires for a request. Throws Error if the partition cannot be had.
+  /// Acquires for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const std::optional<std::string>& partition);
 
   Executor& executor_;

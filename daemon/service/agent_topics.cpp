@@ -23,7 +23,7 @@ void AgentTopics::hello(const Call& call) {
   const nodes::Settings& settings = executor_.engine().nodes().watched();
   requests_.keep(call, [&](proto::RequestKey key) {
     if (!settings.wants(report)) {
-      // Before anything follows from it: a node is not drained for cores that a second look will find.
+      // Refused before it takes effect: a node must not be drained for cores that its next report will have.
       requests_.respond(key, answer_of({.norestrict = settings.norestrict}));
       return requests_.end(key, Error(ENODATA, "another report of this node is wanted"));
     }
@@ -72,7 +72,7 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
 void AgentTopics::release(const streams::NodeAgent& gone, End end) {
   using AgentEnd = nodes::Nodes::End;
   keys_.erase(gone.agent);
-  // Passed over if the engine has ended the agent itself.
+  // Ignored if the engine has ended the agent itself.
   executor_.step(engine::AgentEnd{gone.agent, end == End::cancelled ? AgentEnd::farewell : AgentEnd::lost});
 }
 

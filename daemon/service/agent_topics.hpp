@@ -1,5 +1,5 @@
-// The topics of node agents: what they say goes to the engine, and what the engine has for them goes back.
-// Without agents, where every target is always online, each of them is refused.
+// The topics of node agents: passes their reports to the engine and the engine's answers to them. Without
+// agents (monitor.mode static), where every target is always online, these topics are refused.
 #pragma once
 
 #include <functional>
@@ -21,14 +21,14 @@ class AgentTopics {
   void hello(const Call& call);
   void beat(const Call& call);
 
-  /// The inventory is what node agents report. `define` takes it to the engine.
+  /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
                 std::function<void(const rset::ResourceSet&)> define);
-  /// The inventory that they have told.
+  /// The inventory that the agents have reported.
   void on_discovered(const rset::ResourceSet& inventory) const { define_(inventory); }
-  /// News of the engine for an agent.
+  /// Sends news from the engine to an agent.
   void tell(const nodes::AgentNews& news);
-  /// An agent's request is no more.
+  /// An agent's request has ended.
   void release(const streams::NodeAgent& gone, End end);
 
  private:

@@ -7,7 +7,7 @@
 namespace resourced::daemon::service {
 namespace {
 
-// As many parts of an inventory as are worth keeping.
+// Upper bound of cached sets of targets.
 constexpr std::size_t max_resources = 64;
 
 }  // namespace

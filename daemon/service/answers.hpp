@@ -1,4 +1,4 @@
-// Answers about the present state, encoded once and shared by all who ask until the state is another.
+// Answers about the present state, encoded once and shared by all requests until the state changes.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class Answers {
   [[nodiscard]] proto::Payload inventory();
   /// Throws as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
-  /// The inventory for feasibility checks, which another thread makes.
+  /// The inventory for feasibility checks, which run on another thread.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
-  /// The first response to an acquire of these targets, of which nobody else keeps `kept`.
+  /// The first response to an acquire of these targets. `kept` are those that no other holder keeps.
   [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept);
 
  private:
@@ -33,7 +33,7 @@ class Answers {
     std::uint64_t version = 0;
     proto::Payload payload;
   };
-  /// The R of some targets: many acquire the same ones again and again.
+  /// The encoded R of a set of targets, kept since the same targets are acquired again and again.
   struct Resources {
     std::uint64_t version = 0;
     text::IdSet targets;

@@ -23,7 +23,7 @@ class Executor {
     std::function<void()> changed;
     /// News for a node agent.
     std::function<void(const nodes::AgentNews&)> agent;
-    /// Agents have told the inventory. Called last, and may take a step.
+    /// Agents have reported the inventory. Called last, and may take a step.
     std::function<void(const rset::ResourceSet&)> discovered;
   };
   Executor(store::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now,

@@ -23,7 +23,7 @@
 
 namespace resourced::daemon::service {
 
-/// The inventory at one time. Made on the loop; the thread that checks takes the exclusions out of it.
+/// A copy of the inventory. Made by the loop; the checking thread removes the exclusions.
 class FeasibilityInventory {
  public:
   FeasibilityInventory(rset::ResourceSet inventory, text::IdSet excluded)
@@ -42,16 +42,16 @@ class FeasibilityChecks {
 
   /// Bound of the steps of one check: some tenths of a second.
   static constexpr std::uint64_t steps = 20'000'000;
-  /// The most that waits, of one principal and of all.
+  /// Upper bounds of the checks that wait and of their bytes, of one principal and of all.
   static constexpr std::size_t max_waiting = 1024;
   static constexpr std::size_t max_bytes = std::size_t{16} << 20;
   static constexpr std::size_t max_waiting_of_all = 4096;
   static constexpr std::size_t max_bytes_of_all = std::size_t{64} << 20;
 
-  /// Has the loop do something; may be called from any thread.
+  /// Runs a function on the loop; may be called from any thread.
   using Post = std::function<void(std::function<void()>)>;
-  /// Called by the loop: the request is feasible, or why there is no such answer. EINVAL for what is not
-  /// feasible or not a jobspec, EPROTO for a payload that is none, ETIMEDOUT beyond the budget.
+  /// Called by the loop, without an error if the request is feasible. EINVAL: not feasible or not a jobspec;
+  /// EPROTO: an invalid payload; ETIMEDOUT: beyond the budget of steps.
   using Answer = std::function<void(proto::RequestKey, const std::optional<Error>&)>;
   FeasibilityChecks(Post post, Answer answer);
   /// Waits for the check that is under way.
@@ -65,7 +65,7 @@ class FeasibilityChecks {
   /// many checks or bytes wait, EAGAIN when the system has no thread for them now.
   CheckId add(proto::RequestKey key, const std::string& principal, proto::Message request,
               std::size_t most_values, std::shared_ptr<FeasibilityInventory> inventory);
-  /// Drops a check whose client has gone or cancelled it. One that is not known is passed over.
+  /// Drops a check whose client is gone or has disconnected. Ignores an unknown one.
   void drop(CheckId id);
 
  private:

@@ -15,7 +15,7 @@ class FeasibilityTopics {
                     FeasibilityChecks::Post post);
 
   void check(const Call& call);
-  /// The answer of a check is not waited for any longer.
+  /// The request of a check has ended: drops the check.
   void release(const streams::FeasibilityCheck& dropped) { checks_.drop(dropped.check); }
 
  private:

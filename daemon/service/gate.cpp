@@ -19,7 +19,7 @@ std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const p
                                          std::size_t kept, SteadyTime now) const {
   const auto rate = static_cast<double>(limits_.requests_per_second);
   const double left = client.requests.take(now, {rate, rate}, 1);
-  // A debt of a whole second's requests: the client goes on although it is refused.
+  // A debt of one second's requests: the client keeps sending although it is refused.
   if (left < -rate) return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
   if (left < 0) {
     return Refusal{

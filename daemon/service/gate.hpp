@@ -28,17 +28,17 @@ class Gate {
   /// A request beyond a limit of its client.
   struct Refusal {
     Error error;
-    /// The client goes on in spite of refusals: it is to be disconnected without an answer.
+    /// The client keeps sending in spite of refusals: disconnect it without an answer.
     bool is_flood;
   };
-  /// Counts a request of a client at this time. `kept` is the number of its requests that stay.
+  /// Counts a request of a client against its limits. `kept` is the number of its requests in the registry.
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
                                              std::size_t kept, SteadyTime now) const;
 
-  /// Throws Error EPERM if the request has not the right, and logs it.
+  /// Throws Error EPERM if the request does not have the right, and logs it.
   void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);
-  /// Throws Error EMSGSIZE for a payload above the bound of its topic, for an inventory of so many targets;
-  /// EPROTO if the topic streams and the request does not say so.
+  /// Throws Error EMSGSIZE for a payload above the bound of its topic with so many `targets`, EPROTO if the
+  /// topic streams and the request has no streaming flag.
   static void check_form(const proto::Message& request, const Topic& topic, std::size_t targets);
 
  private:

@@ -1,6 +1,6 @@
-// Reads an R that an operator names (resource.reload) on a thread of its own: a file may be large, and one on
-// a network file system may take for ever. One that does is dropped with its request and keeps its thread; it
-// does not keep another file from being read, until there are max_threads of them.
+// Reads the R of a resource.reload on a thread of its own: a file may be large, and on a network file system
+// a read may never return. Such a file is dropped with its request and keeps its thread; other files can
+// still be read, until max_threads threads are in use.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace resourced::daemon::service {
 
 class InventoryFile {
  public:
-  /// Has the loop do something; may be called from any thread.
+  /// Runs a function on the loop; may be called from any thread.
   using Post = std::function<void(std::function<void()>)>;
   using Result = std::variant<rset::ResourceSet, Error>;
   using Done = std::function<void(Result)>;
@@ -27,7 +27,7 @@ class InventoryFile {
   static constexpr std::size_t max_threads = 4;
 
   explicit InventoryFile(Post post, Read read = read_inventory);
-  /// Does not wait for a file that is being read: nothing comes of it.
+  /// Does not wait for a file that is being read; its result is dropped.
   ~InventoryFile();
   InventoryFile(const InventoryFile&) = delete;
   InventoryFile& operator=(const InventoryFile&) = delete;
@@ -41,11 +41,11 @@ class InventoryFile {
   /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
   /// no thread for it now.
   void read(const std::string& path, Done done);
-  /// The result is not waited for any longer.
+  /// Drops the result of the file that is being read.
   void drop() noexcept { busy_ = false; }
 
  private:
-  /// What a file of the operating system holds.
+  /// Reads and parses a file: the default `read`.
   static Result read_inventory(const std::string& path);
 
   struct Link;
@@ -53,7 +53,7 @@ class InventoryFile {
   std::shared_ptr<Link> link_;
   Read read_;
   bool busy_ = false;
-  /// Which file is the last: results of others are dropped.
+  /// The number of the last file; results of earlier ones are dropped.
   std::uint64_t last_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// resource.journal, and how its consumers get their turn: a slice at a time, at a pace while others are
+// The topic resource.journal. Serves its consumers in slices, at a limited pace while other requests are
 // served.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace resourced::daemon::service {
 
 class JournalTopics {
  public:
-  /// Has the loop do something after a time, unless it has ended by then. With 0 from any thread.
+  /// Runs a function on the loop after a time, unless the loop has ended by then. With a time of 0 it may be
+  /// called from any thread.
   using Later = std::function<void(Seconds, std::function<void()>)>;
 
   /// `most` is journal-max, `uptime` the steady time.
@@ -39,7 +40,7 @@ class JournalTopics {
   }
   /// All events up to this one are on disk.
   void on_committed(store::Sequence last);
-  /// Some client that was full may take more.
+  /// A client whose transport was full may have room again.
   void on_writable();
   /// Another request than one for the journal was served.
   void served_another() { pace_.served_another(uptime_()); }
@@ -52,18 +53,18 @@ class JournalTopics {
   void serve();
   /// A journal ended because the log on disk is damaged.
   void on_damaged_log(const Error& error);
-  /// A consumer that had too much under way may take more.
+  /// A consumer without credit may have room again.
   void on_room();
 
   const Executor& executor_;
   Requests& requests_;
   transport::LoopHolds& holds_;
   std::function<SteadyTime()> uptime_;
-  // The consumers may want it from other threads until the journal is gone.
+  // Declared before the journal: its credit may call it from other threads until the journal is destroyed.
   Later later_;
   streams::Journal journal_;
   streams::JournalPace pace_;
-  /// The next slice has been asked for.
+  /// The next slice is scheduled.
   bool is_due_ = false;
   peers::RateLimit damages_;
 };

@@ -14,7 +14,7 @@
 
 namespace resourced::daemon::service {
 
-/// Requests that wait until so many targets are online.
+/// Requests that wait until a given number of targets is online.
 class Waitups {
  public:
   /// The most requests that wait at the same time, of all clients.
@@ -22,7 +22,7 @@ class Waitups {
 
   /// Throws Error EBUSY when too many wait.
   void add(proto::RequestKey request, std::size_t online);
-  /// A request that waits for this number no longer. One that does not is passed over.
+  /// Removes a request that waits for this number. Ignores one that does not.
   void remove(proto::RequestKey request, std::size_t online);
   /// Removes and returns the requests that wait for exactly this number.
   [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
@@ -45,7 +45,7 @@ class MonitorTopics {
   /// The state has changed: answers the requests that wait for as many targets as are online now, and refuses
   /// those that wait for more than there are.
   void on_changed();
-  /// A request waits no longer.
+  /// A request has ended.
   void release(proto::RequestKey key, const streams::Waitup& waitup) { waitups_.remove(key, waitup.online); }
 
  private:

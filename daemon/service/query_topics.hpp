@@ -15,7 +15,7 @@ namespace resourced::daemon::service {
 
 class QueryTopics {
  public:
-  /// `gauges` reads what other parts count.
+  /// `gauges` reads the counters of other parts.
   QueryTopics(const Executor& executor, Requests& requests, Answers& answers, Stats& stats,
               transport::LoopHolds& holds, std::function<Stats::Gauges()> gauges)
       : executor_(executor),

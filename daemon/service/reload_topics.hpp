@@ -1,4 +1,4 @@
-// resource.reload: the configuration, or with a path another R in the place of the present one.
+// The topic resource.reload: reads the configuration again, or with a path replaces the present R by another.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@ class ReloadTopics {
  public:
   /// Reads the configuration again; throws Error if it is refused.
   using Reload = std::function<void()>;
-  /// Puts an R that was read from a file in the place of the inventory; throws Error if it is refused. With
-  /// `force` it may have more ranks than the instance.
+  /// Replaces the inventory by an R that was read from a file; throws Error if it is refused. With `force` it
+  /// may have more ranks than the instance.
   using Load = std::function<void(rset::ResourceSet resources, const std::string& path, bool force)>;
 
   ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
                InventoryFile::Post post);
 
   void reload(const Call& call);
-  /// The file that is being read is not waited for any longer.
+  /// The request has ended: drops the file that is being read.
   void release() noexcept { file_.drop(); }
 
  private:

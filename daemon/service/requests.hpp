@@ -1,5 +1,6 @@
-// The requests that are not answered yet, and the way of every response out: through the outbox, counted by
-// topic. What a request that stays holds is let go in one place, however the request ends.
+// The requests that are not answered yet. Every response goes through the outbox and is counted by topic.
+// Kept requests may hold something (resources, a consumer, a check), which is released in one place, however
+// the request ends.
 #pragma once
 
 #include <functional>
@@ -22,8 +23,8 @@
 
 namespace resourced::daemon::service {
 
-/// A request as the handler of its topic gets it: within the limits, and of a sender that has the right. It
-/// lasts for the call only.
+/// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
+/// call only.
 struct Call {
   proto::ClientId client;
   const proto::Message& request;
@@ -36,7 +37,7 @@ struct Call {
   [[nodiscard]] nlohmann::json optional_object() const;
 };
 
-/// Why a request that stayed is no more.
+/// Why a kept request has ended.
 enum class End {
   /// Its client has cancelled it.
   cancelled,
@@ -46,40 +47,40 @@ enum class End {
 
 class Requests {
  public:
-  /// Lets go of what a request holds, which is not in the registry any more.
+  /// Releases what a request holds that was taken out of the registry.
   using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
 
-  /// `registry` has the requests that stay; nothing else changes it.
+  /// `registry` has the kept requests; nothing else changes it.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
            const engine::Engine& engine, Stats& stats, Release release);
 
-  /// Answers a request that does not stay.
+  /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
     respond(call.client, call.request, std::move(payload));
   }
   void refuse(proto::ClientId client, const proto::Message& request, const Error& error);
 
-  /// Keeps a request until it is ended. `begin` is called with its key, and says by become() what the request
-  /// is, before it answers anything: an Error that it throws lets go of that, takes the request out again and
-  /// is passed on. Throws Error EPROTO if the matchtag is in use or no response wanted.
+  /// Keeps a request until it is ended. `begin` is called with its key, and sets by become() what the request
+  /// waits for or holds. If it throws an Error, the request is removed, what it holds is released, and the
+  /// Error is passed on. Throws Error EPROTO if the matchtag is in use or the request wants no response.
   void keep(const Call& call, const std::function<void(proto::RequestKey)>& begin);
   void become(proto::RequestKey key, const streams::Stream& stream) { registry_.set(key, stream); }
-  /// Counts a request as served whose responses do not come by respond().
+  /// Counts a request as served whose responses do not go through respond().
   void count_served(const Call& call) { stats_.succeeded(call.request.topic); }
 
-  /// For requests that stay, by their keys; one that is gone is passed over. A response, and more may follow:
+  /// For kept requests, by their keys; unknown keys are ignored. Sends a response that may not be the last:
   void respond(proto::RequestKey key, proto::Payload payload);
-  /// The last response, of a request that holds nothing any more.
+  /// Sends the last response of a request that holds nothing any more.
   void finish(proto::RequestKey key, proto::Payload payload = nullptr);
   void fail(proto::RequestKey key, const Error& error);
-  /// Lets go of what it holds, and then fails it.
+  /// Releases what the request holds, and then fails it.
   void end(proto::RequestKey key, const Error& error);
 
-  /// Ends the request that a cancellation names with this Error, if there is one.
+  /// Ends the request that a cancellation names with normal_end(), if there is one.
   void cancel(const Call& call);
-  /// Ends what a client has asked for, without responses.
+  /// Ends all requests of a client, without responses.
   void forget(proto::ClientId client);
-  /// The client is gone, with what it asked for.
+  /// Ends all requests of a client that is gone, and removes it.
   void forget_gone(proto::ClientId client);
 
   [[nodiscard]] const streams::Registry& registry() const noexcept { return registry_; }

@@ -75,7 +75,7 @@ void Service::on_message(proto::ClientId client, Message message) {
   peers::Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
   peers::stamp(known->principal, message);
-  // The name outlives the message.
+  // The hold keeps a view of the name, so it gets that of the table, which outlives the message.
   const Topic* topic = Topics::find(message.topic);
   const transport::LoopHold hold(&holds_, topic == nullptr ? "unknown" : topic->name);
   if (!message.topic.starts_with("resource.journal")) journal_.served_another();
@@ -86,7 +86,7 @@ void Service::on_message(proto::ClientId client, Message message) {
       turn_away(client, message, refusal->error);
     }
   } else {
-    // The request may end its sender's connection.
+    // A copy, as the request may end its sender's connection.
     dispatch(client, peers::Principal(known->principal), message);
   }
   settle();
@@ -104,7 +104,8 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
   }
 }
 
-// At once, as it would wait and take room like what it refuses: it says nothing of the state.
+// Answers at once: the refusal does not depend on the state, and in the outbox it would take up room and wait
+// for the store, like an accepted request.
 void Service::turn_away(proto::ClientId client, const Message& request, const Error& error) {
   stats_.limited();
   if (request.has(proto::flag::noresponse)) return;
@@ -153,7 +154,7 @@ void Service::settle() {
   schedule();
 }
 
-// A timer that fires too early finds nothing to do and asks again; so only an earlier time is worth a call.
+// A timer that fires too early finds nothing due and is set again, so only an earlier time needs a call.
 void Service::schedule() {
   const auto deadline = engine().next_deadline();
   if (!deadline || (awake_at_ && *awake_at_ <= *deadline)) return;
@@ -221,7 +222,7 @@ void Service::on_parent(const nodes::ParentChange& change) {
 void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
 
 void Service::shut_down() {
-  // No holder gets what another lets go at the end.
+  // Mute first, so that no holder gets the resources that another one releases at the end.
   executor_.step(engine::Mute{});
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
@@ -249,7 +250,7 @@ void Service::set_access(peers::Access access) {
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
     for (const proto::RequestKey key : registry_.with_topic(topic.name)) {
-      // The end of an earlier stream may have been one answer too many for a client that does not read.
+      // The error of an earlier stream may have overflowed the client's queue, which has dropped the client.
       const peers::Clients::Client* known = clients_.find(key.client);
       if (known == nullptr || known->principal.rights.has(topic.right)) continue;
       requests_.end(key, denial(topic.name, topic.right));

@@ -1,6 +1,6 @@
-// The `resource` service: takes requests from the transports, finds what is asked for and who may ask for it
-// in the topic table (topics.hpp), and has the group of the topic answer. The groups are objects with a state
-// of their own; what a request means is in proto/topics, what follows from it in the engine.
+// The `resource` service: takes requests from the transports, checks them by the table of topics
+// (topics.hpp), and passes each to the group that handles its topic. The groups are objects with a state of
+// their own; proto/topics parses the requests, and the engine decides their effects.
 #pragma once
 
 #include <cstddef>
@@ -66,20 +66,21 @@ class Service final : public transport::Listener {
 
   void set_configuration(std::string configuration) { query_.set_configuration(std::move(configuration)); }
   void set_journal_max(std::size_t most) { journal_.set_most(most); }
-  /// A client that has lost a right loses what it holds by it, and one that has none any more its connection.
+  /// Ends kept requests whose clients have lost the right for them, and disconnects clients without any
+  /// right.
   void set_access(peers::Access access);
   void set_limits(const config::Limits& limits);
   void set_agents(const nodes::Settings& settings);
-  /// The inventory is what node agents report. `define` takes it to the engine.
+  /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
                 std::function<void(const rset::ResourceSet&)> define);
-  /// Hosts for which the discovery does not wait; nothing where there is none.
+  /// Sets the hosts for which the discovery does not wait. Without a discovery it has no effect.
   void exclude_from_discovery(const text::Hostlist& hosts);
-  /// The engine has an inventory, from its start or by discovery: what waited for it goes on.
+  /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
   void on_defined();
-  /// What the enclosing instance says.
+  /// Takes a change that the enclosing instance requires.
   void on_parent(const nodes::ParentChange& change);
-  /// Whether a client may do anything at all.
+  /// Whether a client has any right.
   [[nodiscard]] bool welcomes(const transport::Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return gate_.access().knows_key(key); }
 
@@ -93,19 +94,18 @@ class Service final : public transport::Listener {
 
   /// The store has this event and all before it on disk.
   void on_committed(store::Sequence last);
-  /// It is as late as was asked for.
+  /// The time of the last Settings::wake_at() has come.
   void on_time();
   /// The store has answered a question.
   void on_answered();
-  /// How long single pieces of work keep the loop; transports add theirs.
+  /// Measures how long single pieces of work occupy the loop; transports add theirs.
   [[nodiscard]] transport::LoopHolds& holds() noexcept { return holds_; }
 
-  /// The store keeps nothing more: the clients that wait for it get this error, and no other response
-  /// follows.
+  /// The store commits nothing more: clients whose responses wait for it get this error instead.
   void on_store_failed(const Error& error);
-  /// Ends what is still open, in words of RFC 28.
+  /// Ends all kept requests with normal_end().
   void shut_down();
-  /// The responses that wait until their clients read.
+  /// The number of responses that are queued for clients.
   [[nodiscard]] std::size_t unsent() const { return clients_.unsent(); }
 
  private:
@@ -119,21 +119,21 @@ class Service final : public transport::Listener {
   void turn_away(proto::ClientId client, const proto::Message& request, const Error& error);
   /// Disconnects a client.
   void cut_off(proto::ClientId client, std::string_view why);
-  /// Lets go of what a request that has ended holds.
+  /// Releases what an ended request holds.
   void release(proto::RequestKey key, const streams::Stream& stream, End end);
   void flush();
-  /// After everything that may have changed the state: sends what can be sent, and sees to the timer.
+  /// Called after everything that may have changed the state: sends what can be sent, and sets the timer.
   void settle();
   /// Has on_time() called when the engine has something due.
   void schedule();
-  /// For a thread of its own to have the loop do something, as a part of the loop's time with this name.
+  /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.
   [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
   [[nodiscard]] Stats::Gauges gauges() const;
 
   std::function<SteadyTime()> uptime_;
   JournalTopics::Later later_;
   std::function<void(SteadyTime)> wake_at_;
-  /// When on_time() was asked for last.
+  /// The time of the pending Settings::wake_at().
   std::optional<SteadyTime> awake_at_;
   store::EventLog& log_;
   Stats stats_;
@@ -156,7 +156,7 @@ class Service final : public transport::Listener {
   OperatorTopics operator_;
   MonitorTopics monitor_;
   QueryTopics query_;
-  // The last, as their threads end first.
+  // Declared last, so that their threads end before the other members are destroyed.
   FeasibilityTopics feasibility_;
   ReloadTopics reload_;
 };

@@ -11,7 +11,7 @@
 namespace resourced::daemon::service {
 namespace {
 
-// Resident memory in bytes, 0 where the kernel does not say.
+// Resident memory in bytes, 0 if the kernel does not report it.
 std::uint64_t resident_memory() {
   struct Close {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }

@@ -1,4 +1,4 @@
-// Counters of the daemon (resource.stats-get): what was asked, what became of it, and what it costs.
+// Counters of the daemon (resource.stats-get): requests by topic and result, connections, commits, memory.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ class Stats {
   void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
   void dropped_frame() noexcept { ++dropped_frames_; }
   void refused_connection() noexcept { ++refused_connections_; }
-  /// A request whose sender has not the role that it takes.
+  /// A request whose sender does not have the role that it requires.
   void denied() noexcept { ++denied_; }
   /// A request beyond a limit.
   void limited() noexcept { ++limited_; }
 
-  /// What others count.
+  /// Counters of other parts of the daemon.
   struct Gauges {
     std::uint64_t events = 0;
     std::uint64_t commits = 0;
@@ -35,7 +35,7 @@ class Stats {
   /// One JSON object. The longest hold of the loop is in milliseconds there.
   [[nodiscard]] std::string encode(const Gauges& gauges,
                                    const transport::LoopHolds::Longest& hold = {}) const;
-  /// Counts from 0 again, also what others have counted so far.
+  /// Resets all counters to 0, those of other parts included.
   void clear(const Gauges& gauges);
 
  private:

@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kib = 1024;
 constexpr Bound small{16 * kib, 0, proto::max_request_values};
 constexpr Bound large{1024 * kib, 0, proto::max_request_values};
-// It is sent back.
+// The payload of a ping is sent back.
 constexpr Bound echoed{64 * kib, 0, proto::topics::max_ping_values};
-// Every host by name, where names are of a usual length; ranges take less.
+// Enough to name every host, with names of the usual length; ranges take less.
 constexpr Bound named_hosts{64 * kib, 8, proto::max_request_values};
-// Read by a thread of its own.
+// Parsed on the thread of FeasibilityChecks.
 constexpr Bound jobspec{1024 * kib, 0, proto::topics::max_feasibility_values};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The topics that the daemon serves, in one table: what is decided of a request before its handler sees it.
+// The table of topics that the daemon serves: the right, the bounds, the kind of answer and the handler of
+// each.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,13 @@ struct Call;
 enum class Answer {
   /// By its handler.
   once,
-  /// When what it waits for has happened. Until then it can be cancelled or disconnected.
+  /// When its condition is met. Until then resource.disconnect can end it.
   later,
-  /// When the stream is ended. The request must have the flag for streaming.
+  /// When the stream is ended. The request must have the streaming flag.
   stream,
 };
 
-/// Bounds of a payload: parsing takes time and memory in proportion to bytes, and to values out of it.
+/// Bounds of a payload, as parsing takes time and memory in proportion to its bytes and its JSON values.
 struct Bound {
   std::size_t bytes;
   /// Added for each target of the inventory.

@@ -29,7 +29,7 @@ class Checksum {
     return *this;
   }
 
-  /// As SQLite stores it. Never 0, which stands for a row that has none.
+  /// As SQLite stores it. Never 0, which marks a row without a checksum.
   [[nodiscard]] std::int64_t value() const noexcept {
     std::uint64_t mixed = state_;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;

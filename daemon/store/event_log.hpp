@@ -21,8 +21,8 @@ namespace resourced::daemon::store {
 // Targets that a request for the journal names. The reading thread of the store looks them up, since a text
 // of some hundred thousand bytes takes milliseconds.
 
-/// Targets as a user names them: ranks of the inventory, or hosts, also such as have left it.
-/// Throws Error EINVAL as parse_known_targets() does.
+/// Targets that a user names: ranks of the inventory, or hosts, also hosts that have left it. Throws Error
+/// EINVAL as parse_known_targets() does.
 [[nodiscard]] EventTargets event_targets(std::string_view text,
                                          std::shared_ptr<const rset::ResourceSet> inventory);
 
@@ -84,8 +84,8 @@ class EventLog {
   /// record is durable.
   virtual void append(Record record) = 0;
 
-  /// Queues a question to the log, in order; the answer comes by the loop, never from within the call.
-  /// Targets are looked up before it, where the filter has them.
+  /// Queues a question to the log, in order. The loop calls `answer`, never from within this call. The
+  /// targets of a filter must have been looked up before it is used.
   virtual void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) = 0;
   virtual void find_start(const EventFilter& filter, std::size_t most,
                           std::function<void(HistoryStart)> answer) = 0;

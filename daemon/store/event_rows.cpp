@@ -40,7 +40,7 @@ EventRows::EventRows(Database& database, HostIds& hosts, Sequence last)
   resume(last);
 }
 
-// The block that was open has no row yet.
+// Reads the hosts of the open block, which has no row yet, from its events.
 void EventRows::resume(Sequence last) {
   block_ = static_cast<std::int64_t>(last / block_size);
   try {

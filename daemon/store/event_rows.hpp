@@ -1,4 +1,4 @@
-// The rows of the event log as the writer, the reader and an upgrade share them.
+// The rows of the event log, for the writer, the reader and the upgrade.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct EventRow {
   std::string_view text;
   /// An idset of host ids.
   std::string_view hosts;
-  /// The resource set beside a resource-define, where it is known.
+  /// The id of the resource set of a resource-define, if it is known.
   std::optional<std::int64_t> resources;
 
   [[nodiscard]] std::int64_t sum() const noexcept;
@@ -32,16 +32,16 @@ struct EventRow {
 /// The id of a resource set: a checksum of its text.
 [[nodiscard]] std::int64_t resource_set_id(std::string_view text) noexcept;
 
-/// So many events have their hosts together in one row of `event_block`: block n has those with the sequences
-/// n * block_size and up.
+/// The number of events whose hosts share one row of `event_block`: block n has those of the block_size
+/// sequences from n * block_size on.
 inline constexpr Sequence block_size = 256;
 [[nodiscard]] std::int64_t block_sum(std::int64_t block, std::string_view hosts) noexcept;
 
-/// Writes events in order, with the hosts that are new and the blocks that are complete. Within transactions
-/// of the caller, which drops this object when one fails.
+/// Writes events in order, with new hosts and complete blocks, in transactions of the caller. After a failed
+/// transaction the object must not be used any more.
 class EventRows {
  public:
-  /// Goes on after `last`, the last event that is there. `hosts` has the known hosts.
+  /// Continues after `last`, the last event in the store. `hosts` has the known hosts.
   EventRows(Database& database, HostIds& hosts, Sequence last);
 
   struct New {
@@ -52,7 +52,7 @@ class EventRows {
     const text::Hostlist* hosts = nullptr;
     /// May be null.
     const std::string* resources = nullptr;
-    /// An event whose text is known to be damaged keeps no checksum, so that it is not shown.
+    /// An event whose text is known to be damaged gets no checksum, so that it is never sent.
     bool is_damaged = false;
   };
   void write(const New& event);
@@ -68,7 +68,7 @@ class EventRows {
   Statement put_resources_;
   Statement read_hosts_;
   std::int64_t block_ = 0;
-  /// Nothing where a row of the block cannot be trusted.
+  /// The hosts of the open block; nothing if a row of the block is damaged.
   std::optional<text::IdSet> block_hosts_ = text::IdSet{};
 };
 

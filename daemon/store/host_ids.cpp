@@ -36,7 +36,7 @@ std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
 }
 
 text::IdSet HostIds::find(const text::Hostlist& hosts) const {
-  // The thread that writes waits for a few look-ups and not for all of a long list.
+  // Release the lock now and then, so that the writing thread does not wait for all of a long list.
   constexpr std::size_t at_once = 256;
   std::vector<Id> ids;
   ids.reserve(hosts.size());

@@ -1,6 +1,6 @@
 // Numbers for the hosts that the event log knows. The hosts of an event are stored as an idset of these
-// numbers: a few bytes for all hosts of a cluster, and looked through without expansion. A host has the same
-// number for as long as the store lives. The store's threads share one object.
+// numbers: a few bytes for all hosts of a cluster, and searched without expansion. A host has the same number
+// for as long as the store lives. The store's threads share one object.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ class HostIds {
  public:
   using Id = text::IdSet::Id;
 
-  /// A host that the store has. Ids come in order from 0.
+  /// Adds a host that the store has. Ids are given in order from 0.
   void add(std::string_view host);
 
   struct Numbered {
     text::IdSet ids;
-    /// Hosts that were not known, in the order of their ids, which are the last.
+    /// New hosts, in the order of their ids, which follow all earlier ones.
     std::vector<std::string> added;
   };
-  /// The numbers of hosts; those that are new get one.
+  /// The numbers of hosts. New hosts get a number.
   [[nodiscard]] Numbered number(const text::Hostlist& hosts);
 
   [[nodiscard]] std::optional<Id> find(std::string_view host) const;

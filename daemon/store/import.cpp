@@ -30,7 +30,7 @@ namespace {
 // A journal response has its events in an array in an object.
 constexpr std::size_t max_depth = proto::max_json_depth - 2;
 
-// Reads lines without keeping more of one than it may have.
+// Reads lines, and keeps at most max_line bytes of each.
 class Lines {
  public:
   Lines(std::istream& input, std::size_t max_line) : input_(input), buffer_(max_line + 2, '\0') {}
@@ -42,7 +42,7 @@ class Lines {
     const auto count = static_cast<std::size_t>(input_.gcount());
     if (input_.bad()) throw Error(EIO, "cannot be read");
     if (count == 0) return std::nullopt;
-    // Of a last line without an end all characters count; else the last was the line's end.
+    // The count includes the newline, which only the last line may lack.
     const std::size_t length = input_.good() ? count - 1 : count;
     const std::size_t max_line = buffer_.size() - 2;
     if (length > max_line) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line));
@@ -118,7 +118,7 @@ void refuse_absent(const module::TargetName& target, const rset::ResourceSet& in
                                   what, name));
 }
 
-// Refuses a state that the first start after the import could not take up.
+// Refuses a state that the first start after the import would refuse or not restore completely.
 void check_start(const module::RecordedState& recorded, const ImportOptions& options) {
   const rset::ResourceSet& inventory = *options.inventory;
   for (const module::RecordedDrain& drain : recorded.drains)

@@ -1,5 +1,6 @@
-// Taking over an event log (RFC 18 lines of RFC 44 events), of another store or of a Flux instance
-// (resource.eventlog): what was drained, changed or gone there is so here, and its history is readable.
+// Imports an event log (RFC 18 lines of RFC 44 events) of another store or of a Flux instance
+// (resource.eventlog): its drains, changes and removed targets become the state of the store, and its history
+// is readable.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,10 @@ struct Imported {
 };
 
 struct ImportOptions {
-  /// The expiration of the configuration that goes with the log, which does not tell it; the epoch for none.
+  /// The configured expiration, which the log does not have; the epoch for none.
   WallTime configured_expiration{};
-  /// The inventory of the configuration, where it has one, and how it is divided: a log that a start on it
-  /// could not take up as it is, is refused.
+  /// The configured inventory, if there is one, and its partitions: a log is refused if a start with them
+  /// would refuse its state or lose a part of it.
   std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
   std::vector<module::PartitionRule> partitions = {};
   /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do
@@ -32,9 +33,9 @@ struct ImportOptions {
   std::size_t max_line = std::size_t{16} << 20;
 };
 
-/// Reads a log into the store of a state directory, which must hold no events yet. `name` stands for the
-/// input in errors. A log whose beginning was dropped (`truncate`) is refused: it does not tell the present.
-/// Throws Error that names the line; the store is as empty as before then.
+/// Reads a log into the store of a state directory, which must hold no events yet. `name` is the name of the
+/// input in errors. A log whose beginning was dropped (`truncate`) is refused, as it does not give the
+/// present state. Throws Error that names the line, and then leaves the store empty.
 Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
                        const ImportOptions& options);
 

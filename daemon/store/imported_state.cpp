@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/rset/host_repeats.hpp"
 #include "core/rset/property_name.hpp"
+#include "core/rset/target_table.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::daemon::store {
@@ -101,7 +101,8 @@ void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
   event.shrink.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
 }
 
-// After it the configuration may be another one, so a way back to what was before tells nothing of it.
+// The configuration may have changed with the definition, so a change back to an earlier value no longer
+// shows that the value is the configured one.
 void ImportedState::define(std::optional<module::DefineMethod> method) {
   for (auto& [name, overlay] : properties_) overlay.fresh.clear();
   if (method != module::DefineMethod::reload) return;
@@ -126,7 +127,8 @@ ResourceSet::Properties ImportedState::translate_properties(const char* key,
   return translated;
 }
 
-// Only what is not so already is in an event: what was added was not configured, unless it had been removed.
+// An event names only targets that it changes: a property that was added was not configured, unless it had
+// been removed before.
 void ImportedState::change_properties(const ResourceSet::Properties& properties, bool present) {
   for (const auto& [name, changed] : properties) {
     Overlay& overlay = properties_[name];
@@ -177,8 +179,8 @@ void ImportedState::forget_before_load() {
   if (!is_expiration_since_load_) expiration_.reset();
 }
 
-// What was recorded of targets that are not there is forgotten, as at a start of the daemon. A restart that
-// tells no hosts forgets nothing.
+// Records of targets that the restart does not have are forgotten, as at a start of the daemon. A restart
+// without hosts forgets nothing.
 ImportedState::Numbers ImportedState::recorded_present() const {
   Numbers recorded = states_.drains.ranks();
   for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;

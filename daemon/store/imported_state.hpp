@@ -1,5 +1,5 @@
-// The present as an event log tells it: what is drained, changed and gone at its end, by target of a host.
-// The store has it from there as if this daemon had recorded the events itself.
+// The state at the end of an event log: drained, changed and removed targets, named by host. The store
+// records it as if this daemon had written the events itself.
 #pragma once
 
 #include <map>
@@ -20,33 +20,33 @@ namespace resourced::daemon::store {
 
 class ImportedState {
  public:
-  /// An expiration of the log is taken to be in the place of the configured one.
+  /// An expiration in the log counts as set in place of the configured one.
   explicit ImportedState(WallTime configured_expiration) : configured_expiration_(configured_expiration) {}
 
-  /// Takes up the next event of the log. Returns the hosts that it concerns, as far as the log tells them.
-  /// Throws Error EINVAL that names the key if the event changes something of hosts that are not known.
+  /// Applies the next event of the log. Returns the hosts that it concerns, as far as the log names them.
+  /// Throws Error EINVAL that names the key if the event changes the state of unknown hosts.
   text::Hostlist apply(const module::Event& event);
 
-  /// The inventory was defined anew; the log has the method alone. A definition by `reload` may be the load
-  /// of another R with targets that had left: a later event that names such a target shows it.
+  /// Applies a resource-define, of which the log has only the method. A definition by `reload` may have
+  /// loaded an R with targets that had left; a later event that names such a target shows it.
   void define(std::optional<module::DefineMethod> method);
 
-  /// Adds the present to the last record of the log.
+  /// Adds the state to the changes of the log's last record.
   void finish(Record& last) const;
 
   /// How many targets are drained.
   [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
 
  private:
-  // Ranks may be renumbered between events, so targets have numbers of their own here; a start maps them to
-  // the ranks of that day.
+  // Ranks may be renumbered between events, so targets have numbers of their own here. A start maps their
+  // names to its ranks.
   using Numbers = text::IdSet;
 
-  // One property against the configuration.
+  // The differences of one property from the configuration.
   struct Overlay {
     Numbers added;
     Numbers removed;
-    // Of these the first change since the last definition is known: it tells what is configured.
+    // Targets whose first change since the last definition is known, so that the configured value is known.
     Numbers fresh;
     // Targets that were changed since the last definition by `reload`.
     Numbers since_load;
@@ -55,7 +55,7 @@ class ImportedState {
     void forget(const Numbers& numbers) { keep((added | removed | fresh) - numbers); }
   };
 
-  // An event in the own numbers, as fold_states() takes it, and the hosts that it concerns.
+  // An event with these numbers as ranks, as fold_states() takes it, and the hosts that it concerns.
   struct Translated {
     module::EventBody body;
     text::Hostlist hosts;
@@ -65,27 +65,27 @@ class ImportedState {
   Translated translate(const module::UpdateEvent& event);
   Translated translate(const module::DrainEvent& event);
   Translated translate(const module::UndrainEvent& event);
-  // A start takes up no states online and torpid, so their ranks are left out.
+  // A start does not restore online and torpid states, so their ranks are left out.
   template <class OfRanks>
   Translated translate(const OfRanks& event);
 
-  // `named` has the hosts of the ranks as the event tells them, if it does.
+  // `named` has the hosts of the ranks if the event names them.
   rset::ResourceSet::Properties translate_properties(const char* key,
                                                      const rset::ResourceSet::Properties& properties,
                                                      const rset::ResourceSet& named);
-  // Folds what states do not have: the differences from a configuration that the log does not tell.
+  // Applies the changes that are not in `states_`: properties, expiration and shrink.
   void fold_update(const module::UpdateEvent& event, WallTime timestamp);
   void change_properties(const rset::ResourceSet::Properties& properties, bool present);
-  // Another R with the targets of these hosts that had left, in order, was loaded.
+  // A loaded R has the targets of these hosts again, which had left. `hosts` is sorted.
   void take_back(const std::vector<std::string>& hosts);
-  // An event names this target, or the host alone where the last restart had no such target of it.
+  // Called when an event names this target, or only its host if the last restart did not have the target.
   void see(const module::TargetName& name);
-  // Another R was loaded: forgets changes of the one before.
+  // Forgets the changes from before the last load of an R.
   void forget_before_load();
-  // Those of the targets with recorded drains or properties that are there.
+  // The targets with recorded drains or properties that are in the last restart.
   [[nodiscard]] Numbers recorded_present() const;
 
-  // Whether the last restart told the hosts of these ranks.
+  // Whether the last restart has the hosts of these ranks.
   [[nodiscard]] bool knows(const text::IdSet& ranks) const {
     return targets_.present().ranks().includes(ranks);
   }
@@ -93,7 +93,8 @@ class ImportedState {
   [[nodiscard]] text::Hostlist known_hosts(const text::IdSet& ranks) const {
     return targets_.present().hosts(ranks);
   }
-  // The targets behind ranks, which had these hosts; without hosts those of the last restart.
+  // The targets of `ranks`, which are on the hosts of `nodelist`, or on those of the last restart if it is
+  // empty.
   Numbers numbers_of(const text::IdSet& ranks, const text::Hostlist& nodelist);
   text::IdSet::Id number_of(module::TargetName name);
   [[nodiscard]] module::TargetNames names_of(const Numbers& numbers) const;

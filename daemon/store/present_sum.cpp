@@ -115,7 +115,7 @@ void PresentSum::watch() {
   written.step();
   sum_ = stored_ = std::bit_cast<std::uint64_t>(written.integer(0));
   written.reset();
-  // Rows that REPLACE takes away are seen by triggers only with this setting.
+  // Without this setting, rows that REPLACE deletes fire no trigger.
   std::string text = "PRAGMA recursive_triggers=ON;";
   for (const Table& table : tables(database_)) {
     const auto row = [&](int sign, std::string_view of) {

@@ -1,6 +1,6 @@
-// A checksum over the tables of the present: the sum of the checksums of their rows, which is kept with each
-// commit and compared when a store is opened. Temporary triggers of the connection see each change of a row,
-// so no statement that writes has to know of it.
+// A checksum over the tables of the present: the sum of the checksums of their rows. It is stored with each
+// commit and compared when a store is opened. Temporary triggers of the connection update it on each change
+// of a row, so the statements that write need not do so.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace resourced::daemon::store {
 
 class PresentSum {
  public:
-  /// Of a store of the present schema.
+  /// The schema must have a checksum of the present (has_present_sum).
   explicit PresentSum(Database& database);
   ~PresentSum();
   PresentSum(const PresentSum&) = delete;
@@ -22,18 +22,19 @@ class PresentSum {
   PresentSum(PresentSum&&) = delete;
   PresentSum& operator=(PresentSum&&) = delete;
 
-  /// Looks at every row of the present. Throws Error EBADMSG if it is not as it was written.
+  /// Reads every row of the present. Throws Error EBADMSG if the rows do not match the stored sum.
   void verify();
 
-  /// Follows changes of rows from here on, from the sum that is stored.
+  /// Starts with the stored sum, and updates it on each change of a row from now on.
   void watch();
 
-  /// Writes the sum, and how far the present is; within the transaction that has changed it.
+  /// Writes the sum and the last event that it includes, in the transaction that has changed the rows.
   void store(Sequence last);
-  /// Takes the sum to be what it was at the last store(), after a transaction that failed.
+  /// Sets the sum back to that of the last store(), after a failed transaction.
   void revert() noexcept { sum_ = stored_; }
 
-  /// Makes the row of the sum in a store that has none, and numbers the store. Within a transaction.
+  /// Makes the row of the sum in a store that has none, and gives the store a random number. Within a
+  /// transaction.
   static void begin(Database& database, Sequence last);
   /// Computes and stores the sum again after the columns of a table have changed. Within a transaction.
   static void renew(Database& database);

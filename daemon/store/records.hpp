@@ -62,21 +62,21 @@ struct LoggedEvent {
   Sequence sequence = 0;
   WallTime timestamp{};
   std::string text;
-  /// Whether it is a resource-define, beside which R stands.
+  /// Whether it is a resource-define, which is sent with R.
   bool defines = false;
   /// R as of that event; null where it is not known, in a log from before it was kept or from an import.
   std::shared_ptr<const std::string> resources = nullptr;
 };
 
-/// What one page, and one response, holds at the most; one event may be larger by itself. There is room for
-/// one R in a response, so a page ends before a second definition.
+/// Upper bounds of a page and of a response; a single event may be larger. A response has room for one R, so
+/// a page ends before a second definition.
 class PageLimit {
  public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
   explicit PageLimit(std::size_t most_events) : most_events_(most_events) {}
 
-  /// Whether there is room for this event too, which counts from then on.
+  /// Counts an event and returns true if there is room for it.
   [[nodiscard]] bool admit(std::size_t size, bool defines) noexcept {
     if (events_ == most_events_ || (events_ > 0 && bytes_ + size > most_bytes) || (defines && defined_)) {
       return false;
@@ -99,18 +99,18 @@ struct HistoryPage {
   std::vector<LoggedEvent> events;
   /// The first sequence that was not looked at.
   Sequence next = 0;
-  /// The store does not keep the begin of the stretch any more.
+  /// The beginning of the stretch was dropped from the store.
   bool has_gap = false;
   /// Why it could not be read.
   std::optional<Error> failure = std::nullopt;
 };
 
-/// Where a consumer begins, and what it will not see because it is not kept any more.
+/// Where a consumer begins, and what it cannot get because it was dropped from the store.
 struct HistoryStart {
   Sequence first = 0;
   /// The timestamp of the last event before `first` that was dropped.
   std::optional<WallTime> truncated;
-  /// A stranger of whom there is no event.
+  /// A stranger without any event in the log.
   std::optional<std::string> unknown_host;
   /// Why it could not be found.
   std::optional<Error> failure = std::nullopt;

@@ -10,7 +10,7 @@
 namespace resourced::daemon::store {
 
 Error damaged_store(const std::string& path, std::string what) {
-  // SQLite tells what it has found in several lines.
+  // SQLite may report several lines.
   std::ranges::replace(what, '\n', ' ');
   return {EBADMSG,
           fmt::format("{}: damaged, or not a store ({}); restore its directory from a backup, or move "
@@ -75,7 +75,7 @@ void Database::copy_from(Database& other) {
   sqlite3_backup* copy = sqlite3_backup_init(handle_.get(), "main", other.handle_.get(), "main");
   if (copy == nullptr) fail("cannot be copied to");
   sqlite3_backup_step(copy, -1);
-  // The result of the step is that of the end, too.
+  // sqlite3_backup_finish() also returns the error of the step.
   if (sqlite3_backup_finish(copy) != SQLITE_OK) fail("cannot be copied");
 }
 

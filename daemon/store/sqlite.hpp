@@ -1,4 +1,4 @@
-// SQLite with owned handles and errors as exceptions; nothing here knows what is stored.
+// SQLite with owned handles and errors as exceptions, independent of the schema.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 namespace resourced::daemon::store {
 
-/// The error for a file that does not have what was written to it, with the way out.
+/// The error for a damaged store file, with advice for the operator.
 [[nodiscard]] Error damaged_store(const std::string& path, std::string what);
 
 /// A connection. For one thread at a time.
@@ -29,7 +29,7 @@ class Database {
     read,
   };
 
-  /// `path` may be `:memory:`. Throws Error EIO that names it.
+  /// `path` may be `:memory:`. Throws as fail() does.
   explicit Database(const std::string& path, Access access = Access::write);
 
   /// Runs statements that return nothing. Throws as fail() does.
@@ -38,8 +38,8 @@ class Database {
   /// Whether the last connection moves the write-ahead log into the file when it closes, and removes it.
   void set_tidy_on_close(bool tidy);
 
-  /// The pages in the write-ahead log after the last commit. Nothing is moved into the file by itself any
-  /// more once this was called: checkpoint() does.
+  /// Counts the pages in the write-ahead log after each commit. This disables SQLite's automatic checkpoints,
+  /// so checkpoint() must be called.
   void count_log_pages();
   [[nodiscard]] std::size_t log_pages() const noexcept { return *log_pages_; }
   /// Moves as much of the write-ahead log into the file as no reader needs, and waits for none. True if that
@@ -62,7 +62,7 @@ class Database {
     void operator()(sqlite3* handle) const noexcept;
   };
   std::string path_;
-  // Where SQLite's hook finds it: a database can be moved, what it points to cannot.
+  // On the heap, as SQLite's hook keeps the address and a Database may be moved.
   std::unique_ptr<std::size_t> log_pages_ = std::make_unique<std::size_t>(0);
   std::unique_ptr<sqlite3, Close> handle_;
 };
@@ -83,7 +83,7 @@ class Statement {
   bool step();
   /// Runs a statement that returns no rows.
   void run();
-  /// Gives up the rows that are left.
+  /// Drops the remaining rows.
   void reset() noexcept;
 
   [[nodiscard]] bool is_null(int column) const noexcept;

@@ -1,7 +1,7 @@
-// The lock file of a state directory. It keeps a second daemon out, and tells how far the store had come: the
-// number of the last commit is written to it after each, so a store that has lost commits is noticed. The
-// write is not synced, as after a loss of power an older number does no harm. A start that is refused before
-// its first commit leaves the file as it was, and removes a file that it has made.
+// The lock file of a state directory. It keeps a second daemon out. The sequence of the last commit is
+// written to it after each commit, so that a store that has lost commits is detected. The write is not
+// synced, as after a loss of power an older sequence does no harm. A start that is refused before its first
+// commit leaves the file as it was, and removes a file that it has made.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr const char* lock_file = "resourced.lock";
 
 class StateLock {
  public:
-  /// How far a store had come, by the number that the store was given when it was made.
+  /// The last sequence that was committed to a store, with the number of the store (PresentSum::begin).
   struct Head {
     std::int64_t store = 0;
     Sequence sequence = 0;
@@ -37,8 +37,7 @@ class StateLock {
   /// The content of the file when it was locked; nothing for a new or unreadable file.
   [[nodiscard]] const std::optional<Head>& head() const noexcept { return head_; }
 
-  /// Writes how far the store is. A failure is ignored: the file then names an earlier commit, which proves
-  /// less.
+  /// Writes the last commit. A failure is ignored: the file then names an earlier commit, which proves less.
   void write(const Head& head) noexcept;
 
  private:

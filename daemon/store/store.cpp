@@ -14,7 +14,7 @@
 namespace resourced::daemon::store {
 namespace {
 
-// A step of trimming takes milliseconds, so that commits do not wait for it.
+// Bounds a step of trimming to some milliseconds, as commits wait for it.
 constexpr std::size_t events_per_trim = 1000;
 
 }  // namespace

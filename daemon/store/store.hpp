@@ -35,14 +35,15 @@ inline constexpr const char* store_file = "resourced.sqlite";
 
 class Store final : public EventLog {
  public:
-  /// How the store's threads reach the loop: they call `post`, which runs the rest there.
+  /// The store's threads call `post`, which runs a function on the loop; the other callbacks are called
+  /// there.
   struct Callbacks {
     std::function<void(std::function<void()>)> post;
     /// This event and all before it are on disk.
     std::function<void(Sequence)> committed;
     /// Nothing more is committed from here on.
     std::function<void(const Error&)> failed;
-    /// History cannot be trimmed, as it is damaged; all else goes on.
+    /// The history cannot be trimmed, as it is damaged; everything else works.
     std::function<void(const Error&)> not_trimmed = [](const Error& /*error*/) {};
   };
 
@@ -55,11 +56,11 @@ class Store final : public EventLog {
   Store(Store&&) = delete;
   Store& operator=(Store&&) = delete;
 
-  /// What was recorded before; to be read before start().
+  /// The recorded state. To be called before start().
   [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
-  /// What is wrong with the last event, if it cannot be read: its journals end there, and all else goes on.
+  /// The error of the last event if it cannot be read. Journals end there; everything else works.
   [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
 
   void start(Callbacks callbacks);
@@ -71,12 +72,12 @@ class Store final : public EventLog {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer) override;
 
-  /// Hides events from before this time from readers that begin from now on, and drops, in steps, those from
-  /// before the time of the previous call: a reader that has begun has the time between two calls. 0 keeps
-  /// all.
+  /// Hides events before this time from consumers that begin from now on, and drops, in steps, those before
+  /// the time of the previous call: a consumer that has begun has the time between two calls to read them. 0
+  /// keeps all.
   void trim(WallTime before);
 
-  /// Commits what is queued and ends the threads. Questions that wait have no answer.
+  /// Commits the queued records and ends the threads. Waiting questions get no answer.
   void stop();
 
   [[nodiscard]] Counters counters() const override;
@@ -113,7 +114,7 @@ class Store final : public EventLog {
   std::deque<Question> questions_;
   WallTime horizon_{};
   bool reading_stops_ = false;
-  /// The writing thread wants reading_: no further question begins until it has had it.
+  /// The writing thread waits for reading_: no further question begins until it has released it.
   bool reading_pauses_ = false;
   /// Held during a question, which is bounded.
   std::mutex reading_;
@@ -122,10 +123,10 @@ class Store final : public EventLog {
   std::thread reading_thread_;
 };
 
-/// Reads a copy of the store, so that nothing in the state directory changes, whatever version or state it is
-/// in. Beside a running daemon the copy is as of one of its commits. Nothing if there is none. Throws Error
-/// that names the file: EBUSY while a daemon of schema 1 or 2 has it or it cannot be read beside the one that
-/// runs, and as Store does.
+/// Reads a copy of the store, so that nothing in the state directory changes, whatever its version and
+/// condition. Beside a running daemon the copy is as of one of its commits. Returns nothing if there is no
+/// store. Throws Error that names the file, as Store does, and EBUSY if a daemon of schema 1 or 2 uses the
+/// store, or if it cannot be read while a daemon runs.
 [[nodiscard]] std::optional<module::RecordedState> peek_store(const std::string& directory);
 
 }  // namespace resourced::daemon::store

@@ -19,7 +19,7 @@ class StoreReader::Snapshot {
     try {
       database_.execute("COMMIT");
     } catch (const Error&) {
-      // There was nothing to commit: a connection whose statements failed has ended it by itself.
+      // A failed statement may have ended the transaction already; there was nothing to commit.
     }
   }
   Snapshot(const Snapshot&) = delete;
@@ -95,8 +95,7 @@ WallTime StoreReader::timestamp_before(Sequence first) {
   }
 }
 
-// Timestamps never decrease within a store. A damaged event is passed over: what is newer can still be asked
-// for.
+// Timestamps never decrease within a store. Damaged events are skipped, so that newer ones can still be read.
 Sequence StoreReader::first_since(WallTime since, Sequence oldest, Sequence newest) {
   Sequence end = newest + 1;
   while (oldest < end) {

@@ -1,6 +1,6 @@
-// Questions to the event log on disk, over a connection of their own and on a thread of their own: they see
-// what is committed, and nothing waits for them. A page is bounded by what it holds and by what it looks at.
-// Every row is held to its checksum, and sequences have no gaps, so an answer is right or an error.
+// Answers questions to the event log on disk, on its own connection and thread, so that commits do not wait
+// for it. A page is bounded in its events and in the rows that it reads. Every row is checked against its
+// checksum, and sequences have no gaps, so an answer is either correct or an error.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,13 @@ class StoreReader {
   /// `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
   [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, WallTime horizon = {});
 
-  /// At most `limit` events from `from` up to and with `to`, which must be there. Throws Error EBADMSG that
+  /// At most `limit` events from `from` to `to`, which is included and must exist. Throws Error EBADMSG that
   /// names the event for a damaged one.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
   struct LastTimestamp {
     WallTime timestamp{};
-    /// Why it is not that of the last event.
+    /// The error of the last event, if that is damaged.
     std::optional<Error> damage;
   };
   /// The timestamp of the last event that is whole, 0 in a new store.
@@ -48,7 +48,7 @@ class StoreReader {
     Sequence sequence = 0;
     WallTime timestamp{};
   };
-  // A transaction: all that one question sees is of one time.
+  // A transaction, so that one question sees one state of the store.
   class Snapshot;
   // The rows and bytes that one page may still look at.
   struct Budget {
@@ -66,9 +66,10 @@ class StoreReader {
   [[nodiscard]] Trimmed trimmed();
   [[nodiscard]] Sequence newest();
   [[nodiscard]] WallTime timestamp_of(Sequence sequence);
-  /// Of the last event before `first`, or of `first` itself if that one is damaged.
+  /// The timestamp of the event before `first`, or of `first` itself if that event is damaged.
   [[nodiscard]] WallTime timestamp_before(Sequence first);
-  /// Of the first event that can be read, which `sequence` is set to; nothing if there is none close by.
+  /// The timestamp of the first event that can be read, and sets `sequence` to it; nothing if none of the
+  /// next most_looked_at events can be read.
   [[nodiscard]] std::optional<WallTime> timestamp_at_or_after(Sequence& sequence, Sequence end);
   [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest);
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the

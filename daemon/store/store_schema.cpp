@@ -52,7 +52,7 @@ constexpr const char* version_1 = R"sql(
   );
 )sql";
 
-// An inventory that was discovered has no configuration to come from.
+// Adds the discovered inventory, which no configuration has.
 constexpr const char* version_2 = R"sql(
   CREATE TABLE inventory (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -62,10 +62,10 @@ constexpr const char* version_2 = R"sql(
 
 // State belongs to a target of a host, not to a host or a rank.
 //
-// Rows of the past have checksums, the present has one for all its rows. The hosts of an event are an idset
-// of known_host.id; event_block has those of 256 events together, which spares a look at each. The R that no
-// configuration names has its method, and one that was loaded the configured R in the place of which it
-// stands. Before, only discovery wrote one.
+// Rows of the log have checksums, the tables of the present have one for all their rows. The hosts of an
+// event are an idset of known_host.id; event_block has those of 256 events together, so that a search can
+// skip them. A stored R has its method, and a loaded one also the configured R that it replaces. In earlier
+// versions only discovery stored an R.
 constexpr const char* version_3 = R"sql(
   ALTER TABLE inventory ADD COLUMN method TEXT NOT NULL DEFAULT 'dynamic-discovery';
   ALTER TABLE inventory ADD COLUMN replaced TEXT;
@@ -212,7 +212,7 @@ void check_schema(Database& database) {
   }
   check_tables(database, version);
   if (version == schema_version) return;
-  // What an upgrade is about to copy is looked at as a whole, once.
+  // Check the whole file once, as the upgrade is about to copy it.
   Statement check(database, "PRAGMA integrity_check(1)");
   if (check.step() && check.text(0) != "ok") throw damaged_store(database.path(), check.text(0));
 }

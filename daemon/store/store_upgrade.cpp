@@ -58,7 +58,8 @@ bool is_trimmed(Database& database) {
   return found;
 }
 
-// Nothing if the log does not tell it: its beginning was dropped, or a line of it is damaged.
+// The state at the end of the log. Nothing if no host has several ranks, so that no target is ambiguous, or
+// if the beginning of the log was dropped or a line is damaged.
 std::optional<Record> replay(Database& database) {
   try {
     if (!some_host_repeats(database) || is_trimmed(database)) return std::nullopt;
@@ -104,7 +105,7 @@ void write(Database& database, const Record& present) {
   });
 }
 
-// A run-time change stands in its table, and stood in the stored inventory as well.
+// Removes the run-time changes from the stored inventory: they are in tables of their own.
 void restore_inventory(Database& database) {
   Statement stored(database, "SELECT text FROM inventory");
   if (!stored.step()) return;

@@ -13,9 +13,9 @@
 namespace resourced::daemon::store {
 namespace {
 
-// Pages of the write-ahead log: after so many more it is moved into the file as far as readers allow, ...
+// The write-ahead log is moved into the file, as far as readers allow, after this many more pages.
 constexpr std::size_t pages_between_checkpoints = 1000;
-// ... and with so many, 16 MiB, readers are waited for.
+// With this many pages, 16 MiB, readers are waited for.
 constexpr std::size_t most_log_pages = 4096;
 
 std::uintmax_t size_of(const std::string& path) {
@@ -27,7 +27,7 @@ std::uintmax_t size_of(const std::string& path) {
 std::string log_path(const std::string& path) { return path + "-wal"; }
 std::string index_path(const std::string& path) { return path + "-shm"; }
 
-// What SQLite takes for an empty file: a file of one byte too, as it once wrote one to have an inode.
+// SQLite takes a file of up to one byte for an empty one, as earlier versions wrote one byte.
 constexpr std::uintmax_t most_empty_bytes = 1;
 
 // SQLite takes an empty file for a new database, and removes the log that it finds beside it.
@@ -217,7 +217,7 @@ void StoreWriter::commit(const std::vector<Record>& records) {
 
 void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {
   const std::size_t pages = database_.log_pages();
-  // A commit has begun it anew.
+  // A commit has begun the log anew.
   if (pages < log_pages_) log_pages_ = 0;
   if (pages - log_pages_ < pages_between_checkpoints) return;
   log_pages_ = pages;

@@ -1,4 +1,4 @@
-// The statements of the store: one record to its rows, and the rows of the present back to core types.
+// The statements of the store: write records to rows, and read the rows of the present as core types.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ namespace resourced::daemon::store {
 
 class StoreWriter {
  public:
-  /// Opens the database file, for as long as this lives locks its directory against another daemon, and
-  /// looks through the tables of the present. Throws Error that names the file for one that is damaged, or
-  /// has lost what was committed, and leaves it as it is. A store of the present schema stays as it is until
-  /// the first commit: a start that is refused after this changes none of its files.
+  /// Opens the database file, locks its directory against another daemon for its lifetime, and checks the
+  /// tables of the present. Throws Error that names the file if it is damaged or has lost commits, and leaves
+  /// it unchanged. A store of the present schema is not changed until the first commit, so a start that is
+  /// refused after this changes none of its files.
   explicit StoreWriter(const std::string& path);
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -34,16 +34,16 @@ class StoreWriter {
   [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence();
 
-  /// Writes records as one transaction: all are on disk when it returns, or it throws, and this is not used
-  /// any more. Throws Error ESTALE where the files are not at their place any more.
+  /// Writes records as one transaction, which is on disk when this returns. After an Error the object must
+  /// not be used any more. Throws Error ESTALE if the files were removed or replaced.
   void commit(const std::vector<Record>& records);
 
-  /// Moves the write-ahead log into the file when it has grown. Readers that hold it up are waited for, by
-  /// way of `without_readers`, only when it has become large: it has no bound otherwise.
+  /// Moves the write-ahead log into the file when it has grown. Waits for readers, by `without_readers`, only
+  /// when the log has become large, as it would otherwise grow without a bound.
   void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
 
-  /// Drops the oldest events that are older than `before`, at most `most` of them; what is present stays as
-  /// it is, and so does the newest event. Returns how many it dropped.
+  /// Drops the oldest events that are older than `before`, at most `most` of them. The tables of the present
+  /// do not change, and the newest event is kept. Returns how many it dropped.
   std::size_t trim(WallTime before, std::size_t most);
 
   [[nodiscard]] Database& database() noexcept { return database_; }
@@ -80,7 +80,7 @@ class StoreWriter {
     [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
   };
 
-  // A file by what does not change when its name does.
+  // Identifies a file independently of its name.
   struct Identity {
     dev_t device = 0;
     ino_t inode = 0;
@@ -106,7 +106,7 @@ class StoreWriter {
   EventRows events_;
   Identity file_;
   Identity log_file_;
-  /// Pages of the write-ahead log at the last look at it.
+  /// Pages of the write-ahead log at the last checkpoint.
   std::size_t log_pages_ = 0;
   Statement trim_find_;
   Statement trim_events_;

@@ -13,8 +13,8 @@ using rset::ResourceSet;
 
 namespace {
 
-// Bounds of a slice, so that another request waits for it no longer than for an answer. Messages, each of
-// which takes the loop some microseconds:
+// Bounds of a slice, so that other requests wait for it only as long as for another request. Messages, each
+// of which takes the loop some microseconds:
 constexpr std::size_t most_steps = 16;
 // Bytes for the thread that writes to the sockets:
 constexpr std::size_t most_bytes = std::size_t{256} << 10;
@@ -35,7 +35,7 @@ std::vector<const store::LoggedEvent*> events_of(const store::HistoryPage& page)
   return events;
 }
 
-// Null for no events. With a definition among them R stands beside them, as it was then.
+// Null for no events. With a resource-define among them, the response has R as of that event.
 proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
   if (events.empty()) return nullptr;
   std::vector<std::string_view> lines;
@@ -151,7 +151,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
     } else if (start.failure) {
       known->state = Failed{*start.failure};
     } else if (start.truncated) {
-      // The events that it tells of were on disk, and are dropped.
+      // Sequence 0: the message depends on no event that has yet to be written.
       known->hold(proto::make_payload(proto::topics::encode_truncation(*start.truncated)), 0);
     } else {
       known->state = Ready{};
@@ -175,7 +175,8 @@ void Journal::leave(const std::string& follower) {
 }
 
 // leave() keeps a follower whose targets the reading thread or another follower still has, and no later call
-// removes it. Addresses are without number, so idle followers are removed whenever the table has doubled.
+// removes it. The number of names has no bound, as clients without credentials are named by address, so idle
+// followers are removed whenever the table has doubled.
 Journal::Follower& Journal::follower_of(const std::string& name) {
   constexpr std::size_t least = 64;
   if (followers_.size() >= std::max(least, 2 * followers_after_sweep_)) {
@@ -255,11 +256,11 @@ void Journal::prepare(ConsumerId id, Consumer& consumer) {
   }
   const store::EventFilter& filter = consumer.filter;
   const bool all = wants_all(filter);
-  // At ends that are the same for all, those who are not in step meet again.
+  // Stretches end at multiples of `batch`, so that consumers that are out of step can share them again.
   const store::Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
   const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
   const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
-  // A page of the store may end before the round does, where memory began when it was read.
+  // The store's page may end before `end`: it ended where the memory began at the time of the question.
   const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
     consumer.next = known->next;
@@ -350,8 +351,8 @@ void Journal::take_in(ConsumerId id, const store::HistoryPage& page, const proto
   }
 }
 
-// Null if nothing in the stretch passes the filter. `first` becomes the first that was not looked at: the
-// end, unless there was more than one response holds.
+// Null if nothing in the stretch passes the filter. Sets `first` to the first event that was not looked at:
+// `end`, unless the response was full before.
 proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Sequence& first,
                                     store::Sequence end) {
   std::vector<const store::LoggedEvent*> events;

@@ -1,11 +1,11 @@
-// resource.journal (RFC 44): the event log as streams. A consumer is a position in the log: what it has not
-// read costs nothing but that, and events are encoded once for all who read the same stretch. Recent events
-// are kept in memory, older ones are read from the store a page at a time. Only what is on disk is ever
-// shown.
+// resource.journal (RFC 44): the event log as streams. A consumer is a position in the log, so unread events
+// take no memory for it, and events are encoded once for all consumers that read the same stretch. Recent
+// events are kept in memory, older ones are read from the store a page at a time. Only events on disk are
+// sent.
 //
-// Consumers are served in rounds. A round shows what was on disk when it began, so that consumers stay in
-// step, and each has one message of it at the most. It goes in slices, between which the loop sees to others;
-// when the next slice may come is the caller's business (journal_pace.hpp).
+// Consumers are served in rounds. A round sends each consumer at most one message, with events that were on
+// disk when the round began, so that consumers stay in step. A round is served in slices, between which the
+// loop serves other requests; the caller decides when the next slice may run (journal_pace.hpp).
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ class Journal {
   /// Upper bound of the targets that one follower has named, in bytes (FilterBytes).
   static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
 
-  /// `registry` has the request of each consumer for as long as it is one. `most` is journal-max. `room` is
-  /// called from any thread when a consumer may have room again, once until answer_room().
+  /// `registry` has the request of each consumer until remove(). `most` is journal-max. `room` is called from
+  /// any thread when a consumer may have room again, once until answer_room().
   Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
           std::function<void()> room);
   ~Journal();
@@ -69,32 +69,33 @@ class Journal {
   /// many journals, or its targets take too much memory.
   ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
                  const rset::ResourceSet& inventory, const std::string& follower);
-  /// One that is gone is passed over.
+  /// Ignores a consumer that is gone.
   void remove(ConsumerId consumer);
-  /// Whether somebody's transport had no room, and says when it has.
+  /// Whether a consumer's transport was full; the transport reports when it has room again.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
-  /// Followers with journals or targets, and some that are still to be forgotten.
+  /// Followers with journals or targets, and idle ones that are not removed yet.
   [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
 
-  /// There may be something to do again: another round follows.
+  /// Requests another round, as there may be something to send again.
   void wake() noexcept { wanted_ = true; }
   void answer_room() noexcept { bell_->answer(); }
 
   struct Slice {
     /// Clients that turned out to be gone.
     std::vector<proto::ClientId> gone;
-    /// Streams that are over: their consumer took nothing while more happened than is kept in memory, was
-    /// behind what is kept at all, or asked for a host of which nothing is known.
+    /// Streams that ended with an error: the consumer accepted no data while more than journal-max events
+    /// happened, was behind the history that the store keeps, named unknown hosts, or reached damage in the
+    /// log.
     std::vector<std::pair<proto::RequestKey, Error>> ended;
     /// Bytes that were handed to transports.
     std::size_t bytes = 0;
-    /// Messages that were tried, and stretches that were looked through.
+    /// Messages that were prepared, stretches that were searched, and questions to the store.
     std::size_t steps = 0;
-    /// The round, or another, is to be gone on with.
+    /// Another slice must follow.
     bool more = false;
   };
-  /// Gives some consumers what there is and what they can take.
+  /// Serves some consumers: sends each a message if there is one and it has room.
   [[nodiscard]] Slice serve();
 
  private:
@@ -106,17 +107,18 @@ class Journal {
   //
   //   Asking ──the store answers──► Ready, Holding or Failed
   //   Ready ──its turn, and there are events──► Holding or Asking
-  //   Holding ──sent──► Ready        Holding ──the client is gone, or takes nothing──► Over
+  //   Holding ──sent──► Ready        Holding ──the client is gone──► Over
+  //   Ready, Holding ──the client takes nothing──► Over
   //   Failed ──its turn──► Over
 
-  /// A question to the store is under way.
+  /// A question to the store is pending.
   struct Asking {};
-  /// Its next message is to be made when there are events for it.
+  /// Its next message is made when there are events for it.
   struct Ready {};
   /// A message waits for its turn or for room.
   struct Holding {
     proto::Payload payload;
-    /// The last event that it tells of.
+    /// The last event in the payload.
     store::Sequence after = 0;
   };
   /// It is to be ended with this error.
@@ -133,7 +135,7 @@ class Journal {
     /// The first event that it was not given yet.
     store::Sequence next = 0;
     std::variant<Asking, Ready, Holding, Failed, Over> state;
-    /// History and sentinel are behind it.
+    /// The history and the sentinel have been prepared for it.
     bool live = false;
     Credit credit;
     /// The last event on disk when it ran out of room. Reset when it accepts data.
@@ -143,7 +145,7 @@ class Journal {
     [[nodiscard]] bool is() const noexcept {
       return std::holds_alternative<State>(state);
     }
-    /// Ready without a payload.
+    /// Sets the state: Holding, or Ready if `payload` is null.
     void hold(proto::Payload payload, store::Sequence after);
   };
   /// Encoded events, kept since other consumers probably need the same ones.
@@ -170,7 +172,7 @@ class Journal {
   void take_in(ConsumerId id, const store::HistoryPage& page, const proto::Payload& payload);
   [[nodiscard]] proto::Payload from_memory(const store::EventFilter& filter, store::Sequence& first,
                                            store::Sequence end);
-  /// A stretch from `first` whose end is one of `least` to `most`.
+  /// A stretch from `first` that ends from `least` to `most`, or earlier if its response was full.
   [[nodiscard]] const Encoded* find_encoded(store::Sequence first, store::Sequence least,
                                             store::Sequence most) const;
   void remember(Encoded encoded);
@@ -196,8 +198,8 @@ class Journal {
   std::map<ConsumerId, Consumer> consumers_;
   std::map<std::string, Follower, std::less<>> followers_;
   std::size_t followers_after_sweep_ = 0;
-  /// The inventory of the latest call of share(); its properties may be outdated, which no look-up of targets
-  /// needs.
+  /// The inventory of the latest call of share(). Its properties may be outdated, as the look-up of targets
+  /// does not use them.
   std::shared_ptr<const rset::ResourceSet> inventory_;
   /// The latest text that named targets, and its targets while they are in use.
   std::string text_;
@@ -205,9 +207,9 @@ class Journal {
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   ConsumerId last_id_ = 0;
   bool blocked_ = false;
-  /// Those who wait for the same page of the store, by its first event.
+  /// Consumers that wait for the same page of the store, by its first event.
   std::map<store::Sequence, Waiters> asked_;
-  /// Consumers that are not quite in step stand at a few places.
+  /// Stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;
   std::shared_ptr<Bell> bell_;

@@ -17,7 +17,7 @@ void Bell::remove() {
 
 bool Credit::has_room() noexcept { return account_->has_room(); }
 
-// What comes back between the two looks has not seen that it is waited for.
+// Check again: bytes returned before `awaited_` was set do not ring the bell.
 bool Credit::Account::has_room() noexcept {
   if (under_way_ < most) return true;
   awaited_ = true;

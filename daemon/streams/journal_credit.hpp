@@ -1,6 +1,6 @@
-// How much of a consumer's stream is under way: handed to its transport and not written to its socket yet. A
-// payload tells by the end of its life, in whichever thread that is; a transport that copies has the bytes
-// behind it at once, and bounds them itself.
+// Bytes of a consumer's stream that are under way: handed to its transport and not written to its socket yet.
+// They are counted until the payload is destroyed, on whichever thread. A transport that copies payloads
+// destroys them at once, and bounds its copies itself.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@
 
 namespace resourced::daemon::streams {
 
-/// Calls the loop from any thread. What is under way can outlive whom it calls.
+/// Calls the loop from any thread. Payloads under way share it and can outlive the loop's object.
 class Bell {
  public:
-  /// `call` is called once until the bell was answered.
+  /// `call` is called at most once until answer().
   explicit Bell(std::function<void()> call) : call_(std::move(call)) {}
 
   void ring();
   void answer() noexcept { rung_ = false; }
-  /// Nobody is called any more, from now on.
+  /// Ends the calls: none is made after this returns.
   void remove();
 
  private:
@@ -32,10 +32,10 @@ class Bell {
 
 class Credit {
  public:
-  /// Bytes; one message more may be under way. Enough for a consumer on a fast link to be kept busy while the
-  /// loop sees to others, and little enough for a thousand that do not read.
+  /// Upper bound in bytes, which one message may exceed. It keeps a consumer on a fast link busy while the
+  /// loop serves others, and is small enough for a thousand consumers that do not read.
   static constexpr std::size_t most = std::size_t{256} << 10;
-  /// What a message costs besides its payload: its other parts, and what the transport makes of them.
+  /// Bytes that a message takes besides its payload: its other parts, and overhead of the transport.
   static constexpr std::size_t envelope = 512;
 
   explicit Credit(std::shared_ptr<Bell> bell) : account_(std::make_shared<Account>(std::move(bell))) {}
@@ -43,7 +43,7 @@ class Credit {
   /// Whether a message may be sent. If not, the bell is rung when half of the room is there again.
   [[nodiscard]] bool has_room() noexcept;
 
-  /// The same bytes, under way for as long as somebody has them.
+  /// The same bytes, counted as under way until the returned payload is destroyed.
   [[nodiscard]] proto::Payload lend(const proto::Payload& payload);
 
  private:

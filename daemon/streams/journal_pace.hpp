@@ -45,7 +45,7 @@ class JournalPace {
  private:
   static constexpr peers::TokenBucket::Rate time_rate{share, to_number(saved) * share};
   static constexpr peers::TokenBucket::Rate byte_rate{rate, to_number(saved) * rate};
-  // No timer is that exact, and no sum either.
+  // Shorter pauses are below the precision of timers and of the sums here.
   static constexpr Seconds shortest{1e-6};
 
   [[nodiscard]] bool is_calm(SteadyTime now) const noexcept { return now - another_at_ >= calm; }

@@ -1,5 +1,5 @@
-// Everything that leaves the daemon passes here. What tells of an event waits, in order, until that event is
-// on disk: nobody reads what a crash could take back.
+// All responses leave the daemon through here. A response that depends on an event waits, in order, until
+// that event is on disk, so that no client sees a change that a crash could undo.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ using Outgoing = std::variant<Response, Update>;
 class Outbox {
  public:
   struct Listeners {
-    /// A change that may be told now; the last event that it tells of.
+    /// Called with an update once its last event, which is given with it, is on disk.
     std::function<void(store::Sequence, const Update&)> updated;
     /// A client turned out to be gone, or was dropped as it does not read.
     std::function<void(proto::ClientId)> gone;
@@ -44,29 +44,29 @@ class Outbox {
   Outbox(peers::Clients& clients, Listeners listeners)
       : clients_(clients), listeners_(std::move(listeners)) {}
 
-  /// Lets something leave as soon as this event and all before it are on disk: now, if they are. Responses
+  /// Sends something as soon as event `after` and all before it are on disk, at once if they are. Responses
   /// that wait count for their clients (Clients::Client::waiting).
   void push(store::Sequence after, Outgoing outgoing);
 
-  /// For a stream, which merges or makes anew what it could not send: sends now, or not at all. The last
-  /// event that the message tells of must be on disk (an invariant).
+  /// For a stream, which merges or encodes again what could not be sent: sends now, or not at all. `after`,
+  /// the last event in the message, must be on disk (an invariant).
   transport::SendResult offer(store::Sequence after, proto::ClientId client, const proto::Message& message);
 
   /// The same for the last message of a stream, which waits for room (Clients::send).
   void offer_last(store::Sequence after, proto::ClientId client, proto::Message message);
 
-  /// For a response that tells nothing of the state: now, or when its client has room, but before those that
-  /// wait for the disk. False if the client is gone or was dropped.
+  /// For a response that does not depend on the state: sends it now, or when its client has room, but before
+  /// those that wait for the disk. False if the client is gone or was dropped.
   bool answer_at_once(proto::ClientId client, proto::Message message);
 
   /// All events up to this one are on disk.
   void committed(store::Sequence last);
 
-  /// Events that are not on disk yet never will be: the clients whose responses wait for them get this error
-  /// in their place.
+  /// Called when events that are not on disk yet never will be: the clients whose responses wait for them get
+  /// this error instead.
   void abandon(const Error& error);
 
-  /// Sends what waits for room. Clients that turn out to be gone are told of as in Listeners.
+  /// Sends responses that wait for room. Calls Listeners::gone for clients that turn out to be gone.
   void flush();
 
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }

@@ -1,6 +1,5 @@
-// The requests that a daemon has yet to answer (RFC 6), by client and matchtag, each with what it waits for
-// or holds. This is the one place that tells what a request is: whoever ends one takes it out and visits its
-// stream once.
+// The requests that the daemon has yet to answer (RFC 6), by client and matchtag, each with its stream: what
+// it waits for or holds. The caller that ends a request takes it out and releases its stream once.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +40,7 @@ struct NodeAgent {
   nodes::AgentRoster::AgentId agent = 0;
 };
 
-/// A request that waits until so many targets are online.
+/// A request that waits until this number of targets is online.
 struct Waitup {
   std::size_t online = 0;
 };
@@ -56,7 +55,7 @@ struct FeasibilityCheck {
 /// A file that is read by a thread, to be loaded.
 struct InventoryLoad {};
 
-/// What a request waits for or holds; nothing as long as its handler has not said it.
+/// What a request waits for or holds; monostate until its handler has called set().
 using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
                             FeasibilityCheck, InventoryLoad>;
 
@@ -68,10 +67,10 @@ class Registry {
     Stream stream;
   };
 
-  /// Keeps a request until it is taken. Error EPROTO if the client has the matchtag pending already, or wants
-  /// no response. A request that is rejected is answered like any other; the one pending is not touched.
+  /// Keeps a request until it is taken. Throws Error EPROTO if the client has a pending request with the
+  /// matchtag, which is not changed, or wants no response.
   proto::RequestKey add(proto::ClientId client, const proto::Message& request);
-  /// Says what a request is. One that was taken meanwhile is passed over.
+  /// Sets the stream of a request. Ignores a request that was taken meanwhile.
   void set(proto::RequestKey key, const Stream& stream);
 
   /// Null if it is not pending. Valid until the request is taken.

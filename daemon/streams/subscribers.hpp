@@ -1,5 +1,5 @@
-// The schedulers that hold resources, as streams of responses: the changes that each was not told yet are one
-// net change, however long it does not read.
+// The response streams of schedulers that hold resources. The changes that a scheduler has not been sent yet
+// are merged into one, so one that does not read takes bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ class Subscribers {
  public:
   using HolderId = engine::HolderId;
 
-  /// `registry` has the request of each holder for as long as it is one.
+  /// `registry` has the request of each holder until remove().
   Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
   HolderId add(proto::RequestKey request);
-  /// One that is gone is passed over.
+  /// Ignores a holder that is gone.
   void remove(HolderId holder);
 
-  /// Adds a change to what a holder is to be told, with the last event that the change tells of. A holder
-  /// that is gone is passed over.
+  /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
+  /// holder that is gone.
   void update(store::Sequence after, HolderId holder, const module::Delta& delta);
-  /// Tells holders what they can take now. Returns the clients that turned out to be gone.
+  /// Sends pending changes to holders with room. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
   /// How many changes were merged into one that was waiting already.
@@ -40,7 +40,7 @@ class Subscribers {
   struct Subscriber {
     proto::RequestKey request;
     module::Delta pending;
-    /// The last event that `pending` tells of.
+    /// The last event that `pending` includes.
     store::Sequence after = 0;
   };
 

@@ -1,6 +1,6 @@
-// How many connections there are, of each peer and in all, held to limits: one count for all endpoints, as
-// they share the descriptors of the process. A peer is whatever text the transport knows it by: a uid, an
-// address. No sockets in here.
+// Counts the connections of each peer and of all, and enforces limits. All endpoints share one count, as they
+// share the file descriptors of the process. A peer is named as its transport identifies it: by uid or
+// address.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ class ConnectionCount {
   struct Limits {
     /// 0: no limit.
     std::size_t per_peer = 0;
-    /// Of all peers but the owner's; 0: no limit.
+    /// Of all peers but the owners; 0: no limit.
     std::size_t of_others = 0;
-    /// The peers for whom there is always room: what others take up does not count for them.
+    /// Peers to which `of_others` does not apply, so that others cannot take their room.
     std::unordered_set<std::string> owners = {};
   };
   explicit ConnectionCount(Limits limits) : limits_(std::move(limits)) {}
 
-  /// False, and nothing is counted, if the peer has as many connections as it may have, or all others have.
+  /// False, and nothing is counted, if the peer or all others together have reached their limit.
   [[nodiscard]] bool add(const std::string& peer) {
     const bool is_owner = limits_.owners.contains(peer);
     if (!is_owner && limits_.of_others != 0 && others_ >= limits_.of_others) return false;
@@ -45,8 +45,8 @@ class ConnectionCount {
     if (--found->second == 0) counts_.erase(found);
   }
 
-  /// Whether a crowd has left: true once there are only half as many connections, and `crowd` fewer, than
-  /// there have been since this was last true.
+  /// True if the number of connections has fallen by at least `crowd`, and to at most a half, from its
+  /// maximum since this was last true.
   [[nodiscard]] bool has_emptied(std::size_t crowd) {
     if (most_at_once_ - all_ < std::max(crowd, all_)) return false;
     most_at_once_ = all_;
@@ -63,7 +63,7 @@ class ConnectionCount {
   std::size_t others_ = 0;
   std::size_t all_ = 0;
   std::size_t most_at_once_ = 0;
-  // Peers without connections are not in here.
+  // Only peers with connections.
   std::unordered_map<std::string, std::size_t> counts_;
 };
 

@@ -66,7 +66,7 @@ void LocalConnection::end_writing() {
   shut_if_written();
 }
 
-// A connection that was full has more to come.
+// A connection that was full gets more messages, so it is not shut down yet.
 void LocalConnection::shut_if_written() {
   if (!ends_writing_ || !open_ || was_full_ || unsent() > 0) return;
   boost::system::error_code ignored;

@@ -20,7 +20,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
 
-  /// What a connection tells its transport. Nothing is told after closed().
+  /// The calls from a connection to its transport. None follows closed().
   struct Events {
     std::function<void(const proto::Parts&)> frame;
     std::function<void()> closed;
@@ -28,7 +28,7 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
     std::function<void(const std::string&)> malformed;
     /// There is something to read. The transport calls take_turn() when it is this connection's turn.
     std::function<void()> ready;
-    /// Where the work of the connection is measured; null for nowhere.
+    /// Measures the work of the connection; may be null.
     LoopHolds* holds = nullptr;
   };
 
@@ -44,7 +44,8 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   /// Ends the stream to the peer as soon as all is written.
   void end_writing();
   void close();
-  /// Handles frames for the length of a Turn: those of the last read first, and otherwise those of a new one.
+  /// Handles frames for the length of a Turn: those that the last read has left, otherwise those of a new
+  /// read.
   void take_turn();
   /// The bytes that the kernel has not taken yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }

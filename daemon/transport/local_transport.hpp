@@ -1,5 +1,5 @@
 // The bus over a Unix stream socket, as Flux's local connector speaks it (framing: proto/local_frame.hpp).
-// The kernel says who the peer is; a connection that is closed is a client that is gone.
+// The kernel identifies the peer. A closed connection is a client that is gone.
 #pragma once
 
 #include <chrono>
@@ -24,15 +24,15 @@ struct LocalOptions {
   std::uint32_t owner = 0;
   /// How long a frame may take to be whole once it has begun.
   std::chrono::milliseconds frame_timeout{10000};
-  /// Counts those of a uid; shared with other endpoints. Null: no limit.
+  /// Counts the connections of each uid; shared with other endpoints. Null: no limit.
   std::shared_ptr<ConnectionCount> connections = nullptr;
-  /// Whether a client has any business here. One that has none is told EPERM instead of a welcome.
+  /// Whether a client has any right. One without rights gets EPERM instead of a welcome.
   std::function<bool(const Credentials&)> welcomes = nullptr;
-  /// Where the work of this transport is measured; null for nowhere.
+  /// Measures the work of this transport; may be null.
   LoopHolds* holds = nullptr;
 };
 
-/// Binds a socket at a path; one that nobody listens on any more is replaced. Throws Error that names it.
+/// Binds a socket at a path, and replaces one without a listener. Throws Error that names it.
 std::unique_ptr<Transport> make_local_transport(boost::asio::io_context& loop, const std::string& path,
                                                 const LocalOptions& options, ClientIds& ids,
                                                 Listener& listener);

@@ -1,6 +1,6 @@
-// The time of the loop: measures how long single pieces of work keep the loop, while all clients wait: the
-// longest since the start, and its name, and says whose turn is next. The bounds in docs/architecture.md are
-// tested with these figures.
+// The time of the loop, in which all clients wait. LoopHolds measures the longest piece of work and keeps its
+// name; Turn and FairTurns divide the time among peers. The bounds in docs/architecture.md are tested with
+// these figures.
 #pragma once
 
 #include <chrono>
@@ -55,27 +55,27 @@ class LoopHold {
   LoopHolds::Clock::time_point begun_;
 };
 
-/// How long one peer or socket is served before the others of the loop have their turn: by time and not by
-/// messages, as these cost what they ask for. Each turn takes one message at least.
+/// The time for which one peer or socket is served before the others have their turn. It is limited by time
+/// and not by messages, as the cost of messages differs. Each turn serves at least one message.
 class Turn {
  public:
   [[nodiscard]] bool is_over() const noexcept { return Clock::now() >= end_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A small part of what a request takes on its way to an idle daemon and back, as others may have to wait
-  /// for more than one turn: who floods the daemon must not double their time.
+  /// A small part of a request's round trip to an idle daemon: others may wait for several turns, and a
+  /// client that floods the daemon must not double their round trip.
   static constexpr std::chrono::microseconds length{3};
 
   Clock::time_point end_ = Clock::now() + length;
 };
 
-/// Whose turn it is: the peers take turns, and so do the connections of each peer. A user with thousands of
+/// The order of turns: peers take turns, and so do the connections of each peer. A user with thousands of
 /// connections thereby gets no more of the loop's time than one with a single connection.
 template <class Connection>
 class FairTurns {
  public:
-  /// The connection of a peer wants a turn. It asks again after its turn if it wants another.
+  /// Queues a connection of a peer for one turn.
   void ask(const std::string& peer, Connection connection) {
     std::deque<Connection>& own = waiting_[peer];
     if (own.empty()) peers_.push_back(peer);
@@ -100,7 +100,7 @@ class FairTurns {
   }
 
  private:
-  /// By peer, none of them without a connection that waits.
+  /// The waiting connections of each peer; no queue is empty.
   std::unordered_map<std::string, std::deque<Connection>> waiting_;
   /// The peers in the order of their turns.
   std::deque<std::string> peers_;

@@ -28,7 +28,7 @@ SocketFile look_at_socket(const std::string& path) {
   const int result = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int errnum = result == 0 ? 0 : errno;
   close(probe);
-  // EAGAIN: somebody listens who has not come to accept yet.
+  // EAGAIN: a process listens, and its queue of connections is full.
   if (errnum == 0 || errnum == EAGAIN) return SocketFile::in_use;
   return errnum == ECONNREFUSED ? SocketFile::stale : SocketFile::none;
 }

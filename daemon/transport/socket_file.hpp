@@ -1,4 +1,4 @@
-// The file of a Unix socket: a daemon that was killed leaves it behind, one that lives answers on it.
+// The file of a Unix socket: a killed daemon leaves it behind, a running one accepts connections on it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ enum class SocketFile { none, stale, in_use, foreign };
 /// symbolic links included.
 [[nodiscard]] SocketFile look_at_socket(const std::string& path);
 
-/// Makes room for a socket: removes a stale one. Throws Error that names the endpoint: EADDRINUSE where
-/// somebody listens, EEXIST for what is not a socket, which is left alone.
+/// Makes room for a socket: removes a stale one. Throws Error that names the endpoint: EADDRINUSE if a
+/// process listens there, EEXIST for a file that is not a socket, which is left alone.
 void clear_socket(const std::string& path, std::string_view endpoint);
 
 /// File mode and group of a socket, which decide the users that may connect.
@@ -33,8 +33,8 @@ void set_socket_mode(const std::string& path, const SocketMode& mode);
 /// can fill the memory.
 [[nodiscard]] SocketMode bus_socket_mode(const SocketMode& mode) noexcept;
 
-/// While one of these lives, the socket files that the process makes are its own user's: nobody else connects
-/// between bind(2) and set_socket_mode().
+/// During the lifetime of this object only the daemon's own user may connect to new socket files, so that no
+/// other user connects between bind(2) and set_socket_mode().
 class PrivateSockets {
  public:
   PrivateSockets() noexcept;

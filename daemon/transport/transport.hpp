@@ -1,5 +1,5 @@
-// Interface of a transport for the service: messages from and to clients, each with an id. The transport
-// keeps the sockets and the bytes of RFC 3 to itself.
+// Interface of a transport for the service: messages from and to clients, each with an id. Sockets and the
+// encoding of RFC 3 are internal to the transport.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class Listener {
   virtual void on_client(Transport& transport, ClientId client, const Credentials& credentials) = 0;
   virtual void on_message(ClientId client, proto::Message message) = 0;
   virtual void on_gone(ClientId client) = 0;
-  /// Some client that was full may take more.
+  /// A client that was full may have room again.
   virtual void on_writable() = 0;
   /// A client sent bytes that are not a message (RFC 3). They are dropped, and the client stays.
   virtual void on_malformed(const std::string& reason) = 0;
@@ -67,17 +67,16 @@ class Transport {
   /// The address that clients connect to.
   [[nodiscard]] virtual std::string endpoint() const = 0;
   virtual SendResult send(ClientId client, const proto::Message& message) = 0;
-  /// Ends a client's connection: nothing more is heard from it, on_gone() included.
+  /// Ends a client's connection. The listener gets no more calls for it, on_gone() included.
   virtual void drop(ClientId client) = 0;
-  /// Ends the connections whose clients are not known yet, because nothing came from them. For transports
-  /// that learn of a client by its first message: after a key was revoked, its holder may be behind any of
-  /// them, and the others connect again.
+  /// Ends the connections that have not sent a message yet. For transports that learn the key of a client
+  /// from its first message: after a key was revoked, each of these may use it. Other clients connect again.
   virtual void drop_silent() {}
-  /// Takes no more messages in; what was sent still goes out.
+  /// Accepts no more messages; those that were sent still go out.
   virtual void stop_reading() = 0;
-  /// After stop_reading(), when nothing more is sent but to clients that were full: each client sees the end
-  /// of the stream behind its last message. What it sends until it closes the connection is dropped, and is
-  /// no error to it. For transports whose clients see such an end.
+  /// Called after stop_reading(), when messages are only sent to clients that were full: each client sees the
+  /// end of the stream after its last message. What it sends until it closes the connection is dropped, and
+  /// is no error to it. For transports whose clients see such an end.
   virtual void end_writing() {}
   /// The bytes that were sent and would be lost if the transport were destroyed now.
   [[nodiscard]] virtual std::size_t unsent() const = 0;

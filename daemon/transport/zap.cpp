@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 constexpr const char* endpoint = "inproc://zeromq.zap.01";
 constexpr std::string_view version = "1.0";
 constexpr std::size_t key_bytes = 32;
-// Where the parts of a request stand.
+// Positions of the parts of a request.
 constexpr std::size_t at_route = 0, at_delimiter = 1, at_version = 2, at_id = 3, at_domain = 4,
                       at_address = 5, at_mechanism = 7, at_key = 8, parts_of_curve = 9;
 constexpr int requests_per_turn = 128;

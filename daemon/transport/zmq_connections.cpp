@@ -40,8 +40,8 @@ std::string peer_of(int descriptor) {
   return host.data();
 }
 
-// What Linux has appended to TCP_INFO since the C library's tcp_info was written down; the kernel's own
-// header cannot be included beside that.
+// TCP_INFO with the fields that Linux has and the C library's tcp_info does not; the kernel's header cannot
+// be included together with that of the C library.
 struct TcpInfo {
   tcp_info begin;
   std::uint64_t pacing_rate;

@@ -1,6 +1,6 @@
-// The connections behind a ROUTER socket, which ZeroMQ neither counts nor closes one by one. The socket's
-// monitor tells of them by file descriptor; this side asks the kernel who is at the other end, holds each
-// peer to its number of connections, and shuts down those that are not wanted. ZeroMQ then sees them end.
+// The connections of a ROUTER socket, which ZeroMQ neither counts nor closes one by one. The socket's monitor
+// reports them by file descriptor. This class asks the kernel for the peer, enforces the limit of connections
+// of each peer, and shuts down refused ones, which ZeroMQ then sees end.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +24,20 @@ class ZmqConnections {
   explicit ZmqConnections(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
 
   struct Admission {
-    /// False: nothing is to be heard of the connection, which ends with end_refused().
+    /// False: messages of the connection are discarded, and end_refused() ends it.
     bool wanted = true;
-    /// For the log; empty if there is nothing to tell.
+    /// For the log; empty if there is nothing to log.
     std::string refusal = {};
   };
   /// Monitor: a connection was accepted on this descriptor.
   [[nodiscard]] Admission accepted(int descriptor);
   /// Monitor: the connection on this descriptor ended.
   void disconnected(int descriptor);
-  /// Shuts down what was refused. The monitor must have been read to its end, so that connections which have
-  /// ended by themselves are not looked for under descriptors that others have now.
+  /// Shuts down refused connections. The monitor must have been read to its end: a connection that has ended
+  /// by itself may have left its descriptor to another one.
   void end_refused();
 
-  /// Shuts a connection down, if it is still there. That it has ended is for the monitor to say.
+  /// Shuts a connection down if it is still open. The monitor then reports its end.
   void end(int descriptor) const;
 
   /// Counts a message of this many bytes (Multipart::bytes) from the connection on this descriptor.

@@ -1,8 +1,7 @@
-// Which client stands behind a ROUTER identity, and when it is gone. The socket monitor tells of connections
-// by file descriptor, messages by identity and descriptor; a descriptor is used again as soon as it is
-// closed, so each connection on it counts as a new one, and a message that was still under way when its
-// connection ended never keeps a dead client alive. Nor is anything heard of a connection that was refused or
-// dropped. No sockets in here.
+// Maps ROUTER identities to clients, and finds clients that are gone. The socket monitor reports connections
+// by file descriptor, and messages have an identity and a descriptor. A descriptor is used again as soon as
+// it is closed, so each connection on it is counted: a late message of an ended connection never keeps its
+// client alive. Messages of refused and dropped connections are discarded. Uses no sockets.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@
 
 namespace resourced::daemon::transport {
 
-/// Who is behind an ipc connection, as libzmq writes it into the property `Peer-Address` of each message:
-/// what it got from the kernel (SO_PEERCRED) when it took the connection, `HOST:UID:GID:PID`. To ask the
-/// kernel by the message's file descriptor would be wrong: by the time a message is read, its connection may
-/// have ended and the descriptor may belong to another user's.
+/// The peer of an ipc connection, from the property `Peer-Address` that libzmq sets on each message:
+/// `HOST:UID:GID:PID`, from the kernel (SO_PEERCRED) when the connection was accepted. To ask the kernel by
+/// the message's file descriptor would be wrong: when a message is read, its connection may have ended and
+/// the descriptor may belong to another user's.
 struct IpcPeer {
   std::uint32_t userid = 0;
   std::uint32_t groupid = 0;
@@ -35,23 +34,23 @@ class ZmqPeers {
 
   /// Monitor: a connection was accepted on this descriptor.
   void accepted(int descriptor);
-  /// Nothing is to be heard of the connection on this descriptor.
+  /// Discards the messages of the connection on this descriptor.
   void refuse(int descriptor);
   /// Monitor: the connection on this descriptor ended. Returns the client that had it.
   std::optional<ClientId> disconnected(int descriptor);
 
   struct Arrival {
     ClientId client{};
-    /// The message is of a connection that was refused or dropped, or that nobody accepted: it is to be
-    /// thrown away, and nothing else here means anything.
+    /// The message is of a connection that was refused, dropped or never accepted: discard it. The other
+    /// fields have no meaning then.
     bool is_unwanted = false;
     bool is_new = false;
-    /// The connection ended before this message was read: the client is to be taken as gone after it.
+    /// The connection ended before this message was read: handle the client as gone after it.
     bool is_gone = false;
     /// A client that this message shows to be gone.
     std::optional<ClientId> replaced;
   };
-  /// A message. All monitor events that were there before it have been reported.
+  /// Takes a message. All monitor events from before it must have been reported.
   Arrival arrived(std::string_view identity, int descriptor);
 
   /// Whether a message has come by the open connection on this descriptor.
@@ -62,7 +61,8 @@ class ZmqPeers {
 
   /// Forgets a client of a connection that has ended.
   void forget(ClientId client);
-  /// Forgets a client, and hears no more of its connection. Returns the descriptor if that is still open.
+  /// Forgets a client, and discards further messages of its connection. Returns the descriptor if it is still
+  /// open.
   std::optional<int> drop(ClientId client);
 
  private:
@@ -75,7 +75,7 @@ class ZmqPeers {
     /// Counts the connections that have used this descriptor.
     std::uint64_t connection = 0;
     bool open = false;
-    /// Its messages are thrown away, those too that are read after its end.
+    /// Its messages are discarded, also those that are read after its end.
     bool unwanted = false;
     std::optional<ClientId> client;
   };

@@ -35,7 +35,7 @@ std::string_view property(const zmq::message_t& part, const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Error EINVAL if the secret key has another public half than the one that clients are told to trust.
+// Throws Error EINVAL if the public key does not belong to the secret key.
 void require_pair(const CurveServer& keys) {
   std::array<char, text::z85_key_size + 1> public_key{};
   if (zmq_curve_public(public_key.data(), keys.secret_key.c_str()) != 0 ||
@@ -123,10 +123,10 @@ class ZmqTransport final : public Transport {
 
   void stop_reading() override { reading_ = false; }
 
-  // The context waits for what its sockets were given, as long as their linger time allows.
+  // 0, as the end of the context waits for messages that its sockets have accepted (linger).
   std::size_t unsent() const override { return 0; }
 
-  // A key is known here only from the messages of its holder.
+  // The key of a connection is known only from its messages.
   void drop_silent() override {
     if (!has_curve_) return;
     asio::post(loop_, [this, alive = alive_] {
@@ -150,11 +150,11 @@ class ZmqTransport final : public Transport {
     watch_peers(options);
   }
 
-  // Peers say in their heartbeats how long they may be silent (ZMQ_HEARTBEAT_TTL), and libzmq holds them to
-  // it. For those that send none, the kernel finds out whether the other machine is still there; not by
-  // TCP_USER_TIMEOUT, which would end the connections of those too that are there and do not read. Heartbeats
-  // from this side too would add nothing but their cost: libzmq has a timer for each peer that is to answer,
-  // and goes through those of all peers to cancel one, which takes a whole core with ten thousand.
+  // The heartbeats of a peer state how long it may be silent (ZMQ_HEARTBEAT_TTL), and libzmq enforces that.
+  // For peers that send none, TCP keepalive finds machines that are gone; TCP_USER_TIMEOUT would also end the
+  // connections of peers that are there and do not read. Heartbeats from this side would only add their cost:
+  // libzmq has a timer for each peer that must answer, and searches those of all peers to cancel one, which
+  // takes a whole core with ten thousand peers.
   void watch_peers(const ZmqOptions& options) {
     const auto seconds = [](std::chrono::milliseconds time) {
       return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count());
@@ -168,7 +168,7 @@ class ZmqTransport final : public Transport {
     router_.set(zmq::sockopt::tcp_keepalive_cnt, std::clamp(timeout / interval, 1, most_probes));
   }
 
-  // Makes the socket a server that nobody speaks to in clear, and that asks the handler about each key.
+  // Makes the socket a CURVE server, which refuses connections in clear and asks the handler about each key.
   void require_keys(const CurveServer& keys) {
     require_pair(keys);
     router_.set(zmq::sockopt::curve_server, true);
@@ -214,7 +214,7 @@ class ZmqTransport final : public Transport {
   void work() {
     const LoopHold hold(holds_, "reading");
     read_monitor();
-    // While one peer has messages, libzmq looks only once in a hundred of them for news of others.
+    // While one peer has messages, libzmq checks for events of others only once in a hundred messages.
     (void)has_input();
     const Turn turn;
     do {
@@ -226,7 +226,7 @@ class ZmqTransport final : public Transport {
     router_watch_.look_again();
   }
 
-  // Takes in the news of all peers.
+  // Has libzmq process the events of all peers. Returns whether there is a message.
   bool has_input() {
     int events = 0;
     std::size_t size = sizeof events;
@@ -266,7 +266,7 @@ class ZmqTransport final : public Transport {
     if (!admission.refusal.empty()) listener_.on_refused(admission.refusal);
   }
 
-  // In the place of a descriptor this event has a number that says what went wrong.
+  // This event has an error number in place of a descriptor.
   void handshake_failed(std::uint32_t problem) {
     listener_.on_refused(
         problem == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
@@ -307,7 +307,7 @@ class ZmqTransport final : public Transport {
       return credentials;
     }
     credentials.address = address;
-    // Only where our handler has set it: on a connection without keys anybody can claim a User-Id.
+    // Only if our handler has set it: on a connection without CURVE any client can claim a User-Id.
     if (has_curve_) credentials.key = property(part, "User-Id");
     return credentials;
   }

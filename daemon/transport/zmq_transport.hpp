@@ -1,6 +1,6 @@
-// The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that says when a connection is gone.
-// The loop waits for the sockets' descriptors, which are edge-triggered (process/loop.hpp): after every
-// write it looks at the socket again, and reads until nothing is left.
+// The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that reports the end of connections.
+// The loop waits for the sockets' descriptors, which are edge-triggered (process/loop.hpp): after every write
+// it looks at the socket again, and reads until nothing is left.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,10 @@ class ZapHandler;
 
 /// The keys and the ZAP handler of a tcp:// endpoint that is a CURVE server.
 struct CurveServer {
-  std::string public_key;  ///< Z85, as the other
+  std::string public_key;  ///< both keys in Z85
   std::string secret_key;
-  /// The handler of the same context, which says who may come in and outlives the transport: without one,
-  /// libzmq would let everybody in.
+  /// The handler of the same context, which decides which clients may connect. It must outlive the transport:
+  /// without a handler libzmq accepts every client.
   std::reference_wrapper<const ZapHandler> handler;
 };
 
@@ -43,18 +43,19 @@ struct ZmqOptions {
   std::chrono::milliseconds heartbeat_timeout{15000};
   /// Bound of a message on ipc. On tcp max_guest_message, if that is less.
   std::size_t max_message_size = std::size_t{64} << 20;
-  /// How long a connection may take until both ends know who they talk to.
+  /// Upper bound of a connection's handshake.
   std::chrono::milliseconds handshake_timeout{30000};
-  /// Counts those of a uid on ipc, of an address on tcp; shared with other endpoints. Null: no limit.
+  /// Counts the connections of each uid on ipc and of each address on tcp; shared with other endpoints. Null:
+  /// no limit.
   std::shared_ptr<ConnectionCount> connections = nullptr;
-  /// For tcp; ipc endpoints have no use for it.
+  /// For tcp; ignored for ipc.
   std::optional<CurveServer> curve = std::nullopt;
-  /// Where the work of this transport is measured; null for nowhere.
+  /// Measures the work of this transport; may be null.
   LoopHolds* holds = nullptr;
 };
 
-/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and why it cannot be had; EINVAL for keys
-/// that are not a pair. The context must outlive the transport, and the listener too.
+/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and the reason; EINVAL for keys that are
+/// not a pair. The context must outlive the transport, and the listener too.
 std::unique_ptr<Transport> make_zmq_transport(boost::asio::io_context& loop, zmq::context_t& context,
                                               const std::string& uri, const ZmqOptions& options,
                                               ClientIds& ids, Listener& listener);

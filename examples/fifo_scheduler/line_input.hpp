@@ -1,4 +1,4 @@
-// Lines from a descriptor that an event loop waits for.
+// Reads lines from a descriptor in an event loop.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ class LineInput {
   LineInput(const LineInput&) = delete;
   LineInput& operator=(const LineInput&) = delete;
 
-  /// To poll for input; negative, which poll(2) passes over, once the input has ended.
+  /// The descriptor to poll, or a negative value, which poll(2) ignores, after the end of the input.
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] bool ended() const noexcept { return fd_ < 0; }
 
-  /// Reads once and gives the lines that are complete. A line that is longer than any request may be comes
-  /// cut off. Requires input to be there. Throws Error.
+  /// Reads once and returns the complete lines. A line that exceeds the limit of a request is cut. Call when
+  /// input is available. Throws Error.
   std::vector<std::string> read();
 
  private:

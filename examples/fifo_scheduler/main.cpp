@@ -1,6 +1,6 @@
-// fifo_scheduler: acquires resources from resourced (RFC 28) and allocates them to requests that come line by
-// line. This file is the loop around it; what it decides is in scheduler.hpp, what it knows in pool.hpp.
-// docs/schedulers.md goes through it.
+// fifo_scheduler: acquires resources from resourced (RFC 28) and allocates them to requests, one per line of
+// input. This file has the event loop; scheduler.hpp has the decisions, pool.hpp the state.
+// docs/schedulers.md explains the program.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -39,8 +39,8 @@ struct Options {
   throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
 }
 
-/// Prints one line of JSON and flushes it, since a reader may wait for it. Its texts may come from the daemon
-/// or from the input, whose bytes need not be UTF-8.
+/// Prints one line of JSON and flushes it, since a reader may wait for it. Text from the daemon or the input
+/// may contain invalid UTF-8.
 void print(const nlohmann::ordered_json& object) {
   const std::string line =
       json_text::printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
@@ -50,7 +50,7 @@ void print(const nlohmann::ordered_json& object) {
 
 WallTime now() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 
-/// A descriptor that becomes readable when the user wants an end.
+/// Returns a descriptor that becomes readable on SIGINT or SIGTERM.
 int watch_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -73,7 +73,7 @@ void run(const Options& options) {
   client::Acquisition acquisition(connection, scheduler, acquire);
 
   while (!scheduler.error()) {
-    // Nothing is read before there is something to allocate.
+    // Read no requests before the resources are acquired.
     const bool waiting = acquisition.state() == client::Acquisition::State::waiting;
     std::array<pollfd, 3> ready = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals, POLLIN, 0},
                                    pollfd{waiting ? -1 : input.fd(), POLLIN, 0}};

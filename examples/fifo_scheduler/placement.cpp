@@ -1,9 +1,8 @@
-#include "examples/fifo_scheduler/placement.hpp"
-
 #include <map>
 #include <utility>
 
 #include "core/feasibility/piece_search.hpp"
+#include "examples/fifo_scheduler/request.hpp"
 
 namespace resourced::fifo {
 
@@ -13,7 +12,7 @@ using feasibility::NodeKind;
 
 namespace {
 
-/// Nodes, with equal ones counted together, as the cost of packing follows the kinds.
+/// Nodes, with equal ones counted together: the cost of packing depends on the number of kinds.
 class Pile {
  public:
   void add(const NodeKind& node) { ++count_[{node.cores, node.gpus}]; }
@@ -58,8 +57,8 @@ Share share_of(std::size_t node, const Demand& wanted, const Filling& served) {
 
 }  // namespace
 
-// If all of it fits, then it fits with this node filled in one of the ways to which nothing can be added:
-// whatever could be added can move here from another node.
+// If the request fits, it also fits with this node filled to a maximum: a part that could be added here can
+// move here from another node. So it is enough to try the maximal fillings.
 std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Demand wanted) {
   Pile rest;
   for (const NodeKind& node : nodes) rest.add(node);

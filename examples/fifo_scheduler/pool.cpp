@@ -6,7 +6,7 @@
 
 #include "core/feasibility/feasibility.hpp"
 #include "core/rset/operations.hpp"
-#include "examples/fifo_scheduler/placement.hpp"
+#include "examples/fifo_scheduler/request.hpp"
 
 namespace resourced::fifo {
 
@@ -37,7 +37,7 @@ void Pool::acquire(const ResourceSet& inventory, const IdSet& up) {
     inventory.nodelist().for_each([&](std::string_view host) { f(ranks[i++], std::string(host)); });
   };
 
-  // Several ranks may share a host: those that were here before stay who they are.
+  // Several ranks may share a host: a rank whose host is the same keeps its ordinal.
   std::map<Rank, Target> targets;
   std::set<Target> used;
   for_each_host([&](Rank rank, const std::string& host) {
@@ -127,7 +127,7 @@ std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, Wall
                       share.whole ? has.gpus : first_ids(has.gpus, share.gpus)});
     ranks.insert(rank);
   }
-  // The intersection has what else the inventory says of these targets, as properties and expiration.
+  // The intersection keeps the properties and the expiration of these targets.
   const ResourceSet chosen(std::move(groups), inventory_.hosts(ranks));
   ResourceSet allocation = intersect(inventory_, chosen).without_local_properties();
   allocation.set_nslots(request.slots);

@@ -1,8 +1,8 @@
-// The view of a scheduler: the resources that it has acquired, the targets that are up, and the jobs that
-// hold cores and gpus. Pure state: it is told what happened, and the time, and says what follows.
+// The resources that the scheduler has acquired, the targets that are up, and the jobs that hold cores and
+// gpus. Pure state: events and the time are arguments.
 //
-// What is held belongs to hosts, not to ranks, which a daemon that comes back may have numbered anew: it
-// stays held until it is released, whatever becomes of its host meanwhile.
+// A job holds cores of hosts, not of ranks, since a restarted daemon may number the hosts anew. It holds them
+// until release(), whatever happens to the host meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Pool {
  public:
   using JobId = std::uint64_t;
 
-  /// The first picture, or the one after a reconnection: it takes the place of inventory and up set.
+  /// The first response, also after a reconnection: replaces the inventory and the up set.
   void acquire(const rset::ResourceSet& inventory, const text::IdSet& up);
 
   // Later changes from the daemon, as client::AcquisitionObserver passes them on.
@@ -37,15 +37,15 @@ class Pool {
   }
   void set_expiration(WallTime time) { inventory_.set_expiration(time); }
 
-  /// Why the request could never be served, were everything up and free; empty if it could.
+  /// Returns why the inventory could not satisfy the request with everything up and free; empty if it could.
   [[nodiscard]] std::string denial(const Request& request) const;
-  /// Whether the resources have expired: nothing is allocated any more.
+  /// Whether the resources have expired, which ends allocation.
   [[nodiscard]] bool expired(WallTime now) const;
 
-  /// Takes what the request needs from what is up, free, and matches its constraint, lowest ranks first, and
-  /// gives the allocation as an R. Nothing if it has to wait. A request for whole nodes is served by nodes of
-  /// which nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
-  /// taken, for a duration that is too short to be told from `now`.
+  /// Allocates targets that are up, free, and match the constraint, lowest ranks first, and returns the
+  /// allocation as an R; nullopt if the request has to wait. A request for whole nodes gets nodes of which
+  /// nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
+  /// allocated, if adding the duration does not change `now`.
   [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
   /// False if nothing is held under this id.
@@ -53,7 +53,7 @@ class Pool {
 
  private:
   using Rank = text::IdSet::Id;
-  /// A host, and which of the ranks on it.
+  /// A host, and the ordinal among the ranks on it.
   using Target = std::pair<std::string, unsigned>;
 
   struct Resources {
@@ -73,7 +73,7 @@ class Pool {
   rset::ResourceSet inventory_;
   text::IdSet up_;
   std::map<Rank, Target> targets_;
-  /// The same twice: by target, all that is held there (and no entry where nothing is), and by job.
+  /// The held resources by target, without empty entries, and by job.
   std::map<Target, Resources> taken_;
   std::map<JobId, std::vector<std::pair<Target, Resources>>> held_;
 };

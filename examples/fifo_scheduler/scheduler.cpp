@@ -50,7 +50,7 @@ void Scheduler::submit(std::string_view line) {
   if (!queue_.empty() && queue_.back().id == id) say_({{"id", id}, {"wait", reason_to_wait()}});
 }
 
-/// Gives back what is allocated, or withdraws what waits.
+/// Releases a job, or removes a waiting request.
 void Scheduler::free(std::string_view argument) {
   Pool::JobId id = 0;
   const char* end = argument.data() + argument.size();

@@ -1,6 +1,6 @@
-// First come, first served: the head of the queue gets what it needs as soon as that is up and free, and
-// everything behind it waits until then. It hears of the resources as an observer of an acquisition (RFC 28),
-// and of its users line by line; what it has to say are JSON objects. docs/schedulers.md lists them.
+// First come, first served: the head of the queue is allocated as soon as its resources are up and free; all
+// other requests wait for it. Input: the callbacks of an acquisition (RFC 28), and a line for each command of
+// a user. Output: JSON objects, listed in docs/schedulers.md.
 #pragma once
 
 #include <deque>
@@ -25,12 +25,12 @@ class Scheduler final : public client::AcquisitionObserver {
 
   Scheduler(Say say, Clock clock) : say_(std::move(say)), clock_(std::move(clock)) {}
 
-  /// A request, `free ID`, or nothing: an empty line or a comment after `#`.
+  /// A request, `free ID`, an empty line, or a comment after `#`.
   void command(std::string_view line);
-  /// Allocates what can be allocated after what has happened. Not part of the callbacks, since one response
-  /// may make several of them and only the last leaves the picture complete.
+  /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
+  /// several of them, and the state is complete only after the last.
   void schedule();
-  /// Why there is nothing more to come.
+  /// The error that has ended the acquisition.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
@@ -52,7 +52,7 @@ class Scheduler final : public client::AcquisitionObserver {
   void submit(std::string_view line);
   void free(std::string_view argument);
   void deny(Pool::JobId id, std::string_view why);
-  /// Denies what the present inventory can never serve.
+  /// Denies requests that the present inventory could never satisfy.
   void judge_queue();
   [[nodiscard]] std::string reason_to_wait() const;
 
@@ -61,9 +61,10 @@ class Scheduler final : public client::AcquisitionObserver {
   Pool pool_;
   std::deque<Job> queue_;
   Pool::JobId last_id_ = 0;
-  /// False before the first picture and while the daemon is away: what it said last may be wrong by now.
+  /// False before the first response and while the daemon is disconnected, when the view may be outdated.
   bool acquired_ = false;
-  /// Something happened since the head of the queue was last tried, or the queue last judged.
+  /// Set by events that may let the head be allocated, and by changes of the inventory that require
+  /// judge_queue().
   bool try_head_ = false;
   bool judge_ = false;
   std::optional<Error> error_;

@@ -36,7 +36,7 @@ constexpr int level_error = 3;
 
 [[noreturn]] void refuse_away_from_leader() { throw Error(EPROTO, "this RPC only works on rank 0"); }
 
-/// Error EPROTO if a key is not there.
+/// Throws Error EPROTO if a key is missing.
 void require(const json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (!object.contains(key)) throw Error(EPROTO, fmt::format("missing key: {}", key));
@@ -62,7 +62,7 @@ class Follower {
     resources_ = settings_.resources;
     if (!resources_) ask_upstream();
     node_ = module::probe_node(welcome_.rank, settings_.norestrict);
-    // What the enclosing instance has given is not verified unless that is asked for.
+    // Resources from the enclosing instance are verified only if the configuration asks for it.
     if (method_ == "job-info" && !settings_.is_verify_set) noverify = true;
     if (resources_ && !noverify) verify();
     reduced_ = node_.resources;
@@ -98,7 +98,7 @@ class Follower {
       method_ = object.at("method").get<std::string>();
       resources_ = ResourceSet::from_json(std::move(object.at("R")));
     } catch (const Error& error) {
-      // Not known there either: it is what the nodes report.
+      // Not known upstream either: the nodes report the resources.
       if (error.errnum() != ENOENT) throw;
     }
   }
@@ -113,7 +113,7 @@ class Follower {
                         module::Channel::leader());
   }
 
-  /// Tells what is known of this rank and those below it, once that is all.
+  /// Reports the resources of this rank and those below it upstream, once all of them are known.
   void report() {
     if (count_ != descendants_ + 1) return;
     channel_.tell("resource.topo-reduce", {{"count", count_}, {"resource", reduced_.to_json()}},
@@ -125,7 +125,7 @@ class Follower {
       json object = proto::parse_object(request, most_values);
       const auto count = object.at("count").get<std::uint32_t>();
       const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
-      // Told before.
+      // A repeated report.
       if (!(found.ranks() & reduced_.ranks()).empty()) return;
       reduced_ = append(reduced_, found);
       count_ += count;
@@ -160,7 +160,7 @@ class Follower {
                 [](const Message& request) { refuse_on_follower(request); });
     duties_.add("disconnect", Right::user, [](const Message&) {});
     const auto reconfigure = [this](const Message& request) {
-      // All of it holds from the next start on.
+      // The configuration is checked here, and takes effect at the next start.
       (void)module::read_settings(proto::parse_object(request, most_values), welcome_.rank, welcome_.hosts);
       channel_.respond(request);
     };

@@ -37,10 +37,10 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// A reader that takes less than this much from a writer holds the writer's other side up, not the memory.
+/// When this much waits to be written to one side, nothing is read from the other, which bounds the memory.
 constexpr std::size_t max_unwritten = std::size_t{64} << 20U;
 constexpr std::size_t read_size = 65536;
-/// A service that has run for so long is started again at once, and another one later and later.
+/// A service that has run for this long is restarted at once, otherwise after pauses that double.
 constexpr milliseconds steady_after{10'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{5'000};
@@ -74,7 +74,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
   struct Callbacks {
     std::function<void(std::string_view)> on_bytes;
-    /// Nothing more comes.
+    /// The other end has closed the socket, or it has failed.
     std::function<void()> on_end;
     /// There may be room again.
     std::function<void()> on_written;
@@ -99,7 +99,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
                               self->read();
                             });
   }
-  /// Takes `bytes`.
+  /// Writes `bytes`, and leaves the string empty.
   void write(std::string& bytes) {
     waiting_.append(bytes);
     bytes.clear();
@@ -123,7 +123,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
                       [self = shared_from_this()](const error_code& error, std::size_t) {
                         self->is_writing_ = false;
                         self->writing_.clear();
-                        // The reading side hears of the end.
+                        // read() reports the end.
                         if (error || self->is_over_) return;
                         self->write_next();
                         self->callbacks_.on_written();
@@ -143,7 +143,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
 class Keeper {
  public:
   explicit Keeper(const Options& options) : options_(options) {
-    // An interrupt of the terminal is for the broker, which asks the module to stop.
+    // Ignored, as the terminal's signals are for the broker, which asks the module to stop.
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
     const int flags = ::fcntl(options.channel, F_GETFD);
     if (flags < 0 || ::fcntl(options.channel, F_SETFD, flags | FD_CLOEXEC) < 0) {
@@ -214,7 +214,7 @@ class Keeper {
   [[noreturn]] void exec_service(int link) const {
     // The service ends with the keeper, also if that is killed.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // Out of reach of the terminal's signals.
+    // A process group of its own, which gets no signals of the terminal.
     ::setpgid(0, 0);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_DFL);
     sigset_t none;
@@ -251,7 +251,7 @@ class Keeper {
     });
   }
 
-  // All that the service has sent is here. It may still write its store.
+  // The service's messages have all been received. It may still write to its store, so wait for its exit.
   void link_ended() {
     link_is_over_ = true;
     if (child_ < 0) service_ended();

@@ -1,4 +1,4 @@
-// The keeper's loop: the channel of the broker, the link to the service process, its end and its next start.
+// The keeper's loop: relays between the broker's channel and the service process, and restarts the service.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 namespace resourced::flux::keeper {
 
 struct Options {
-  /// The channel, from which the loader has read what is in `queued` already. The keeper owns it.
+  /// The channel, of which the loader may have read some frames into `queued`. The keeper owns it.
   int channel = -1;
   /// Whole frames that the loader had read before it handed the channel over; -1 if there are none.
   int queued = -1;
-  /// What the broker has told the module in its welcome, for the service; passed on, and not read here.
+  /// A file with the broker's welcome, which is passed on to the service and not read here; -1 for none.
   int welcome = -1;
   /// The broker's rank, for lines of the log.
   std::string rank = "0";
@@ -21,7 +21,7 @@ struct Options {
   std::vector<std::string> service;
 };
 
-/// Until the module has left, or the broker has gone. Exit status of the process.
+/// Runs until the module has left, or the broker has ended. Returns the exit status of the process.
 [[nodiscard]] int run(const Options& options);
 
 }  // namespace resourced::flux::keeper

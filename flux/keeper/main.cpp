@@ -1,4 +1,4 @@
-// resourced-keeper: the process of a Flux instance's resource module. resource.py ends in it.
+// resourced-keeper: the process of a Flux instance's resource module. resource.py executes it at its end.
 #include <cstdio>
 #include <exception>
 

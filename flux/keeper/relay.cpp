@@ -74,14 +74,14 @@ void Relay::open_row(const link::Head& head, std::string_view frame) {
     refuse(link::without_payload(head), EHOSTUNREACH, "the resource service is being started again");
     return;
   }
-  // One that is open already stays: which of the two a response belongs to cannot be told.
+  // A request with the key of an open one is not recorded, as responses could belong to either.
   if (!by_key_.try_emplace({std::string(head.origin()), head.matchtag}, last_row_ + 1).second) return;
   Row& row = rows_[++last_row_];
   row.request = link::without_payload(head);
   if (row.is_stream()) row.frame = frame;
 }
 
-// A guest may only speak for itself.
+// Only the owner may disconnect requests of other users.
 void Relay::note_disconnect(const link::Head& head) {
   const bool is_owner = (head.rolemask & proto::role::owner) != 0;
   for (auto row = rows_.begin(); row != rows_.end();) {
@@ -100,7 +100,7 @@ void Relay::note_cancel(const link::Head& head, std::string_view frame) {
     const auto row = find(head.origin(), proto::parse_cancel(cancel));
     if (row != rows_.end()) row->second.cancel = frame;
   } catch (const Error&) {
-    // The service is told as well, and cancels nothing either.
+    // The service gets the same request, and cancels nothing either.
   }
 }
 
@@ -131,7 +131,7 @@ void Relay::from_service(const link::LinkMessage& message) {
   const link::Head head = link::read_head(message.frame);
   if (head.type == MessageType::response) {
     const auto row = find(head.origin(), head.matchtag);
-    // Its client has gone, and nobody waits for it.
+    // Its client has disconnected.
     if (row == rows_.end()) return;
     if (head.aux != 0 || !head.has(flag::streaming)) {
       erase(row);
@@ -146,7 +146,7 @@ void Relay::from_service(const link::LinkMessage& message) {
 
 void Relay::service_started() {
   is_served_ = true;
-  // Not 0, which the keeper's own matchtags have.
+  // Skip 0, the generation of the keeper's own matchtags.
   if (++generation_ == 0) ++generation_;
   for (const auto& [number, row] : rows_) {
     link::append_link_message(for_service_, {row.mark, row.frame});
@@ -170,7 +170,7 @@ void Relay::service_ended() {
       }
       row = next;
     }
-    // The broker's other modules would go on with the streams of the dead service.
+    // Ends the streams that the dead service had from other modules.
     for (const std::string& service : streams_from_) {
       proto::append_local_frame(for_broker_, proto::make_request(service + std::string(disconnect_end), 0,
                                                                  nullptr, flag::noresponse));

@@ -1,12 +1,11 @@
-// What the keeper knows: which requests are open, how far their streams have come, and in which state the
-// module is. Frames come in, and what is to be written is appended to two buffers; there are no descriptors,
-// processes and clocks here.
+// The state of the keeper: the open requests, the positions of their streams, and the state of the module.
+// Takes frames, and appends what is to be written to two buffers; uses no descriptors, processes or clocks.
 //
-// The broker takes the whole instance down when the process of a module dies. So the keeper is that process,
-// and the service, which does the work, may die and be started again:
-//  - a plain request that the dead service had in hand is answered EHOSTUNREACH,
-//  - a stream is handed to the next service as it was asked for, with the mark of its last response,
-//  - responses to what the dead service had asked the broker for are dropped.
+// The broker ends the whole instance when the process of a module dies. So the keeper is that process, and
+// the service, which does the work, may die and be restarted:
+//  - a plain request that the dead service had not answered is answered with EHOSTUNREACH,
+//  - a stream is passed to the next service as it was requested, with the mark of its last response,
+//  - responses to requests of the dead service to the broker are dropped.
 #pragma once
 
 #include <cstdint>
@@ -23,29 +22,29 @@ namespace resourced::flux::keeper {
 
 /// The state of the module as the broker knows it.
 enum class State : std::uint8_t {
-  /// The service has not said yet that it is running.
+  /// The service has not reported yet that it is running.
   starting,
   running,
   /// The broker has asked the module to stop, and the service has been told so.
   stopping,
-  /// The broker has been told that the module stops, and is to answer that.
+  /// The broker has been told that the module stops, and its response is awaited.
   leaving,
-  /// All is said: write what is in for_broker() and exit with 0.
+  /// Nothing is left to do: write for_broker(), and exit with 0.
   left,
 };
 
 class Relay {
  public:
-  /// A whole frame that has come from the broker.
+  /// Takes a complete frame from the broker.
   void from_broker(std::string_view frame);
-  /// A whole message that has come from the service.
+  /// Takes a complete message from the service.
   void from_service(const link::LinkMessage& message);
-  /// A service process is there, the nth since the keeper started, and is handed the open streams. Its
-  /// requests to the broker have matchtags whose upper byte is generation().
+  /// A service process has started, and is passed the open streams. Counts generation(), which is the upper
+  /// byte of the matchtags of its requests to the broker.
   void service_started();
-  /// The service process has ended, and all that it had sent in whole has come.
+  /// The service process has ended, and all its complete messages have been taken.
   void service_ended();
-  /// The broker is shown a line of this text at level err (RFC 5424: severity 3).
+  /// Sends a line of this text to the broker's log, at level err (RFC 5424: severity 3).
   void log_error(std::string_view rank, std::string_view time, std::string_view text);
 
   [[nodiscard]] State state() const noexcept { return state_; }
@@ -53,7 +52,7 @@ class Relay {
   /// How many requests wait for their answer or stream.
   [[nodiscard]] std::size_t open() const noexcept { return rows_.size(); }
 
-  /// What is to be written. The caller takes from these.
+  /// Bytes to be written. The caller removes what it takes.
   std::string& for_broker() noexcept { return for_broker_; }
   std::string& for_service() noexcept { return for_service_; }
 
@@ -62,11 +61,11 @@ class Relay {
   struct Row {
     /// Without its payload.
     proto::Message request;
-    /// The whole request, if it is one for a stream.
+    /// The encoded request, if it is for a stream.
     std::string frame;
-    /// Of the last response that was relayed.
+    /// The mark of the last response that was relayed.
     std::string mark;
-    /// The request that ends the stream, once it has come.
+    /// The encoded cancellation of the stream, once it has been received.
     std::string cancel;
 
     [[nodiscard]] bool is_stream() const noexcept { return request.has(proto::flag::streaming); }
@@ -95,7 +94,7 @@ class Relay {
   Rows rows_;
   /// By origin and matchtag, as matchtags are unique per origin only.
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> by_key_;
-  /// The services of other modules that this service has streams of.
+  /// The services of which this service has requested streams.
   std::set<std::string, std::less<>> streams_from_;
   std::string for_broker_;
   std::string for_service_;

@@ -1,6 +1,6 @@
-// What the keeper reads and writes: frames of a Flux instance's channel, which are those of the local
-// connector (proto/local_frame.hpp) without bounds on routes, as their number follows the depth of the
-// instance's tree; and the link to the service process, on which each frame has a mark before it.
+// The encodings that the keeper reads and writes: frames of a Flux instance's channel, which are those of the
+// local connector (proto/local_frame.hpp) without bounds on routes, as their number follows the depth of the
+// instance's tree; and messages of the link to the service process, each a mark and a frame.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace resourced::flux::link {
 
-/// The fields of a frame that the keeper goes by. Views into the frame.
+/// The fields of a frame that the keeper needs. Views into the frame.
 struct Head {
   proto::MessageType type = proto::MessageType::request;
   std::uint8_t flags = 0;
@@ -23,7 +23,7 @@ struct Head {
   /// Request: nodeid. Response: errnum.
   std::uint32_t aux = 0;
   std::uint32_t matchtag = 0;
-  /// The one that was pushed last stands first.
+  /// The route that was pushed last is the first.
   std::vector<std::string_view> routes;
   std::string_view topic;
   std::string_view payload;
@@ -35,20 +35,20 @@ struct Head {
   [[nodiscard]] bool has(std::uint8_t bit) const noexcept { return (flags & bit) != 0; }
 };
 
-/// Error EPROTO if a frame is no message.
+/// Throws Error EPROTO if a frame is not a message.
 [[nodiscard]] Head read_head(std::string_view frame);
-/// A message of its own with all fields but the payload.
+/// A message that owns its fields: all of the head but the payload.
 [[nodiscard]] proto::Message without_payload(const Head& head);
 
-/// The most that a frame may announce, in bytes: values of a KVS and responses about a large cluster.
+/// Upper bound of a frame's length in bytes: values of a KVS and responses about a large cluster fit.
 inline constexpr std::size_t max_frame = std::size_t{1} << 30U;
 
-/// Takes bytes of the channel apart into whole frames.
+/// Splits the bytes of the channel into frames.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
-  /// The next frame with its header, valid until the next call; nothing if it is not complete. Error EPROTO
-  /// if the stream is malformed; there is no going on then.
+  /// The next frame with its header, valid until the next call; nothing if it is not complete. Throws Error
+  /// EPROTO if the stream is malformed, after which no frame can be read.
   [[nodiscard]] std::optional<std::string_view> next();
 
  private:
@@ -58,9 +58,10 @@ class FrameReader {
 
 /// A message of the link between keeper and service:
 ///   length of the mark, 4 bytes big endian | mark | length of the frame, 4 bytes big endian | frame
-/// From the service the mark says how far the stream has come that the frame is a response of, and the keeper
-/// keeps it; to the service it is the mark of the stream that the frame asks for, empty if the stream is new.
-/// A message without a frame tells the keeper how the service is: its mark is "running", or "failed ERRNUM".
+/// In a message from the service, the mark is the position of the stream after this response, and the keeper
+/// stores it. In one to the service it is the stored mark of the stream that the frame requests, empty if the
+/// stream is new. A message without a frame reports the state of the service: its mark is "running", or
+/// "failed ERRNUM".
 struct LinkMessage {
   std::string_view mark;
   std::string_view frame;
@@ -68,7 +69,8 @@ struct LinkMessage {
 
 void append_link_message(std::string& out, const LinkMessage& message);
 
-/// Takes bytes of the link apart. What is not complete when the service ends is dropped with the reader.
+/// Splits the bytes of the link into messages. An incomplete message is dropped with the reader when the
+/// service ends.
 class LinkReader {
  public:
   void feed(std::string_view bytes);

@@ -42,7 +42,7 @@ void count(Channel::Counts& counts, MessageType type) {
   }
 }
 
-/// As the broker's log has it: YYYY-MM-DDTHH:MM:SS.UUUUUUZ.
+/// The format of the broker's log: YYYY-MM-DDTHH:MM:SS.UUUUUUZ.
 std::string time_now() {
   using std::chrono::microseconds;
   constexpr long second = 1'000'000;
@@ -94,7 +94,7 @@ void Channel::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (size < 0 && errno == EINTR) continue;
-    // The end of the keeper is heard by reading.
+    // read() reports the end of the keeper.
     if (size < 0) return;
     bytes.remove_prefix(static_cast<std::size_t>(size));
   }

@@ -1,6 +1,5 @@
-// The service's side of the link to the keeper, for a program that does one thing after the other: requests
-// of the broker's other clients come in, requests to other modules go out, and their answers may be waited
-// for.
+// The service's side of the link to the keeper, for a program that does one thing at a time: it takes
+// requests of the broker's clients, sends requests to other modules, and may wait for their answers.
 #pragma once
 
 #include <array>
@@ -20,14 +19,14 @@ namespace resourced::flux::module {
 
 class Channel {
  public:
-  /// `socket` is the one that the keeper gave, and `generation` what it said (Relay::generation()). The
-  /// channel owns the socket. `rank` is that of the broker, for lines of the log.
+  /// `socket` and `generation` (Relay::generation()) come from the keeper. The channel owns the socket.
+  /// `rank` is that of the broker, for lines of the log.
   Channel(int socket, std::uint8_t generation, std::uint32_t rank);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// The next request or event. Waits for it; nothing when the keeper has gone.
+  /// Waits for the next request or event; nothing when the keeper has ended.
   [[nodiscard]] std::optional<proto::Message> next();
 
   void respond(const proto::Message& request, proto::Payload payload = nullptr);
@@ -40,21 +39,21 @@ class Channel {
   };
   /// Any broker on the way to the root that has the service.
   [[nodiscard]] static Target nearest() { return {}; }
-  /// The same, but not this one.
+  /// The same, without this broker.
   [[nodiscard]] Target upstream() const { return {rank_, proto::flag::upstream}; }
   [[nodiscard]] static Target leader() { return {0, 0}; }
 
-  /// A request without a response.
+  /// Sends a request without a response.
   void tell(std::string topic, const nlohmann::json& payload, Target target);
-  /// Waits for the answer; requests that come meanwhile are kept for next(). Error with the errno and the
-  /// text of a refusal; ECONNRESET when the keeper has gone.
+  /// Sends a request and waits for the answer. Requests that come meanwhile are kept for next(). Throws Error
+  /// with the errno and the text of a refusal; ECONNRESET when the keeper has ended.
   proto::Message call(std::string topic, const nlohmann::json& payload, Target target);
 
-  /// The module is there: the broker may go on.
+  /// Reports that the module is running, so that the broker continues.
   void running();
-  /// The module cannot be loaded.
+  /// Reports that the module cannot be loaded.
   void failed(int errnum);
-  /// A line of the broker's log. Levels of RFC 5424: 3 err, 6 info.
+  /// Writes a line to the broker's log. Levels of RFC 5424: 3 err, 6 info.
   void log(int level, std::string_view text);
 
   /// Messages of each type since the last clear.
@@ -71,7 +70,7 @@ class Channel {
  private:
   void send(const proto::Message& message);
   void write(std::string_view bytes);
-  /// Reads until a message is there; nothing at the end.
+  /// Waits for the next message; nothing when the keeper has ended.
   std::optional<proto::Message> read();
   proto::Message request(std::string topic, const nlohmann::json& payload, Target target, std::uint8_t flags);
 

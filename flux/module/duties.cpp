@@ -37,7 +37,7 @@ json to_json(const Channel::Counts& counts) {
           {"control", counts.control}};
 }
 
-/// The way of the request, the origin first: each hop by the begin of its uuid.
+/// The route of the request from its origin, each hop by the first characters of its uuid.
 std::string way(const Message& request, const std::string& uuid) {
   constexpr std::size_t shown = 8;
   std::string text;
@@ -78,7 +78,7 @@ Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), we
   add("stats-get", Right::anybody, [this](const Message& request) {
     channel_.respond(request, {{"tx", to_json(channel_.sent())}, {"rx", to_json(channel_.received())}});
   });
-  // Also an event, to which nobody waits for an answer.
+  // Also called for an event, which gets no response.
   add("stats-clear", Right::owner, [this](const Message& request) {
     channel_.clear_counts();
     if (request.type == proto::MessageType::request) channel_.respond(request);

@@ -1,5 +1,5 @@
-// What every module of a Flux instance answers: ping, counts of messages, resource usage, debug flags, and
-// that it does not know a method, or who asks may not.
+// The topics that every module of a Flux instance answers: ping, counts of messages, resource usage and debug
+// flags. Refuses unknown methods, and requests without the right.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ class Duties {
 
   /// May throw Error, which refuses the request; nlohmann::json::exception refuses it with EPROTO.
   using Answer = std::function<void(const proto::Message&)>;
-  /// A method of the service `resource`.
+  /// Adds a method of the service `resource`.
   void add(std::string method, Right right, Answer answer);
 
-  /// Answers a request. False for the one that ends the module.
+  /// Answers a request or takes an event. False for the shutdown request, which ends the module.
   [[nodiscard]] bool take(const proto::Message& message);
 
  private:

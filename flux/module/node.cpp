@@ -21,7 +21,7 @@ const ResourceGroup& group_of(const ResourceSet& set, std::uint32_t rank) {
                                [&](const ResourceGroup& group) { return group.ranks.contains(rank); });
 }
 
-/// The resources of `has` that `lacks` has not, of the types whose mode is none of the two.
+/// The resources of `has` that are not in `lacks`, except types whose mode is `ignore` or `allowed`.
 std::string difference(const ResourceGroup& has, const ResourceGroup& lacks,
                        const rset::VerifyOptions& options, VerifyMode allowed) {
   const auto counts = [&](VerifyMode mode) { return mode != VerifyMode::ignore && mode != allowed; };

@@ -36,7 +36,7 @@ constexpr std::size_t most_depth = 128;
   refuse(fmt::format("error parsing [resource] configuration: {}", text));
 }
 
-/// The value of a key of the wanted type; nothing if it is not there.
+/// The value of a key, which must have this type; nothing if the key is missing.
 const json* find(const json& table, const char* key, bool (json::*is_type)() const noexcept,
                  const char* type) {
   const auto found = table.find(key);

@@ -1,5 +1,5 @@
-// The table [resource] of a Flux instance's configuration, as each rank reads it. Texts of errors are those
-// that Flux's operators know.
+// The table [resource] of a Flux instance's configuration, as each rank reads it. Error texts are those of
+// Flux.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 namespace resourced::flux::module {
 
 struct Settings {
-  /// Of `config` or else of `path`, with `scheduling` on the leader; its ranks follow `hosts` where the
-  /// configuration has a table `bootstrap`.
+  /// R from `config` or else from `path`, on the leader with `scheduling`. If the configuration has a table
+  /// `bootstrap`, its ranks follow `hosts`.
   std::optional<rset::ResourceSet> resources;
   /// Ranks or hosts that are never up; empty if not set.
   std::string exclude;
@@ -35,7 +35,7 @@ struct Settings {
   bool systemd = false;
 };
 
-/// Reads the configuration of the whole instance. `hosts` is the host of each rank. Error EINVAL.
+/// Reads the configuration of the whole instance. `hosts` has the host of each rank. Throws Error EINVAL.
 [[nodiscard]] Settings read_settings(const nlohmann::json& configuration, std::uint32_t rank,
                                      const text::Hostlist& hosts);
 

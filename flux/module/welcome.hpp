@@ -1,4 +1,4 @@
-// What the broker of a Flux instance tells a module when it loads it.
+// The data that the broker of a Flux instance sends to a module when it loads it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace resourced::flux::module {
 
 struct Welcome {
-  /// Of the module, as it stands in routes.
+  /// The uuid of the module, as in routes.
   std::string uuid;
-  /// Of the broker, among `size`.
+  /// The rank of the broker, less than `size`.
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
   /// The host of each rank. Several ranks may have the same one.
   text::Hostlist hosts;
-  /// Those attributes of the broker that never change; all values are text.
+  /// The broker's attributes that never change; all values are text.
   std::map<std::string, std::string, std::less<>> attributes;
   /// The configuration of the whole instance, an object.
   nlohmann::json configuration;
@@ -28,8 +28,8 @@ struct Welcome {
   std::vector<std::string> arguments;
 };
 
-/// Reads the file of this descriptor from its begin on. Error EPROTO that names the key, or the errno of a
-/// read that fails.
+/// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, or the errno
+/// of a read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
 
 }  // namespace resourced::flux::module

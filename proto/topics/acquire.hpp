@@ -15,13 +15,13 @@
 
 namespace resourced::proto::topics {
 
-/// The request: `{"partition": NAME}`, or null for everything that no partition names, which goes without a
-/// payload.
+/// The request: `{"partition": NAME}`, or null, which is sent without a payload, for all targets that are in
+/// no partition.
 [[nodiscard]] nlohmann::json encode_acquire(const std::optional<std::string>& partition);
 /// The partition, or nothing for `{}`. EPROTO for any other key, ENOENT for an empty name.
 [[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);
 
-/// The first response: what the scheduler has, and which of it is available.
+/// The first response: the resources of the scheduler, and those that are available.
 struct Acquired {
   rset::ResourceSet resources;
   text::IdSet up;

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr std::size_t hop_size = 8;
 
-// Routes are bytes of the sender's choice: only such as can stand in a line of text are shown.
+// Routes are bytes that the sender chooses: those that are not printable ASCII are shown as `*`.
 std::string hop(std::string_view route) {
   std::string text(route.substr(0, hop_size));
   std::ranges::replace_if(
@@ -27,8 +27,8 @@ std::string hop(std::string_view route) {
   return text;
 }
 
-// Each value but the first follows one of these, so that this is cheap and never too few. Flux pads with
-// letters.
+// Upper bound of the values in a JSON text, without parsing it: each value but the first follows one of these
+// characters. Flux pads pings with letters, which do not count.
 std::size_t count_values(std::string_view text) {
   const auto leads = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
   return static_cast<std::size_t>(std::ranges::count_if(text, leads)) + 1;

@@ -1,5 +1,5 @@
-// Questions about the daemon itself: SERVICE.ping, by which clients measure the way to a service, as `flux
-// ping` of Flux 0.88 sends and reads it, and resource.stats-get, this project's own.
+// Questions about the daemon itself: SERVICE.ping, by which clients measure the round trip to a service, as
+// `flux ping` of Flux 0.88 sends and reads it, and resource.stats-get, this project's own.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,11 @@ inline constexpr std::size_t max_ping_values = 1024;
 /// `route` (its hops from the origin on, the last one this service, each cut to 8 characters, with `!`
 /// between them), `userid` and `rolemask` of the request as stamped, and `rank`: 0, as the one daemon stands
 /// where rank 0 of an instance would. These four replace keys of the request with the same name. `connection`
-/// tells the sender's connection from others. Error EPROTO if the payload is not an object, EMSGSIZE if it
-/// may have more than `max_ping_values` values: to read 64 KiB of empty arrays takes milliseconds.
+/// identifies the sender's connection: it is the last hop before the service. Error EPROTO if the payload is
+/// not an object, EMSGSIZE if it may have more than `max_ping_values` values: to read 64 KiB of empty arrays
+/// takes milliseconds.
 [[nodiscard]] std::string answer_ping(const Message& request, std::uint64_t connection);
-/// The number of the ping that this answers; nothing if it tells none.
+/// The sequence number of the ping that this answers; nothing if it has none.
 [[nodiscard]] std::optional<std::uint64_t> parse_ping_answer(const nlohmann::json& payload);
 
 /// The response to resource.stats-get: `{"requests": {TOPIC: {"succeeded": N, "failed": N}}, "events": N,
@@ -42,7 +43,7 @@ struct StatsAnswer {
     friend bool operator==(const Outcomes&, const Outcomes&) = default;
   };
   std::map<std::string, Outcomes> requests;
-  /// Events that were applied, which are never cleared.
+  /// Events that were applied; resource.stats-clear does not reset this.
   std::uint64_t events = 0;
   std::uint64_t commits = 0;
   double events_per_commit = 0;
@@ -55,7 +56,7 @@ struct StatsAnswer {
   std::uint64_t refused_connections = 0;
   std::uint64_t denied_requests = 0;
   std::uint64_t limited_requests = 0;
-  /// The longest time that one turn held the loop, and the topic or part of the daemon that did.
+  /// The longest time that one turn of the loop took, and its topic or part of the daemon.
   struct Hold {
     std::string topic;
     double milliseconds = 0;

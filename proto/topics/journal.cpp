@@ -37,7 +37,7 @@ class BatchReader {
       if (name == "truncate") {
         batch.truncated = true;
       } else if (name == "resource-define") {
-        // The time of a definition means nothing to who follows.
+        // A consumer does not use the time of a definition.
         batch.events.push_back(
             {{}, module::DefineEvent{module::DefineMethod::configuration, inventory(), {}, {}}});
       } else if (auto event = decode_event(entry)) {

@@ -1,5 +1,5 @@
 // resource.journal (RFC 44): the request of a consumer, and the responses, each a batch of events. First the
-// past, then one batch without events, then what happens. An event is one line of proto/event_json.hpp.
+// history, then one batch without events, then new events. An event is one line of proto/event_json.hpp.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct JournalRequest {
 struct JournalBatch {
   /// In their order. A definition has the R that came beside the events, or none.
   std::vector<module::Event> events;
-  /// No event at all, known or not: the history is through.
+  /// No events, known or not: the history is complete.
   bool sentinel = false;
   /// Some of the history is not kept any more.
   bool truncated = false;

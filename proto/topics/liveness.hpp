@@ -22,7 +22,7 @@ namespace resourced::proto::topics {
 /// 20) is of one node. With norestrict, R has the cores that the agent itself may not use too.
 [[nodiscard]] nlohmann::json encode_agent_hello(const std::string& hostname,
                                                 const rset::ResourceSet& resources, bool norestrict);
-/// Error EINVAL too, if the R is none or not of one node.
+/// Also throws Error EINVAL if the R is invalid or not of one node.
 [[nodiscard]] nodes::NodeReport parse_agent_hello(const nlohmann::json& payload);
 
 /// A response to a hello: `{"rank": N?, "interval": SECONDS?, "norestrict": BOOL?}`.

@@ -42,7 +42,7 @@ struct DrainEntry {
 std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::vector<DrainEntry> entries;
   entries.reserve(drains.groups().size());
-  // Thousands of reasons are thousands of nodes, which go all at once.
+  // Thousands of reasons make thousands of map nodes: this frees them all at once.
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<std::string_view, std::size_t> by_reason(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
@@ -146,7 +146,7 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
 
 namespace {
 
-// The errors of a tool, whose user has not made the payload.
+// Errors for the user of a tool: they name the daemon's answer, since the user did not write the payload.
 const nlohmann::json& answered(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (!object.is_object() || found == object.end())

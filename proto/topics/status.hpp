@@ -52,7 +52,7 @@ struct Status {
 /// missing or has another type, EINVAL for bad text.
 [[nodiscard]] Status parse_status(const nlohmann::json& payload);
 
-/// The part of a status that one instance follows in another, in ranks of `inventory`.
+/// The part of a parent's status that an enclosed instance reads, in ranks of `inventory`.
 struct ParentStatus {
   rset::ResourceSet inventory;
   text::IdSet drained;

@@ -1,5 +1,6 @@
-// Connections that are malformed, half open, never read from, or somebody else's in disguise. After each the
-// daemon answers as before and holds no more than before.
+// Clients that send malformed data, stop halfway through a handshake, never read, or claim the identity of
+// another client. After each test the daemon answers as before and uses no more memory and descriptors than
+// before.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -40,7 +41,7 @@ std::string noise(std::mt19937_64& random, std::size_t size) {
   return bytes;
 }
 
-/// What somebody may send who takes the endpoint for something else, or does not know when to stop.
+/// Bytes from a client of another protocol, or from a defective client.
 std::string malformed(std::mt19937_64& random) {
   const std::string greeting = "\xFF\0\0\0\0\0\0\0\1\x7F\3\0NULL"s + std::string(48, '\0');
   const std::string frame_magic = "\x12\x00\xEE\xFF"s;
@@ -92,8 +93,7 @@ TEST_CASE("half-open connections hold up nobody, and end in time") {
     }
     (void)target.answers();
     CHECK(std::ranges::all_of(half, [](const RawSocket& socket) { return socket.ended(); }));
-    // Silence on a local connection is a client that has nothing to say; it holds no more than its
-    // descriptor.
+    // A silent local connection is valid and costs only its descriptor, so the daemon keeps it.
     for (std::size_t i = 0; i < silent.size(); ++i) {
       if (target.endpoints()[i % 3] != target.local()) CHECK(silent[i].ended());
     }
@@ -114,7 +114,8 @@ TEST_CASE("clients that never read are bounded and cut off, and others are serve
           local.emplace_back(target.local());
           bus.emplace_back(target.bus(), DealerOptions{.receive_hwm = 1});
         }
-        // How much it takes depends on how fast either side is: until as many are cut off as speak ZeroMQ.
+        // The number of requests needed depends on the speed of both sides, so repeat until as many clients
+        // are dropped as use ZeroMQ.
         const int enough = dropped() + clients;
         const Deadline deadline;
         for (std::uint32_t sent = 0; sent < requests || (dropped() < enough && !deadline.passed());
@@ -157,7 +158,7 @@ TEST_CASE("routes that are somebody else's lead nowhere but back") {
       forger.try_send(request("resource.journal-cancel", 4, wire::flag_noresponse, cancel, routes));
     }
   }
-  // Responses, events and control messages of a client are nobody's.
+  // The daemon ignores responses, events and control messages from a client.
   for (const std::uint8_t type : {std::uint8_t{2}, std::uint8_t{4}, std::uint8_t{8}}) {
     const auto forged = [&](std::uint32_t matchtag) {
       return proto(type, flag_route | flag_topic | flag_streaming, nodeid_any, matchtag);
@@ -166,10 +167,10 @@ TEST_CASE("routes that are somebody else's lead nowhere but back") {
     forger.try_send({"scheduler", "", "resource.acquire", forged(9)});
     forger.try_send({"", "resource.acquire", forged(9)});
   }
-  // Whoever takes an identity that is in use gets nothing of its owner's.
+  // A client that takes the identity of a connected client receives none of its messages.
   Dealer impostor(target.bus(), {.identity = "scheduler"});
   impostor.try_send(request("resource.acquire-cancel", 1, wire::flag_noresponse, {{"matchtag", 9}}));
-  // Both streams are still there, and got nothing but what is theirs.
+  // Both streams continue, and receive only their own responses.
   forger.try_send(request("resource.drain", 5, 0, {{"targets", "7"}}));
   const Parts drained = forger.receive().value();
   CHECK(matchtag_of(drained) == 5);
@@ -224,7 +225,8 @@ TEST_CASE("keys that are not the right ones open nothing") {
   CHECK(target.answers()["resource.status"]["drain"].empty());
 }
 
-/// What stands between two marks of a line, and moves the line behind the second; "" if they are not there.
+/// Returns the text between two marks and removes everything up to the end of the second from the line;
+/// returns "" if the marks are missing.
 std::string between(std::string& line, const std::string& before, const std::string& after) {
   const std::size_t start = line.find(before);
   if (start == std::string::npos) return {};
@@ -235,14 +237,14 @@ std::string between(std::string& line, const std::string& before, const std::str
   return text;
 }
 
-/// Topic -> role that it takes, as docs/security.md has it.
+/// Topic -> required role, from docs/security.md.
 std::map<std::string, std::string> documented_roles() {
   std::ifstream page(RESOURCED_SOURCE "/docs/security.md");
   std::map<std::string, std::string> roles;
   for (std::string line; std::getline(page, line);) {
     const std::string topic = between(line, "| `", "` | ");
     const std::string role = between(line, "` | ", " |");
-    // Limits have rows too; a role is one word.
+    // The page also has a table of limits; a role is a single word.
     const bool is_word = role.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
     if (!role.empty() && is_word) roles[topic] = role;
   }
@@ -268,13 +270,13 @@ bool may(const std::string& role, const std::string& needed) {
   return needed == "any" || implied.at(role).contains(needed);
 }
 
-/// Asks for everything, and requires EPERM exactly where the role is not enough.
+/// Requests every topic, and requires EPERM exactly where the role is not sufficient.
 template <typename Ask>
 void ask_for_all(const std::string& role, const Ask& ask) {
   for (const auto& [topic, needed] : documented_roles()) {
     CAPTURE(role);
     CAPTURE(topic);
-    // A topic that nobody answers would not be answered with EPERM either.
+    // Cancels and disconnects need no role, and are not answered.
     if (needed == "any") continue;
     CHECK((ask(request(topic, 1, wire::flag_streaming)) == wire_errno::perm) == !may(role, needed));
   }
@@ -302,7 +304,7 @@ TEST_CASE("another user of the machine is a guest on every topic") {
   if (!can_be_other_users()) return;
   Target target;
   const json before = target.answers();
-  // A message that claims to be the owner's makes no difference.
+  // A message with the owner's credentials must change nothing.
   const auto claiming = [](Parts parts) {
     parts.back().replace(4, 8, "\0\0\0\0\0\0\0\x01"s);
     return parts;

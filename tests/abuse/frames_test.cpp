@@ -1,5 +1,5 @@
-// Random frames, most of them a request of which something was changed, as another user and as the owner. The
-// daemon has to take them for what they are worth, and to say nothing that is not a response.
+// Random frames, most of them modified requests, from another user and from the owner. The daemon must
+// process or refuse each, and send only valid responses.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -62,7 +62,7 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
 
-  /// The parts of a request of which, more often than not, some are not as they should be.
+  /// The parts of a request, usually with some of them invalid.
   Parts parts() {
     const Request& request = requests.at(below(requests.size()));
     std::optional<std::string> payload;
@@ -72,7 +72,7 @@ class Generator {
     return parts;
   }
 
-  /// A frame that holds any parts but is one, so that what comes after it on the connection is read too.
+  /// A well-formed frame with any parts, so that the daemon also reads the frames after it.
   std::string frame() {
     constexpr std::size_t most_parts = 20;
     constexpr std::size_t least_size = frame_header_size + 21;
@@ -84,7 +84,7 @@ class Generator {
     }
   }
 
-  /// A frame that need not be one: cut, changed or made up as a whole.
+  /// A frame that may be malformed: truncated, modified, or random bytes.
   std::string broken_frame() {
     std::string frame = local_frame(parts());
     for (std::size_t changes = 1 + below(4); changes > 0; --changes) change(frame);
@@ -143,14 +143,14 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-/// Whether a message is what the daemon may send: a response with a topic, and with an errno if it has one.
+/// Whether this is the PROTO of a response: with a topic, and with a valid errno.
 bool is_response(std::string_view proto) {
   constexpr std::uint32_t last_errno = 133;
   return proto.size() == 20 && proto.starts_with("\x8E\x01\x02") && number_at(proto, errnum_at) <= last_errno;
 }
 
-/// Everything until the end of the stream: 0 or more responses, whole but for the last, as the daemon may end
-/// a connection at any byte.
+/// Whether the bytes are complete responses, except for the last, as the daemon may end a connection at any
+/// byte.
 bool only_responses(std::string_view bytes) {
   try {
     while (bytes.size() > frame_header_size) {
@@ -166,7 +166,7 @@ bool only_responses(std::string_view bytes) {
   return true;
 }
 
-/// A hundred frames on one connection, the last of which may break it, and what came back.
+/// Sends a hundred frames on one connection, of which the last may be malformed, and checks the answers.
 bool flood_local(Target& target, Generator& generator, bool as_guest) {
   std::optional<OtherUser> guest;
   if (as_guest) guest.emplace();
@@ -178,7 +178,7 @@ bool flood_local(Target& target, Generator& generator, bool as_guest) {
   std::string answers;
   std::array<char, 65536> buffer;
   for (std::string_view left = frames;;) {
-    // It reads while it writes, as the daemon ends who does not.
+    // Read while writing: the daemon drops clients that do not read.
     const short wanted = left.empty() ? POLLIN : POLLIN | POLLOUT;
     pollfd entry{socket.fd(), wanted, 0};
     if (::poll(&entry, 1, 30000) <= 0) return false;
@@ -197,7 +197,7 @@ bool flood_local(Target& target, Generator& generator, bool as_guest) {
   return answers.starts_with('\0') && only_responses(std::string_view(answers).substr(1));
 }
 
-/// As many on a ZeroMQ connection; then a request that must be answered like any other.
+/// Sends as many on a ZeroMQ connection, then a request that must be answered.
 bool flood_bus(Target& target, Generator& generator) {
   Dealer dealer(target.bus());
   for (std::size_t i = 0; i < batch; ++i) dealer.try_send(generator.parts());
@@ -214,7 +214,7 @@ void flood(Target& target, std::size_t frames, std::uint64_t seed, bool as_guest
   Generator generator(seed);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < frames / batch; ++i) {
-    // A guest does not get onto the bus.
+    // A guest cannot connect to the bus.
     const bool over_bus = !as_guest && i % 10 == 9;
     if (!(over_bus ? flood_bus(target, generator) : flood_local(target, generator, as_guest))) ++wrong;
   }
@@ -242,7 +242,7 @@ TEST_CASE("random frames of the owner do what they say, or nothing") {
   const auto stats = target.stats();
   fmt::print("{}\n", stats.dump());
   CHECK(stats["clients"] == 1);
-  // What came in is counted by its topic or as dropped, but for cancels and the like, which are neither.
+  // Each message is counted by its topic or as dropped, except for cancels and similar ones.
   std::size_t counted = stats["dropped-frames"];
   for (const auto& outcomes : stats["requests"]) {
     counted += outcomes["succeeded"].get<std::size_t>() + outcomes["failed"].get<std::size_t>();
@@ -250,7 +250,7 @@ TEST_CASE("random frames of the owner do what they say, or nothing") {
   CHECK(counted > frames / 2);
   CHECK(stats["dropped-frames"] > 0);
   CHECK(stats["events"] > 100);
-  // Whatever is in force now, a start from what was recorded comes to the same.
+  // A restart must restore the same state from the store.
   const auto before = target.answers();
   target.restart();
   CHECK(target.answers()["resource.status"] == before["resource.status"]);

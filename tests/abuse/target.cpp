@@ -14,15 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-/// What may be read, and is the same however often it is asked for.
+/// Topics with the same answer each time while the state is unchanged.
 constexpr std::array readable{"resource.status", "resource.sched-status", "resource.get", "config.get"};
 
-/// Pools and fragments; a leak of a kibibyte a connection would show as more.
+/// Allowed growth, in MiB and as a ratio, for pools and fragmentation. A leak of a kibibyte per connection
+/// would exceed it.
 constexpr double most_growth = 4;
 constexpr double most_share = 1.5;
 
 #if defined(__SANITIZE_ADDRESS__)
-// Freed memory is kept for a while, to catch its use.
+// AddressSanitizer keeps freed memory for a while, to catch its use.
 constexpr bool judges_memory = false;
 #else
 constexpr bool judges_memory = true;
@@ -86,7 +87,7 @@ std::size_t Target::descriptors() {
   return static_cast<std::size_t>(std::distance(begin(open), end(open)));
 }
 
-// The ends of connections reach the daemon in their own time.
+// The daemon notices the end of a connection with a delay.
 Target::Vitals Target::settled(std::size_t wanted) {
   const Deadline deadline;
   Vitals vitals;
@@ -112,9 +113,10 @@ void Target::survives(const char* what, const std::function<void()>& abuse, int 
     fmt::print("; after {:.1f} s {}, {:.1f} MiB", took.count(), last.descriptors, last.mebibytes);
   }
   fmt::print("\n");
-  // Connections of an earlier test may still have been on their way out at the start.
+  // Fewer are fine: at the start, connections of an earlier test may still have been open.
   CHECK(last.descriptors <= start.descriptors);
-  // What the heap keeps of a round depends on the order in which things end; what leaks is as much in each.
+  // The heap kept after a round depends on the order in which objects end, but a leak is the same in each
+  // round.
   if (judges_memory) CHECK(last.mebibytes <= most * most_share + most_growth);
   CHECK(answers() == before);
 }

@@ -1,4 +1,4 @@
-// A daemon that is abused, and what of it must be the same afterwards.
+// A daemon for abuse tests, with checks that its state is the same afterwards.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace resourced::e2e {
 
-/// A number of the environment, so that continuous integration can ask for more than a developer waits for.
+/// A number from an environment variable, so that continuous integration can run more rounds than a
+/// developer.
 [[nodiscard]] std::size_t from_environment(const char* name, std::size_t otherwise);
 
 /// A daemon with an ipc, a local and a CURVE endpoint, and a key for a client of each role.
@@ -20,7 +21,7 @@ class Target {
  public:
   /// `limits`: the lines of [limits].
   explicit Target(const std::string& limits = "");
-  /// Ends the daemon, which must end well: a sanitizer that found something would not let it.
+  /// Ends the daemon and requires exit status 0, which a sanitizer with a finding would change.
   ~Target();
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
@@ -34,16 +35,17 @@ class Target {
   /// The keys of `admin`, `user`, `scheduler` or `agent`.
   [[nodiscard]] const KeyPair& keys(const std::string& role) const;
 
-  /// The answers to everything that can be read.
+  /// The answers to all read-only queries.
   [[nodiscard]] nlohmann::json answers();
   /// resource.stats-get.
   [[nodiscard]] nlohmann::json stats();
   [[nodiscard]] std::size_t descriptors();
-  /// Ends the daemon and starts it again on what it has recorded.
+  /// Ends the daemon and starts it again from its store.
   void restart();
 
-  /// Does something several times, and requires that the daemon answers as before, has as many descriptors as
-  /// before, and has not grown the last time: what is left in its pools it can use again. Prints figures.
+  /// Calls `abuse` several times. Requires that afterwards the daemon answers as before, has no more
+  /// descriptors than before, and did not grow in the last round, since it reuses the memory of its pools.
+  /// Prints figures.
   void survives(const char* what, const std::function<void()>& abuse, int times = 2);
 
  private:

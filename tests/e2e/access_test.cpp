@@ -1,5 +1,5 @@
-// Who may do what, as the kernel tells users apart: over ipc and over the Unix socket, from the packaged
-// defaults, by rules, and when the rules change. (What keys may do: curve_test.cpp; every topic:
+// Rights of local users, identified by the kernel: over ipc and over the Unix socket, with the packaged
+// defaults, with rules, and when the rules change. (Rights of keys: curve_test.cpp; every topic:
 // tests/unit/daemon/gate_test.cpp.)
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::uint32_t someone = 65534;
 
-/// Other users may connect to the ZeroMQ endpoint too: their group is named.
+/// With socket-group set, other users may also connect to the ZeroMQ endpoint.
 const std::string shared_bus = std::string(eight_nodes) + "[bus]\nsocket-group = \"nogroup\"\n";
 
 std::string with_rule(const std::string& roles) {
@@ -31,7 +31,7 @@ std::string with_rule(const std::string& roles) {
 /// A daemon that other users can reach over the Unix socket, and with shared_bus over ZeroMQ.
 struct Open {
   explicit Open(std::string config = std::string(eight_nodes)) : config_(std::move(config)) {
-    // A directory of a test is its user's alone.
+    // The directory of a test is private to its user by default.
     std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
   }
 
@@ -93,7 +93,7 @@ TEST_CASE("by default other users read and change nothing, over either transport
 TEST_CASE("responses carry the credentials of their requests, over either transport") {
   if (!can_be_other_users()) return;
   Open cluster(with_rule("\"admin\"") + "[[access.rule]]\nusers = [65533]\nroles = []\n");
-  // Flux drops a response whose rolemask shares no bit with what its caller takes.
+  // Flux drops a response whose rolemask has no bit in common with the roles that its caller accepts.
   const auto check_both = [&](std::uint32_t uid, std::uint32_t rolemask) {
     CAPTURE(uid);
     const auto bus = cluster.bus_client(uid);
@@ -144,7 +144,7 @@ TEST_CASE("a rule gives a user roles, and a reload takes them away at once") {
 TEST_CASE("a connection is its user's whatever its descriptor was used for before") {
   if (!can_be_other_users()) return;
   Open cluster(shared_bus);
-  // A guest's last words, then root on what is most likely the same descriptor, many times over.
+  // Repeat: a guest sends a request and disconnects, then root connects, probably on the same descriptor.
   for (int i = 0; i < 200; ++i) {
     const auto guest = cluster.bus_client();
     guest->send("resource.drain", {{"targets", "7"}}, wire::flag_noresponse);
@@ -196,7 +196,7 @@ TEST_CASE("a ZeroMQ endpoint admits the owner, and a group that is named, and no
 
 TEST_CASE("a frame of another user is shorter than one of the owner may be") {
   if (!can_be_other_users()) return;
-  // A frame that is only late is not meant.
+  // A long timeout, so that the size is the reason for the end and not a late frame.
   const Open cluster(std::string(eight_nodes) + "[limits]\nhandshake-timeout = \"1h\"\n");
   // The header of a frame of 2 MiB and a byte.
   const std::string_view header("\x12\x00\xEE\xFF\x00\x20\x00\x01", 8);
@@ -238,7 +238,7 @@ TEST_CASE("a frame that does not end is ended, others are served meanwhile") {
   LocalClient busy(cluster.dir / "local");
   CHECK(busy.call("resource.ping").errnum == 0);
   CHECK(slow.ended());
-  // Silence between frames is no offence.
+  // A connection may be silent between frames.
   CHECK(quiet.call("resource.ping").errnum == 0);
   CHECK(busy.call("resource.ping").errnum == 0);
 }

@@ -73,7 +73,7 @@ TEST_CASE("later responses are transitions and nothing else") {
   CHECK(down.streaming());
   CHECK(down.json() == json{{"down", "1,3-4"}});
 
-  // Neither another reason nor undraining what is not drained changes what the scheduler may use.
+  // A new reason, and an undrain of a target that is not drained, do not change the available targets.
   cluster.operator_client.call("resource.drain", {{"targets", "1"}, {"reason", "x"}, {"mode", "overwrite"}});
   cluster.operator_client.call("resource.undrain", {{"targets", "7"}, {"mode", "update"}});
   cluster.operator_client.call("resource.drain", {{"targets", "0-1"}, {"mode", "update"}});
@@ -93,7 +93,7 @@ TEST_CASE("replaying the responses gives the daemon's availability, for any hist
   SchedulerView view;
   view.apply(scheduler.receive(stream).json());
 
-  // Rank 7 is left for the end: it goes down last, and after that nothing more is to come.
+  // Rank 7 is drained last, so its `down` is the last update.
   for (int step = 0; step < 300; ++step) {
     const std::string rank = std::to_string(1 + random() % 6);
     const std::string topic = random() % 2 == 0 ? "resource.drain" : "resource.undrain";
@@ -172,7 +172,7 @@ TEST_CASE("requests that acquire refuses") {
   CHECK(refusal.errnum == wire_errno::noent);
   CHECK(refusal.text().find("nosuch") != std::string::npos);
 
-  // None of them holds anything.
+  // None of the requests holds the resources.
   CHECK(client.receive(client.acquire()).errnum == 0);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("one client's cancel and disconnect leave another's acquire alone") {
   const std::uint32_t stream = holder.acquire();
   CHECK(holder.receive(stream).errnum == 0);
 
-  // Matchtags are unique per client only: this is the holder's number, sent by someone else.
+  // Matchtags are unique per client only: another client sends the matchtag of the holder.
   RawClient other(cluster.daemon.uri());
   other.send("resource.acquire-cancel", {{"matchtag", stream}}, wire::flag_noresponse);
   other.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
@@ -239,8 +239,7 @@ TEST_CASE("one client's cancel and disconnect leave another's acquire alone") {
   CHECK(holder.receive(stream).json() == json{{"down", "6"}});
 }
 
-// The issue's bar is 100 ms. The median of several rounds is held to it, as any one round may lose its turn
-// on a busy machine.
+// The bar is 100 ms for the median of several rounds, as a single round may be delayed on a busy machine.
 TEST_CASE("a killed holder's resources are free within 100 ms") {
   using Clock = std::chrono::steady_clock;
   constexpr int rounds = 7;

@@ -1,5 +1,5 @@
-// What agents say of the hardware of their nodes: it is verified against the inventory, or it is the
-// inventory (discovery). Real agents on nodes that hwloc makes up, and a real daemon.
+// The hardware that agents report: verified against the inventory, or used as the inventory (discovery). Real
+// agents on synthetic hwloc nodes, and a real daemon.
 #include <string>
 #include <vector>
 
@@ -15,11 +15,11 @@ using nlohmann::json;
 
 TEST_SUITE_BEGIN("agents");
 
-/// Node n0 of the inventory against what hwloc finds there: six cores and two gpus.
+/// Node n0 in the inventory, compared with the node that hwloc describes: six cores and two gpus.
 struct VerifyRow {
   std::string config;
   std::string inventory;
-  /// Nothing for a node that is as it should be.
+  /// The reason of the drain; empty for a node that matches.
   std::string reason;
 };
 constexpr const char* more_gpus = "cores = \"0-5\"\ngpus = \"0-3\"";
@@ -63,7 +63,7 @@ TEST_CASE("a node that is not what the inventory says is drained with a reason t
     CHECK(events.expect("online")["context"]["idset"] == "0");
     CHECK(scheduler.settle().up().empty());
     CHECK(cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"}) == fmt::format("n0 {}\n", reason));
-    // The operator decides; an agent that only says hello again does not.
+    // The undrain of the operator stands: another hello does not drain the node again.
     cluster.undrain("0");
     scheduler.until_up({0});
   }
@@ -89,7 +89,7 @@ TEST_CASE(
     RawClient client(cluster.daemon.uri());
     CHECK(events_named(client, "drain").empty());
 
-    // The agent that has been told so is told otherwise by a daemon that wants the restricted view.
+    // The restarted daemon wants the restricted view, so it tells the same agent.
     cluster.daemon.kill();
     cluster.daemon.configure(config(""));
     cluster.daemon.start();
@@ -136,7 +136,7 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   const json define = EventFollower(cluster.daemon.uri()).expect("resource-define");
   CHECK(define["context"]["method"] == "dynamic-discovery");
 
-  // Who comes later is a stranger.
+  // A host that reports after the discovery is unknown.
   RawClient stranger(cluster.daemon.uri());
   const auto stream = stranger.send("resource.agent", hello("n3"), wire::flag_streaming);
   const RawResponse refused = stranger.receive(stream);
@@ -177,7 +177,7 @@ TEST_CASE("what was discovered is taken up again from the store, with every node
   scheduler.until_up({0});
 }
 
-// RFC 33: membership follows the configuration, over restarts and reloads, also where the R is the store's.
+// RFC 33: membership follows the configuration over restarts and reloads, also if the R comes from the store.
 TEST_CASE("hosts of queues are found in what was discovered") {
   const auto queue = [](const std::string& hosts) {
     return discovery("size = 2", "[queues.batch]\nhosts = \"" + hosts + '"');
@@ -290,7 +290,7 @@ TEST_CASE("a host that left for good is no part of a later discovery, whoever st
   agents.push_back(cluster.agent("n4"));
   scheduler.until_up({0, 1, 2});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,4]"])"));
-  // The configuration may exclude it, by name or by the rank that it had, for as long as it likes.
+  // The configuration may keep excluding a host that left, by its name or by its former rank.
   for (const char* exclude : {"n3", "3", "n2"}) {
     for (const char* rediscover : {"true", "false"}) {
       INFO("exclude = ", std::string(exclude), ", rediscover = ", std::string(rediscover));
@@ -336,7 +336,8 @@ TEST_CASE("a node that is excluded no more is verified before it comes up") {
   }
   WatchingScheduler before(cluster.daemon.uri());
   before.until_up({2});
-  // n1 failed while it was excluded, n0 is undrained by its exclusion: neither is up for a moment.
+  // n1 failed its verification while it was excluded, and the exclusion undrains n0: neither may come up in
+  // between.
   cluster.daemon.configure(config("n0"));
   cluster.daemon.hang_up();
   CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1});

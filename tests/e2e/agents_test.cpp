@@ -1,6 +1,6 @@
-// Nodes that come, go and fail (RFC 28, background): real agents on nodes that hwloc makes up, a real daemon,
-// and a scheduler that hears what follows. Times in the configurations are lower bounds only: nothing here
-// depends on the machine being fast.
+// Nodes that join, leave and fail (RFC 28, background): real agents on synthetic hwloc nodes, a real daemon,
+// and a scheduler that receives the updates. Times in the configurations are lower bounds only: no test
+// depends on a fast machine.
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -75,7 +75,7 @@ TEST_CASE("a silent agent makes its node torpid, and a beat brings it back") {
   const Agents agents = cluster.agents({"n0", "n1"});
   WatchingScheduler scheduler(cluster.daemon.uri());
   scheduler.until_has(1);
-  // Its connection stays, as the kernel holds it.
+  // A stopped process keeps its connection.
   agents[1]->process().signal(SIGSTOP);
   scheduler.until_lacks(1);
   CHECK(ids(cluster.status()["torpid"].get<std::string>()).contains(1));
@@ -208,7 +208,7 @@ TEST_CASE("the later of two agents of one host speaks for it, and the end of the
   scheduler.until_up({});
 }
 
-/// Keys, and a daemon on tcp that knows one of an agent and one of a user.
+/// A daemon on tcp that knows the keys of an agent and of a user.
 struct KeyedCluster {
   static std::string keygen(const std::vector<std::string>& arguments) {
     std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "keygen"};
@@ -225,7 +225,7 @@ struct KeyedCluster {
   std::string server_key = dir / "server.key";
   std::string agent_key = dir / "agent.key";
   std::string user_key = dir / "user.key";
-  /// Made in this order, as each wants to know the first.
+  /// In this order, as the other two need the public key of the first.
   std::string server = keygen({server_key});
   std::string agent = as_agent(keygen({agent_key, "--server-key", server_key}));
   std::string user = keygen({user_key, "--server-key", server_key});
@@ -274,7 +274,7 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   CHECK(errno_of(connection, "resource.agent", hello("test4"), true) == 0);
   scheduler.until_up({3, 4});
 
-  // Nor is another key good for being one, or none.
+  // A key without the role agent is refused, and a client without a key.
   NodeAgent pretender(daemon.uri(), "test5", {"--key", user_key, "--synthetic", four_cores});
   pretender.expect_log("resource.agent requires the role agent");
   NodeAgent nobody(daemon.uri(), "test6");
@@ -282,7 +282,7 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   CHECK(scheduler.settle().up() == std::set<unsigned>{3, 4});
 }
 
-/// An R that says more than one node has.
+/// An R with more than one node.
 json two_nodes() {
   json payload = hello("n1");
   payload["R"]["execution"]["R_lite"][0]["rank"] = "0-1";
@@ -327,7 +327,7 @@ TEST_CASE("a hello that is none is refused, and changes nothing") {
     CAPTURE(response.text());
     CHECK(response.errnum == errnum);
   }
-  // A hello that does not ask for a stream, and beats of nobody.
+  // A hello without the streaming flag, and beats without an agent.
   CHECK(agent.call("resource.agent", hello("n1")).errnum == wire_errno::proto);
   CHECK(agent.call("resource.agent-beat").errnum == 0);
   CHECK(agent.call("resource.agent-beat", {{"matchtag", 1}}).errnum == 0);

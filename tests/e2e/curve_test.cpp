@@ -1,5 +1,5 @@
-// CURVE on tcp: who gets in with which key, and what those who do not are told. The keys are made by
-// resourcectl keygen, and the daemon's configuration is what that prints.
+// CURVE on tcp: the keys with which a client connects, and the errors for those that are refused. The keys
+// come from resourcectl keygen, and the configuration is its output.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,7 +26,7 @@ std::string keygen(const std::string& file, const std::vector<std::string>& more
   return outcome.out;
 }
 
-/// A daemon with a key, and one client that it knows, as a user.
+/// A daemon with a key, and one client whose key it knows, with the role user.
 struct CurveCluster {
   TempDir dir;
   std::string server_key = dir / "server.key";
@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(CurveCluster, "a key that has not spoken yet is cut off too wh
       fmt::format("cannot reach the daemon at {}: the daemon refuses the key in {}", daemon.uri(), silent)
           .c_str(),
       Error);
-  // A key that has spoken and is known still is not disturbed.
+  // A connection whose key remains known is kept.
   CHECK(other.connected());
   (void)other.call("resource.ping");
 }
@@ -134,7 +134,7 @@ TEST_CASE_FIXTURE(CurveCluster, "a client that trusts another daemon does not ge
 }
 
 TEST_CASE_FIXTURE(CurveCluster, "nobody gets in without a key") {
-  // Which end is the first to notice, and so the rest of the line, is open.
+  // Either end may notice first, so the rest of the line varies.
   const std::string line = failure({"status"});
   CHECK(line.find(daemon.uri()) != std::string::npos);
   CHECK(line.find("require") != std::string::npos);
@@ -168,7 +168,7 @@ TEST_CASE("a client with a key does not talk to a daemon that has none") {
   keygen(key, {"--server-key", dir / "server.key"});
   const Outcome outcome = Ctl(daemon.uri()).run({"--key", key, "status"});
   CHECK(outcome.status == 1);
-  // Which end is the first to notice, and so which of the two errors it is, is open.
+  // Either end may notice first, so either error is possible.
   CHECK(outcome.err.find(daemon.uri()) != std::string::npos);
   CHECK(outcome.err.find(key) != std::string::npos);
   CHECK((outcome.err.find("it has no key") != std::string::npos ||

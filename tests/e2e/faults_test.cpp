@@ -1,5 +1,5 @@
-// Faults that are made to happen for real: a full disk, a damaged store, and a scheduler that has stopped.
-// What was answered or told is kept. (kill -9: kill_test.cpp.)
+// Injected faults: a full disk, a damaged store, and a stopped scheduler. Answered requests and sent updates
+// survive. (kill -9: kill_test.cpp.)
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 class Mount {
  public:
-  /// Whether it worked is told by mounted(): it takes rights that not everybody has.
+  /// mounted() tells whether it succeeded: mounting needs privileges.
   Mount(std::filesystem::path where, const char* options) : where_(std::move(where)) {
     std::filesystem::create_directories(where_);
     mounted_ = ::mount("tmpfs", where_.c_str(), "tmpfs", 0, options) == 0;
@@ -50,7 +50,7 @@ void fill_disk(const std::filesystem::path& file) {
   }
 }
 
-/// Exchanges bytes in a file, and returns what is in it afterwards.
+/// Inverts bytes in a file, and returns its new content.
 std::string overwrite(const std::filesystem::path& file, std::size_t place, std::size_t size) {
   std::string bytes = read_file(file);
   REQUIRE(bytes.size() >= place + size);
@@ -61,8 +61,8 @@ std::string overwrite(const std::filesystem::path& file, std::size_t place, std:
 
 std::uint64_t memory(RawClient& client) { return client.call("resource.stats-get").json().at("memory"); }
 
-/// Drains all of the first `count` ranks one by one, then undrains them, and so on: `changes` requests, of
-/// which some hundred are under way at any time.
+/// Drains the first `count` ranks one by one, then undrains them, and so on: `changes` requests, at most 256
+/// of them unanswered at a time.
 void churn(RawClient& client, unsigned count, unsigned changes) {
   constexpr unsigned window = 256;
   const auto take = [&] { REQUIRE(client.receive().errnum == 0); };
@@ -74,8 +74,8 @@ void churn(RawClient& client, unsigned count, unsigned changes) {
   for (unsigned i = 0; i < std::min(window, changes); ++i) take();
 }
 
-/// The median time of a drain or undrain of one rank by a client that waits for each answer.
-/// Where a commit takes the same time however much was written before; the usual place if there is none.
+/// A directory in memory, where the time of a commit does not depend on earlier writes; empty, for the
+/// default place, if there is none.
 std::filesystem::path even_disk() {
   const std::filesystem::path memory("/dev/shm");
   return std::filesystem::is_directory(memory) ? memory : std::filesystem::path();
@@ -191,7 +191,7 @@ TEST_CASE("a damaged store is refused with its name and what to do, and is not t
     CHECK(outcome.err.find("move it away") != std::string::npos);
     CHECK(read_file(store) == bad);
 
-    // The operator restores a copy, and all is as it was.
+    // The operator restores a copy, and the state is complete.
     std::ofstream(store, std::ios::binary) << good;
     cluster.daemon.start();
     CHECK(drained_ranks(cluster.status()) == ids("1-3"));
@@ -221,7 +221,7 @@ TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change
   churn(cluster.operator_client, churned, changes);
   const auto busy = Clock::now() - begun;
   auto after = service_time(other, "1002");
-  // Once as fast is enough, as the machine may have had something else to do.
+  // One fast attempt is enough, as the machine may have been busy.
   for (int again = 0; again < 4 && after >= 4 * before; ++again) after = service_time(other, "1002");
   const std::uint64_t memory_after = memory(other);
   cluster.drain("3,5-7,1001-1022");
@@ -234,7 +234,7 @@ TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change
   std::set<unsigned> available = view.targets();
   for (const unsigned rank : drained_ranks(status)) available.erase(rank);
   CHECK(view.up() == available);
-  // What was in the pipe when it stopped is not called back.
+  // Messages that were queued before the stop are still delivered.
   CHECK(responses < static_cast<int>(changes / 20));
   CHECK(memory_after < memory_before + flat);
   CHECK(after < 4 * before);
@@ -244,7 +244,7 @@ TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change
                   "ms before, {:.2f} ms after",
                   changes, milliseconds(busy), responses, memory_before >> 10, memory_after >> 10,
                   milliseconds(before), milliseconds(after)));
-  // It lives on, with nothing left over.
+  // The scheduler continues, without further updates from before.
   cluster.undrain("1023");
   CHECK(json::parse(scheduler->expect_line()) == json{{"up", "1023"}});
 }

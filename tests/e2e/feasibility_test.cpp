@@ -53,7 +53,7 @@ TEST_CASE("feasibility.check judges what could ever be: down counts, excluded do
     CHECK(check(jobspec(R"([{"type":"node","count":5,"with":[
             {"type":"slot","count":1,"label":"a","with":[{"type":"gpu","count":2}]}]}])")) ==
           "needs 5 nodes with 2 gpus, the inventory has 4");
-    // The only node of so many cores is excluded.
+    // The only node with that many cores is excluded.
     CHECK(check(jobspec(R"([{"type":"slot","count":1,"label":"a","with":[{"type":"core","count":5}]}])")) ==
           "needs 1 slot with 5 cores in one node, the inventory has room for 0");
     CHECK(check(jobspec(R"([{"type":"node","count":5}])", {{"properties", {"gpu"}}})) ==

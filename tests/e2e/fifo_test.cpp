@@ -1,5 +1,5 @@
-// The example scheduler on the real daemon, as its users drive it: lines in, JSON Lines out. The test keeps a
-// book of its own on who holds which core of which host, and no allocation may contradict it.
+// The example scheduler with the real daemon: lines in, JSON Lines out. The test records which job holds
+// which core of which host, and checks each allocation against that.
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -31,7 +31,7 @@ class Fifo {
   Fifo(const Cluster& cluster, const std::string& name, const std::string& more = "") {
     const std::string path = cluster.dir / name;
     if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("mkfifo " + path);
-    // For reading, too, so that neither side waits for the other to open it.
+    // Read and write, so that neither side blocks in open().
     input_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (input_ < 0) throw std::runtime_error("open " + path);
     const std::string command = "exec \"$0\" --uri \"$1\" " + more + " < \"$2\"";
@@ -52,7 +52,7 @@ class Fifo {
     if (input_ >= 0) ::close(std::exchange(input_, -1));
   }
   json next() { return json::parse(process_->expect_line()); }
-  /// What it says to this line first.
+  /// Sends a line and returns the first message after it.
   json ask(const std::string& line) {
     send(line);
     return next();
@@ -64,7 +64,8 @@ class Fifo {
   std::unique_ptr<Process> process_;
 };
 
-/// Whoever is killed loses its connection, which the daemon must notice before it lets the next one acquire.
+/// Starts a scheduler after the previous one was killed. Retries, as the daemon must notice the lost
+/// connection before it accepts the next acquire.
 std::unique_ptr<Fifo> start_next(const Cluster& cluster, const std::string& name, json& first) {
   const Deadline deadline;
   for (int attempt = 0; !deadline.passed(); ++attempt) {
@@ -79,7 +80,7 @@ std::unique_ptr<Fifo> start_next(const Cluster& cluster, const std::string& name
 
 class Book {
  public:
-  /// Enters the allocation of a message, and gives its hosts.
+  /// Records the allocation of a message, and returns its hosts.
   std::set<std::string> enter(const json& message) {
     CAPTURE(message.dump());
     REQUIRE(message.contains("R"));
@@ -107,7 +108,7 @@ class Book {
   }
   [[nodiscard]] std::size_t held() const { return holders_.size(); }
 
-  /// The host of each rank, as the daemon numbers them now.
+  /// The host of each rank in the present numbering of the daemon.
   std::map<unsigned, std::string> rank_names;
 
  private:
@@ -141,14 +142,14 @@ TEST_CASE("a day in the life of a scheduler") {
   CHECK(book.held() == 20);
   CHECK(fifo->ask("slot=9/node")["denied"] == "needs 9 nodes, the inventory has 8");
 
-  // The operator drains a node under load and two free ones. What runs on it goes on.
+  // The operator drains a node under load and two free ones. Its jobs continue.
   cluster.drain("1,5-6");
   CHECK(fifo->next() == json{{"down", "1,5-6"}});
   CHECK(fifo->ask("slot=2/node")["wait"] == "too little is up and free");
   CHECK(fifo->ask("core=1")["wait"] == "5 is first");
   book.release(fifo->ask("free 3"));
   book.release(fifo->ask("free 1"));
-  // Node 1 is free now and down still: with 0 and 7 there are two.
+  // Node 1 is free but still down, so the two nodes are 0 and 7.
   CHECK(book.enter(fifo->next()) == Hosts{"test0", "test7"});
   CHECK(book.enter(fifo->next()) == Hosts{"test2"});
   CHECK(fifo->ask("slot=1/node")["wait"] == "too little is up and free");
@@ -169,8 +170,8 @@ TEST_CASE("a day in the life of a scheduler") {
   CHECK(fast["R"]["execution"]["expiration"] == 4102444800.0);
   CHECK(fast["R"]["execution"]["properties"] == json::parse(R"({"batch": "5", "fast": "5"})"));
 
-  // The daemon is killed, and its hosts are numbered the other way round when it comes back. Nothing that is
-  // held is given out again: all that is left are test6 and single cores on test3 and test4.
+  // The daemon is killed, and restarts with its hosts in reverse order. Held resources must not be allocated
+  // again: only test6 and single cores on test3 and test4 are free.
   cluster.daemon.kill();
   CHECK(fifo->next().contains("lost"));
   book.release(fifo->ask("free 8"));
@@ -189,7 +190,7 @@ cores = "0-3"
   book.release(fifo->ask("free 2"));
   CHECK(book.enter(fifo->next()) == Hosts{"test4"});
 
-  // A daemon that ends in good order is waited for, too.
+  // After a normal end of the daemon the scheduler waits for it, too.
   CHECK(cluster.daemon.terminate() == 0);
   CHECK(fifo->next()["lost"] == "the resource module was unloaded");
   cluster.daemon.start();
@@ -197,7 +198,7 @@ cores = "0-3"
   book.release(fifo->ask("free 5"));
   CHECK(book.enter(fifo->ask("slot=2/node")) == Hosts{"test0", "test7"});
 
-  // Evening: the scheduler is killed. The next one starts with all that is up, and knows of no allocation.
+  // Evening: the scheduler is killed. Its successor starts with all targets that are up and no allocations.
   CHECK(fifo->ask("slot=8/node").contains("wait"));
   fifo->process().kill();
   cluster.ctl.done({"drain", "test0"});
@@ -258,7 +259,7 @@ TEST_CASE("requests come from a file, too, and the end of the input is the end o
   CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 3);
   CHECK(outcome.out.find(R"({"id":2,"wait":"too little is up and free"})") != std::string::npos);
 
-  // It has given the resources back before it ended.
+  // The previous scheduler released the resources before it exited.
   Fifo fifo(cluster, "input");
   fifo.next();
   CHECK(fifo.ask("slot=8/node").contains("R"));

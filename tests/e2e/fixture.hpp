@@ -1,4 +1,4 @@
-// What most end-to-end tests start with: a daemon in a directory of its own, and ways to talk to it.
+// Shared by most end-to-end tests: a daemon in its own directory, and clients for it.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace resourced::e2e {
 
-// Nearly every line of these tests is about one of its clients.
+// Nearly every line of these tests uses a client of this namespace.
 using namespace wire;
 
-/// Linux errno numbers as they stand on the wire, written out because RFC 6 has numbers and not names.
+/// Linux errno numbers on the wire, as literals because RFC 6 defines numbers and not names.
 namespace wire_errno {
 inline constexpr std::uint32_t perm = 1;
 inline constexpr std::uint32_t noent = 2;
@@ -35,13 +35,13 @@ inline constexpr std::uint32_t canceled = 125;
 
 struct Cluster {
   explicit Cluster(DaemonOptions options = {}) : daemon(dir, std::move(options)) {}
-  /// On eight_nodes, after these lines of configuration.
+  /// With this configuration file instead of eight_nodes.
   explicit Cluster(std::string_view config) : Cluster(DaemonOptions{.config = std::string(config)}) {}
-  /// The same, with its files below a directory of the caller's choice.
+  /// The same, with its files below `parent`.
   Cluster(std::string_view config, const std::filesystem::path& parent)
       : dir(parent), daemon(dir, {.config = std::string(config)}) {}
 
-  /// Drains or undrains as an operator does, and requires that it works.
+  /// Drains or undrains as an operator, and throws if that fails.
   void drain(const std::string& targets, const std::string& reason = "test");
   void undrain(const std::string& targets);
   [[nodiscard]] nlohmann::json status();
@@ -52,10 +52,10 @@ struct Cluster {
   RawClient operator_client{daemon.uri()};
 };
 
-/// The ids of an idset in canonical form, by the letter of RFC 22 and without regard to speed.
+/// The ids of an idset in canonical form, parsed plainly after RFC 22.
 [[nodiscard]] std::set<unsigned> ids(std::string_view idset);
 
-/// Takes what has come for a client, without waiting for more.
+/// Receives the messages that have arrived for a client, without waiting for more.
 template <typename Take>
 void take_arrived(RawClient& client, const Take& take) {
   try {
@@ -65,15 +65,15 @@ void take_arrived(RawClient& client, const Take& take) {
   }
 }
 
-/// The history that the journal has for a request such as {"since": T}, up to the sentinel.
+/// The history of the journal for a request such as {"since": T}, up to the sentinel.
 [[nodiscard]] std::vector<nlohmann::json> history(RawClient& client,
                                                   const nlohmann::json& payload = nlohmann::json::object());
 
-/// The ranks that a status answer calls drained.
+/// The drained ranks of a resource.status response.
 [[nodiscard]] std::set<unsigned> drained_ranks(const nlohmann::json& status);
 
-/// What a scheduler knows by replaying the responses of one acquire (rule 3 of acquisition), each of which is
-/// held to rules 1 and 2 on the way. Violations are test failures.
+/// The view of a scheduler from the responses of one acquire (rule 3 of acquisition). Each response is
+/// checked against rules 1 and 2; violations are test failures.
 class SchedulerView {
  public:
   void apply(const nlohmann::json& response);
@@ -87,7 +87,7 @@ class SchedulerView {
   std::set<unsigned> up_;
 };
 
-/// Holds an instance's resources, and hears of changes.
+/// Holds the resources of an instance, and receives changes.
 struct Scheduler {
   explicit Scheduler(const std::string& uri) : client(uri), stream(client.acquire()), first(next()) {}
   nlohmann::json next() {
@@ -95,7 +95,7 @@ struct Scheduler {
     view.apply(response);
     return response;
   }
-  /// Takes responses until these targets are up and no other.
+  /// Receives responses until exactly these targets are up.
   void until_up(const std::string& targets) {
     while (view.up() != ids(targets)) next();
   }
@@ -106,7 +106,7 @@ struct Scheduler {
   nlohmann::json first;
 };
 
-/// Takes a log into the state directory that a Daemon in `dir` will use.
+/// Imports a log into the state directory that a Daemon in `dir` will use.
 [[nodiscard]] Outcome import_log(const TempDir& dir, const std::string& config,
                                  const std::filesystem::path& log);
 

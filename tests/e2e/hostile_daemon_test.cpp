@@ -1,4 +1,4 @@
-// Output of the clients of a hostile daemon, which the test plays on a plain socket: its texts must not
+// The output of clients when the daemon is hostile (played by the test on a plain socket): its texts must not
 // control a terminal or a log.
 #include <cerrno>
 #include <csignal>
@@ -28,8 +28,8 @@ class HostileDaemon {
  public:
   [[nodiscard]] std::string uri() const { return "local://" + path(); }
 
-  /// Answers the first request of the next client. With an errnum of 0 the payload is that of a success; a
-  /// client that follows waits for more then.
+  /// Answers the first request of the next client. With errnum 0 the payload is that of a success, after
+  /// which a streaming client waits for more.
   void answer(std::uint32_t errnum, const std::string& payload) {
     peer_.emplace(listener_.accept());
     peer_->send("\0"s);
@@ -60,7 +60,7 @@ void check_harmless(std::string line) {
     if (byte < 0x20 || byte == 0x7F) FAIL_CHECK("a control character: ", int{byte});
   }
   for (const char* bad : {"\u009b", "\u202e"}) CHECK(line.find(bad) == std::string::npos);
-  // Throws for what is not UTF-8.
+  // dump() throws for invalid UTF-8.
   CHECK_NOTHROW(static_cast<void>(json(line).dump()));
   CHECK(line.find(R"(\u001b[2J\u009b31m\u007f)") != std::string::npos);
   CHECK(line.size() < 1200);

@@ -1,5 +1,5 @@
-// Frames that no well-behaved client sends. None of them may change anything, hold anything, or take the
-// daemon down; those that are requests get the error that RFC 6 has for them.
+// Frames that no correct client sends. None may change or hold anything or stop the daemon; requests among
+// them get the errors of RFC 6.
 #include <string>
 #include <vector>
 
@@ -30,7 +30,7 @@ struct Frames {
   std::vector<std::string> parts;
 };
 
-// Each is a drain of rank 1, or would be if it were well made.
+// Each is a malformed drain of rank 1.
 std::vector<Frames> malformed_frames() {
   const std::string drain = "resource.drain";
   const std::string one = std::string(R"({"targets":"1","reason":"hostile"})") + '\0';
@@ -137,13 +137,13 @@ TEST_CASE("bad requests are refused, each with its errno") {
         hostile.receive(hostile.send_text(refused.topic, refused.payload, refused.flags));
     CHECK(response.topic == refused.topic);
     CHECK(response.errnum == refused.errnum);
-    // The text is one line for people, or none.
+    // The text is empty or one line.
     const std::string text = response.text();
     CHECK(text.find('\n') == std::string::npos);
     CHECK(text.size() < 2000);
     CHECK(cluster.status() == before);
   }
-  // Nobody holds the resources.
+  // No client holds the resources.
   CHECK(cluster.operator_client.receive(cluster.operator_client.acquire()).errnum == 0);
 }
 
@@ -163,13 +163,13 @@ TEST_CASE("huge messages are refused or answered, and the next client is served"
   Cluster cluster(std::string(eight_nodes) + "[bus]\nmax-message-size = 1048576\n");
   const json before = cluster.status();
   {
-    // Within the limit: a reason that no one wants to read is still a request, whatever its answer.
+    // Within the limit, a very long reason is still a request.
     RawClient client(cluster.daemon.uri());
     const json payload{{"targets", "1"}, {"mode", "x"}, {"reason", std::string(1000000, 'x')}};
     CHECK(client.call("resource.drain", payload).errnum == wire_errno::inval);
   }
   {
-    // Beyond it: the connection ends before the message is there.
+    // Beyond it, the daemon ends the connection before the message is complete.
     RawClient hostile(cluster.daemon.uri());
     const json payload{{"targets", "1"}, {"reason", std::string(4000000, 'x')}};
     hostile.send("resource.drain", payload);

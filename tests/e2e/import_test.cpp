@@ -1,4 +1,4 @@
-// Export and import as an operator moves a store: what changed at run time is there as it was.
+// Export and import, as an operator moves a store: changes made at run time are preserved.
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -85,7 +85,7 @@ TEST_CASE("a log that is not whole is refused with its line") {
   CHECK(outcome.err.find("log:1: truncate: the log is incomplete") != std::string::npos);
 }
 
-// A journal by target is asked of hosts that the event may concern.
+// Requests journals by target, for hosts that the event may concern.
 void check_journals(Daemon& daemon, std::uint32_t errnum) {
   RawClient user(daemon.uri());
   for (const char* targets : {"test1", "test[0-7]", "7"}) {

@@ -20,7 +20,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t overflow = 75;
-/// 2001: long before anything that a test records.
+/// A time in 2001, long before the events of the tests.
 constexpr double long_ago = 1000000000;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<json>& events) {
   return names;
 }
 
-/// A line of a log as RFC 44 has it, of one host that is drained, or undrained where `number` is odd.
+/// A line of a log (RFC 44): a drain of a host, or an undrain if `number` is odd.
 std::string old_event(unsigned number, unsigned rank, double timestamp) {
   return number % 2 == 0
              ? fmt::format(
@@ -63,7 +63,7 @@ std::string hosts_config(unsigned hosts) {
   return fmt::format("[[resource.config]]\nhosts = \"host[0-{}]\"\ncores = \"0-3\"\n", hosts - 1);
 }
 
-/// The median of some starts, from nothing to READY=1.
+/// The median of several start times, from the exec to READY=1.
 Clock::duration start_time(Daemon& daemon) {
   std::array<Clock::duration, 9> times{};
   for (auto& time : times) {
@@ -101,7 +101,7 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
         fmt::format("{:.6f} {}", event["timestamp"].get<double>(), event["name"].get<std::string>())));
   }
 
-  // -i: what concerns these targets; the whole cluster is concerned by its restart.
+  // -i: events of these targets, which include a restart of the cluster.
   for (const char* targets : {"2", "test2"}) {
     CAPTURE(targets);
     const auto of_two = lines_of(cluster.ctl.output({"eventlog", "-i", targets}));
@@ -145,7 +145,7 @@ TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
   CHECK(live["context"]["idset"] == "5");
   CHECK(live["context"]["reason"] == "fan");
 
-  // -w: an event of the past ends it at once, one to come when it comes.
+  // -w: ends at once for a past event, otherwise when the event occurs.
   CHECK(lines_of(cluster.ctl.output({"eventlog", "-w", "drain"})).size() == 3);
   const auto waiter = cluster.ctl.start({"eventlog", "-w", "undrain", "--json"});
   for (const char* name : {"restart", "resource-define", "drain", "drain"}) {
@@ -155,7 +155,7 @@ TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
   CHECK(json::parse(waiter->expect_line())["name"] == "undrain");
   CHECK(waiter->finish().status == 0);
 
-  // -t: a failure for who waits, the end for who follows.
+  // -t: a failure with --wait, the normal end with --follow.
   const Outcome late = cluster.ctl.run({"eventlog", "-w", "nosuch", "-t", "50ms"});
   CHECK(late.status == 1);
   CHECK(late.err == "resourcectl: no event nosuch within 50ms\n");
@@ -197,7 +197,7 @@ TEST_CASE("history comes from the store after a restart, and since goes beyond w
     for (const json& event : later) CHECK(event["timestamp"] >= since);
     CHECK(later.size() >= all.size() - 12);
 
-    // Of a host there is everything, whatever memory holds.
+    // The journal of a host is complete, however little memory holds.
     const std::vector<json> of_host = history(client, {{"targets", "test4"}});
     CHECK(std::count_if(of_host.begin(), of_host.end(),
                         [](const json& event) { return event["name"] == "drain"; }) == 10);
@@ -221,7 +221,7 @@ TEST_CASE("a consumer that does not read is cut off with an error that it can un
   const auto consumers = [&] {
     return cluster.operator_client.call("resource.stats-get").json()["journal-consumers"].get<int>();
   };
-  // Longer than what sockets take in unread.
+  // Enough to fill the socket buffers.
   const std::string reason(20000, 'x');
   int changes = 0;
   for (; consumers() == 2; ++changes) {
@@ -240,7 +240,7 @@ TEST_CASE("a consumer that does not read is cut off with an error that it can un
   CHECK(response.errnum == overflow);
   CHECK(response.text().find("journal-max") != std::string::npos);
 
-  // It can take up where it was, and misses nothing.
+  // It can resume from its last event without a gap.
   const auto missed = history(slow, {{"since", last}});
   const auto all = history(cluster.operator_client, {{"since", 0}});
   REQUIRE(missed.size() < all.size());
@@ -264,7 +264,7 @@ TEST_CASE("history drops what is old and leaves the present as it is") {
 
   daemon.configure("[store]\nhistory = \"5d\"\n" + keep_all);
   ctl.done({"reload"});
-  // Trimming goes on behind the reload. All of the past was of 2001; the restart was today.
+  // Trimming continues after the reload. All older events are from 2001, the restart is from today.
   std::vector<json> rest = history(client);
   for (const Deadline deadline; rest.front()["name"] != "truncate"; rest = history(client, {{"since", 0}})) {
     REQUIRE_FALSE(deadline.passed());
@@ -305,7 +305,7 @@ TEST_CASE("what eventlog writes can be taken into a new store") {
   CHECK(log_there.starts_with(log));
   CHECK(lines_of(log_there).size() == lines_of(log).size() + 2);
 
-  // A store that is in use or has a past is left alone.
+  // An import refuses a store that is in use or has events.
   const Outcome again = import_log(dir, config, dir / "log");
   CHECK(again.status == 1);
   CHECK(again.err.starts_with("resourced: "));

@@ -1,5 +1,5 @@
-// kill -9 under load, again and again: the state after each start is the past that was answered, and perhaps
-// some of what was still under way, against a model of what each operator asked for.
+// kill -9 under load, repeatedly: the state after each start must have all answered requests, and may have
+// some of the unanswered ones, compared with a model of the requests of each operator.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -27,7 +27,7 @@ constexpr unsigned requests_each = 10;
 const std::string operators_nodes =
     fmt::format("[[resource.config]]\nhosts = \"node[0-{}]\"\ncores = \"0-3\"\n", operators* ranks_each - 1);
 
-/// What is known of the ranks of one operator, who has them alone.
+/// The expected state of the ranks of one operator, which no other operator uses.
 struct Part {
   std::map<unsigned, std::string> drained;
   std::set<unsigned> marked;
@@ -134,7 +134,7 @@ struct Operator {
   }
 };
 
-/// The changes since the last start but one, by operator, and when the last start was.
+/// The changes since the start before the last one, by operator, and the time of the last start.
 struct Happened {
   std::array<std::vector<Change>, operators> changes;
   double started = 0;
@@ -158,7 +158,7 @@ Happened what_happened(RawClient& client, double since) {
   return happened;
 }
 
-/// Whether a scheduler that was told of `up` knows the state after some of these changes and no more.
+/// Whether `up`, as told to a scheduler, matches the state after some prefix of these changes.
 bool is_a_past(const std::set<unsigned>& up, unsigned operator_number, Part part,
                const std::vector<Change>& changes) {
   const auto equals = [&] {
@@ -240,7 +240,7 @@ TEST_CASE("kill -9 under load, again and again: nothing answered is lost, nothin
     daemon.kill();
     for (const auto& one : crowd) {
       one->take();
-      // A socket that lives on would send what is left of its requests to the next daemon.
+      // Close the socket, which would send the remaining requests to the next daemon.
       one->client.reset();
     }
     take_arrived(scheduler, [&](const RawResponse& response) { view.apply(response.json()); });

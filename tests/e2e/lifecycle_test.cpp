@@ -1,5 +1,4 @@
-// The daemon as a program: how it starts, where it listens, how it ends, and what it says of a bad
-// configuration.
+// The daemon as a program: its start, its endpoints, its end, and its errors for an invalid configuration.
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -115,7 +114,7 @@ TEST_CASE("a reader of its log that goes away does not end the daemon") {
   CHECK(daemon.expect_line() == "listening on " + bus);
   ::close(reader);
   RawClient client(bus);
-  // Each of these is a line of the log.
+  // Each reload logs a line.
   for (int i = 0; i < 20; ++i) CHECK(client.call("resource.reload").errnum == 0);
   daemon.signal(SIGTERM);
   CHECK(daemon.wait() == 0);
@@ -199,8 +198,8 @@ TEST_CASE("--check reads the configuration and says what it found") {
   CHECK(resourced({"--check", "--config", dir / "nosuch.toml"}).status == 1);
 }
 
-// What is for other parts of Flux is named at --check and at the start, a line each (and Flux's keys of
-// [access] give nobody a right).
+// --check and the start list the keys of other parts of Flux, a line each. (Flux's keys of [access] grant no
+// rights.)
 TEST_CASE("a site's whole Flux configuration is a configuration, and what is passed over is logged") {
   const std::string site =
       "[access]\nallow-guest-user = true\nallow-root-owner = true\n"

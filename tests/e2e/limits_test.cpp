@@ -1,5 +1,5 @@
-// What one client may ask for, each limit from its configuration to what the client meets, and that a client
-// which keeps to none of them is nobody else's trouble. (How the limits are counted: gate_test.cpp.)
+// The limits of one client, each from its configuration to its effect, and that a client which exceeds them
+// does not disturb others. (How the limits are counted: gate_test.cpp.)
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,7 +48,7 @@ struct Both {
 
 Parts ping_parts() { return request_parts("resource.ping", 1); }
 
-/// The median time of a request, one after the other.
+/// The median time of consecutive requests.
 Micros median_latency(const std::function<void()>& ask) {
   constexpr std::size_t requests = 500;
   std::vector<Micros> times;
@@ -69,7 +69,7 @@ void ping(Client& client) {
   if (client.call("resource.ping").errnum != 0) throw std::runtime_error("a ping was refused");
 }
 
-/// On a connection of its own, which no earlier measurement has brought near a limit.
+/// Uses its own connection, so that earlier measurements do not count towards its limits.
 Micros bus_latency(const Both& cluster) {
   RawClient client(cluster.daemon.uri());
   return median_latency([&] { ping(client); });
@@ -86,7 +86,7 @@ TEST_CASE("more requests than the rate are refused, and a client that goes on is
   const auto stats = [&] { return RawClient(cluster.daemon.uri()).call("resource.stats-get").json(); };
   const std::string frame = local_frame(ping_parts());
   {
-    // All at once, as what is left of the rate comes back with time.
+    // All at once, as tokens are refilled over time.
     LocalClient hasty(cluster.dir / "local");
     std::string frames;
     for (int i = 0; i < rate + 5; ++i) frames += frame;
@@ -127,7 +127,7 @@ TEST_CASE("so many requests may wait, over either transport") {
     }
   }
   refused(bus.call("resource.status"));
-  // Others are not concerned, and what ends makes room.
+  // Other clients are not affected, and the end of a request makes room.
   CHECK(local.call("resource.status").errnum == 0);
   bus.send("resource.journal-cancel", {{"matchtag", journals[0]}}, wire::flag_noresponse);
   CHECK(bus.receive(journals[0]).errnum == wire_errno::nodata);
@@ -187,7 +187,8 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
     }
     for (const RawSocket& socket : hostile) CHECK(socket.ended());
   }
-  // A whole message, and then one of empty parts, each of which takes more memory in libzmq than bytes.
+  // A complete message, then one of empty parts, each of which takes more memory in libzmq than bytes on the
+  // wire.
   RawSocket hidden(daemon.endpoints()[1]);
   hidden.send(zmtp_hello());
   std::string whole_and_more = "\x00\x01x"s;
@@ -215,14 +216,14 @@ TEST_CASE("a user with many connections gets no more turns than one with a singl
     for (std::size_t i = 0; i < connections; ++i) crowd.emplace_back(cluster.dir / "local");
   }
   LocalClient owner(cluster.dir / "local");
-  // All ask while the daemon is stopped, so that it finds all requests at once, the owner's last.
+  // All clients send while the daemon is stopped, so that it finds all requests at once, the owner's last.
   const pid_t daemon = cluster.daemon.process().pid();
   REQUIRE(::kill(daemon, SIGSTOP) == 0);
   for (LocalClient& client : crowd) client.request("resource.ping", {{"x", std::string(9000, '\x01')}});
   owner.request("resource.stats-get");
   REQUIRE(::kill(daemon, SIGCONT) == 0);
   const json stats = owner.response().json();
-  // Some, while the loop takes in who has something to say.
+  // The loop may answer some requests while it is still reading from other clients.
   CHECK(stats["requests"].value("resource.ping", json{{"succeeded", 0}})["succeeded"] <= connections / 10);
   for (LocalClient& client : crowd) CHECK(client.response().errnum == 0);
 }
@@ -241,7 +242,7 @@ TEST_CASE("a connection that does not say who it is in time is ended") {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-// Freed memory is kept for a while, to catch its use.
+// AddressSanitizer keeps freed memory for a while, to catch its use.
 constexpr bool judges_memory = false;
 #else
 constexpr bool judges_memory = true;
@@ -255,7 +256,7 @@ double memory_of(const Both& cluster) {
 constexpr double mib = 1 << 20;
 constexpr std::size_t crowd = 2000;
 
-/// The memory with a crowd of clients, for each of them, and what is left of it when they have gone. In
+/// Checks the memory per client with many clients, and the memory that remains after they have gone. In
 /// bytes.
 template <typename Client, typename Connect>
 void check_crowd(const Both& cluster, const char* what, double most_each, const Connect& connect) {
@@ -307,13 +308,13 @@ TEST_CASE(
                                   cluster.local_uri() + ": Too many open files") != std::string::npos);
   for (int i = 0; i < 100; ++i) ping(before);
   REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &files, nullptr) == 0);
-  // The byte that says welcome.
+  // The byte that accepts the client.
   waiting.read(1);
   LocalClient after(cluster.dir / "local");
   ping(after);
 }
 
-// All clients wait while memory is given back, so the statistics show that time under a name of its own.
+// Returning memory to the system blocks the loop, so the statistics show it under its own name.
 TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name") {
   constexpr std::size_t connections = 600;
   Both cluster;
@@ -326,7 +327,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
   };
   const double before = resident();
   std::string name;
-  // Another hold may be longer by chance, where other programs have the processor.
+  // Retry: another hold may be longer by chance, while other programs use the processor.
   for (const Deadline deadline; name != "releasing memory" && !deadline.passed();) {
     {
       std::deque<RawSocket> peers;
@@ -348,7 +349,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
 
 TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq needs to live") {
   if (!can_be_other_users()) return;
-  // Room for this side of the connections.
+  // Raise the limit of descriptors for the client side of the connections.
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
@@ -377,8 +378,8 @@ TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq n
       for (std::size_t i = 0; i < at_once; ++i) {
         for (const std::string& uri : {local, tcp}) sockets.emplace_back(uri);
       }
-      // A greeting or the end, for each of this round: a connection that finds the queue of the listening
-      // socket full is tried again by the kernel only after a second.
+      // Wait for the greeting or the end of each connection of this round: the kernel retries a connection
+      // only after a second if the queue of the listening socket is full.
       for (std::size_t i = sockets.size() - 2 * at_once; i < sockets.size(); ++i) {
         REQUIRE(Deadline().wait(sockets[i].fd(), POLLIN));
       }
@@ -395,8 +396,8 @@ TEST_SUITE_END();
 // Judges times, so ctest runs it alone.
 TEST_SUITE_BEGIN("limits_timed");
 
-// A turn of the flood costs up to a whole round trip of a fast machine, which doubles the latency; to wait
-// for all that the flood has sent costs ten or more. The bar is between the two.
+// A turn of the flood costs up to a round trip of a fast machine, which doubles the latency. Waiting for
+// everything that the flood has sent would cost ten round trips or more. The bar is between the two.
 TEST_CASE("another client does not wait for what a flood has sent") {
   constexpr double most = 4;
   constexpr int rounds = 5;
@@ -405,7 +406,7 @@ TEST_CASE("another client does not wait for what a flood has sent") {
     const Both cluster(config);
     for (const std::string& flooded : {cluster.daemon.uri(), cluster.local_uri()}) {
       for (const auto latency : {bus_latency, local_latency}) {
-        // What else the machine does can only make it look worse.
+        // Other load on the machine can only raise the ratio.
         double best = most + 1;
         for (int round = 0; round < rounds && best > most; ++round) {
           const Micros before = latency(cluster);

@@ -1,5 +1,5 @@
-// resource.reload with a path: an R from a file takes the place of the inventory, live and after a restart,
-// as Flux's does, with the drains of its targets.
+// resource.reload with a path: an R from a file replaces the inventory, live and after a restart, as in Flux,
+// and targets keep their drains.
 #include <memory>
 #include <string>
 #include <vector>
@@ -95,7 +95,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(cluster.status()["drain"].begin().key() == "1");
   CHECK(cluster.daemon.log().find("using the R that resource.reload loaded") != std::string::npos);
 
-  // What else the configuration says applies to it, live and at a start, also where only it has the host.
+  // Other settings apply to the loaded R, live and at a start, also for a host that only the R has.
   cluster.daemon.configure(config("0-3", "[resource]\nexclude = \"x\"\n"));
   cluster.ctl.done({"reload"});
   CHECK(cluster.status()["exclude"] == "2");
@@ -104,7 +104,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(cluster.status()["exclude"] == "2");
   cluster.ctl.done({"undrain", "1"});
 
-  // Another inventory waits for the next start, and is then in force for good.
+  // A changed configured inventory takes effect at the next start, and then permanently.
   cluster.daemon.configure(config("0-5"));
   cluster.ctl.done({"reload"});
   CHECK(hosts() == loaded);
@@ -284,7 +284,7 @@ TEST_CASE("a file that is not an R is refused with its name, and nothing changes
   CHECK(refusal(text).second.starts_with(text + ": "));
   CHECK(refusal(cluster.file(json{{"version", 1}, {"execution", {{"R_lite", json::array()}}}})).first ==
         wire_errno::inval);
-  // A file without an end is not read to it.
+  // The daemon must not read an endless file to its end.
   CHECK(refusal("/proc/self/pagemap").first != 0);
   CHECK(cluster.operator_client.call("resource.reload", {{"path", 1}}).errnum == wire_errno::proto);
   CHECK(cluster.operator_client.call("resource.reload", {{"path", text}, {"force", "yes"}}).errnum ==
@@ -302,7 +302,7 @@ TEST_CASE("an R with more ranks than the instance takes force") {
   CHECK(refused.err == "resourcectl: resource object contains ranks execeeding size=8 (override with -f))\n");
   CHECK(cluster.load(resources(hosts), {"--force"}).status == 0);
   CHECK(cluster.status()["online"] == "0-9");
-  // Fewer are no matter, and back again.
+  // Fewer hosts are accepted, and the original ones again.
   CHECK(cluster.load(resources({"a"})).status == 0);
   CHECK(cluster.load(resources(hosts)).status == 0);
 }
@@ -357,7 +357,7 @@ TEST_CASE("agents say hello again to a loaded R, and targets stay online meanwhi
   REQUIRE(cluster.load(resources({"test1", "test0"})).status == 0);
   CHECK(cluster.status()["drain"].begin().key() == "0");
   second.expect_log("online as rank 0");
-  // The first had no place in between, and kept trying.
+  // The first agent had no rank in the meantime, and retried.
   first.expect_log("online as rank 1");
   WatchingScheduler(cluster.daemon.uri()).until_up({1});
   CHECK(cluster.status()["online"] == "0-1");

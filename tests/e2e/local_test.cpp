@@ -1,5 +1,4 @@
-// The Unix socket transport with the very bytes that an unmodified Flux client sent
-// (tests/vectors/wire.json).
+// The Unix socket transport with bytes recorded from an unmodified Flux client (tests/vectors/wire.json).
 #include <fstream>
 #include <string>
 
@@ -25,7 +24,7 @@ std::string from_hex(const std::string& hex) {
   return bytes;
 }
 
-/// What Flux sent for `command`.
+/// The recorded bytes of Flux for `command`.
 std::string recorded(const std::string& command) {
   const json vectors = json::parse(std::ifstream(RESOURCED_VECTORS "/wire.json"));
   for (const json& frame : vectors["local_frames"]) {
@@ -104,13 +103,13 @@ TEST_CASE("hostile bytes end the connection and change nothing") {
     hostile.send(bytes);
     CHECK(hostile.ended());
   }
-  // A header that promises more than comes holds up nobody.
+  // An incomplete frame does not block other clients.
   const LocalClient slow(cluster.dir / "local");
   slow.send(std::string_view(drain).substr(0, 20));
   CHECK(cluster.bus.call("resource.status").json() == before);
 }
 
-/// What a request over the client library fails with; 0 if it does not.
+/// The errno and text of a failed request through the client library; 0 for a success.
 int errnum_of_call(client::Connection& connection, std::string_view topic, const json& payload,
                    std::string* text) {
   try {
@@ -128,7 +127,7 @@ TEST_CASE("the client library speaks over the Unix socket what it speaks over Ze
   client::Connection connection(uri);
   CHECK(connection.call("resource.status") == cluster.bus.call("resource.status").json());
   CHECK(connection.uri() == uri);
-  // Many requests at once, larger than what the socket takes in one piece, are answered in order.
+  // Many requests at once, larger than the socket buffer, are answered in order.
   std::vector<std::string> pongs;
   constexpr int pings = 200;
   for (int i = 0; i < pings; ++i) {
@@ -186,7 +185,7 @@ TEST_CASE(
   std::string text;
   CHECK(errnum_of_call(follower, "resource.ping", nullptr, &text) == ECONNREFUSED);
   CHECK(text == "cannot reach the daemon at " + uri + ": Connection refused");
-  // A request that waits for the daemon is answered by the next one.
+  // The next daemon answers a request with wait_for_daemon.
   client::SendOptions patient;
   patient.wait_for_daemon = true;
   bool answered = false;

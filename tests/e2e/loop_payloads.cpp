@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, std::string>> hostile_hellos(std::size_t size
   };
 }
 
-/// The hosts in the orders that keep neighbours from being looked up together.
+/// The hosts in orders that prevent looking up neighbours together.
 std::vector<std::pair<std::string, std::string>> orders(const std::function<std::string(std::size_t)>& host) {
   constexpr std::size_t stride = 7919;
   return {
@@ -142,7 +142,7 @@ std::vector<Ask> worst_payloads(std::size_t part) {
     add("48 KiB", topic, small_arrays(R"("matchtag":1)", 48 * kibibyte / part), flags);
     add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), flags);
   }
-  // The first as large as a hello may be, the second with no more values than a payload may have.
+  // The first is as large as a hello may be, the second has the maximum number of values of a payload.
   for (const std::size_t size : {15 * kibibyte, 8 * kibibyte}) {
     for (auto& [what, payload] : hostile_hellos(size / part)) {
       add(what, "resource.agent", std::move(payload), wire::flag_streaming);

@@ -1,4 +1,4 @@
-// Payloads and lists of hosts that cost the daemon most for their size.
+// Payloads and lists of hosts with the highest cost to the daemon for their size.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@ namespace resourced::e2e {
 
 inline constexpr std::size_t kibibyte = 1024;
 inline constexpr std::size_t mebibyte = 1024 * kibibyte;
-/// Of the cluster that is asked.
+/// The number of targets of the cluster.
 inline constexpr std::size_t targets = 16384;
 
-/// An object with this key and a value of about so many bytes that costs a parser most: many small arrays.
+/// An object with `rest` and a value of about `size` bytes of the costliest kind for a parser: many small
+/// arrays.
 [[nodiscard]] std::string small_arrays(const std::string& rest, std::size_t size);
 
 struct Ask {
@@ -24,8 +25,7 @@ struct Ask {
   std::uint8_t flags = 0;
 };
 
-/// What takes long of each topic, whether the role may ask it or not. With a larger `part` payloads are that
-/// many times smaller.
+/// The costliest payloads of each topic, whether the role has the right or not. `part` divides their size.
 [[nodiscard]] std::vector<Ask> worst_payloads(std::size_t part = 1);
 
 /// Lists of 16,384 hosts, and texts that name all or most of them and are hard to look up.
@@ -37,7 +37,7 @@ struct Inventory {
 
 [[nodiscard]] std::vector<Inventory> inventories();
 
-/// Texts that are no hostlist, or whose ranges stand for far too many hosts.
+/// Texts that are not hostlists, or whose ranges expand to far too many hosts.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> hostile_hostlists();
 
 }  // namespace resourced::e2e

@@ -1,7 +1,7 @@
-// What the loop's time is worth to others: each topic with the worst payload that could be thought of, from
-// each role that is not the operators', on a cluster of 16,384 targets. The daemon itself measures how long
-// the loop was held (resource.stats-get); the best of several tries counts, as other programs hold it too.
-// The bounds are those of a machine that parses JSON as fast as `usual` says, and longer on a slower one.
+// How long requests block the loop: each topic with its costliest payloads, from each role except the
+// operators', on a cluster of 16,384 targets. The daemon measures how long the loop was held
+// (resource.stats-get). The best of several tries counts, as other programs also cause delays. The bounds
+// apply to a machine that parses JSON as fast as `usual` says, and are scaled for slower ones.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -25,8 +25,8 @@ using nlohmann::json;
 
 constexpr std::uint32_t someone = 61001;
 
-/// So many milliseconds of a usual machine on this one, and no fewer: as long as it takes the JSON library to
-/// parse 64 KiB that cost it most, at best.
+/// Scales a time of a usual machine to this one, but never down. The measure is the fastest parse of 64 KiB
+/// of the costliest JSON.
 double on_this_machine(double milliseconds) {
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
@@ -63,7 +63,7 @@ struct Loop {
   }
   json longest_hold() { return owner.call("resource.stats-get").json()["longest-hold"]; }
 
-  /// The longest hold in milliseconds while `work` is done, at best.
+  /// The longest hold of the loop, in milliseconds, while `work` runs: the best of several tries.
   template <class Work>
   json best(double bound, const Work& work, int tries = 60) {
     json least;
@@ -77,8 +77,8 @@ struct Loop {
     return least;
   }
 
-  /// A request whose answer, whatever it is, has come when this returns, and all that was to be done for it.
-  /// The errno of the answer.
+  /// Sends a request and waits for its answer, success or error, and for the work that it caused. Returns the
+  /// errno of the answer.
   std::uint32_t ask(const Ask& ask) {
     const auto asker = client();
     return response_to(*asker, ask).errnum;
@@ -129,14 +129,14 @@ TEST_CASE("growth is told from a step") {
 TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for long") {
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(1);
-  // Below this there is nothing to compare.
+  // Shorter times are not compared.
   const double noticeable = bound / 2;
   const std::vector<Ask> wholes = worst_payloads();
   const std::vector<Ask> halves = worst_payloads(2);
   const std::vector<Ask> quarters = worst_payloads(4);
   for (const std::string role : {"user", "scheduler", "agent"}) {
     Loop loop(role);
-    // The first of each kind is a first answer after the start.
+    // Discard the first answers after the start, which fill the caches.
     for (const char* topic : {"resource.status", "resource.sched-status", "resource.get", "config.get"})
       (void)loop.owner.call(topic);
     (void)loop.owner.call("attr.get", {{"name", "hostlist"}});
@@ -155,8 +155,8 @@ TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for
                 enough, [&] { loop.ask(asks[i]); }, 20)["ms"]
             .get<double>();
       };
-      // Large messages leave the caches sooner while other programs use them: growth is there each time or
-      // not at all.
+      // Other programs may evict large messages from the processor's caches, so count growth only if every
+      // repetition shows it.
       double whole = 0;
       double half = 0;
       double quarter = 0;
@@ -189,7 +189,7 @@ TEST_CASE("a journal of all hosts does not hold the loop, however a user names t
       CAPTURE(inventory.what);
       CAPTURE(what);
       CAPTURE(hold.dump());
-      // Nothing is known of those that are not there, and no more is to be said then.
+      // Hosts that are not in the inventory are refused.
       CHECK(errnum == (what.starts_with("after") ? wire_errno::inval : 0));
       CHECK(hold["ms"].get<double>() < bound);
     }
@@ -202,7 +202,7 @@ TEST_CASE("targets that an operator names, and cannot have, hold the loop for no
     Loop loop("user", inventory.hosts);
     for (const auto& [what, text] : inventory.texts) {
       for (const std::string topic : {"drain", "undrain", "property", "shrink", "monitor-force-down"}) {
-        // The last one is not there.
+        // The last target does not exist.
         const std::string last =
             what.find("rank") == std::string::npos && what != "as an idset" ? ",zzz" : ",99999";
         const std::string payload =
@@ -290,7 +290,7 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
           is_live = response.payload.starts_with(R"({"events":[]})");
         }
       };
-      // The last ones are looked at.
+      // Measure the last ones.
       constexpr int tries = 20;
       while (opened < streams - tries) open();
       const json opening = loop.best(bound, open, tries);
@@ -314,7 +314,7 @@ TEST_CASE("the first status and the first response to an acquire after a change 
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(5);
   Loop loop("scheduler");
-  // Every third target, so that no range is left.
+  // Every third target, so that there are no ranges.
   std::string targets = "0";
   for (int i = 3; i < 16384; i += 3) targets += fmt::format(",{}", i);
   REQUIRE(loop.owner.call("resource.drain", {{"targets", targets}, {"reason", "x"}}).errnum == 0);

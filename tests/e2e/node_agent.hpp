@@ -1,6 +1,6 @@
-// resource-agent as a child process on a node of the test's choice, and a scheduler and a journal that wait
-// for what follows from it. What spontaneously comes and goes on a slow machine is passed over: tests wait
-// for a state, and look at the journal for what must not have happened.
+// resource-agent as a child process on a synthetic node, and a scheduler and a journal consumer that wait for
+// its effects. They ignore transient changes on a slow machine: tests wait for a state, and check in the
+// journal that other events did not happen.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@
 
 namespace resourced::e2e {
 
-/// hwloc's words for a node of four cores.
+/// The synthetic hwloc description of a node with four cores.
 inline constexpr const char* four_cores = "package:1 core:4 pu:1";
 
 class NodeAgent {
@@ -29,32 +29,32 @@ class NodeAgent {
   [[nodiscard]] Process& process() { return process_; }
   /// Reads its log until a line has this text.
   void expect_log(const std::string& text);
-  /// SIGTERM; its exit status.
+  /// Sends SIGTERM; returns the exit status.
   int terminate();
 
  private:
   Process process_;
 };
 
-/// Holds everything, and hears of changes.
+/// Holds all resources, and receives changes.
 class WatchingScheduler {
  public:
   explicit WatchingScheduler(const std::string& uri) : client_(uri), stream_(client_.acquire()) {}
 
-  /// Takes responses until this holds; at least the first one.
+  /// Receives responses until the condition holds; at least the first one.
   const SchedulerView& until(const std::function<bool(const SchedulerView&)>& reached);
-  /// Until these targets are up and no other.
+  /// Until exactly these targets are up.
   void until_up(const std::set<unsigned>& targets);
-  /// Until this target is up, or is not, whatever the others are.
+  /// Until this target is up, or is not, regardless of the others.
   void until_has(unsigned target);
   void until_lacks(unsigned target);
-  /// What has come by now, with nothing waited for but one more answer of the daemon.
+  /// Receives the responses sent before the answer to one more request.
   const SchedulerView& settle();
-  /// Whether a response has come by now, that to the acquire included.
+  /// Whether any response has arrived, including the one to the acquire.
   [[nodiscard]] bool has_heard();
-  /// The R that the first response brought.
+  /// The R of the first response.
   [[nodiscard]] const nlohmann::json& resources() const { return resources_; }
-  /// How many responses were taken.
+  /// The number of received responses.
   [[nodiscard]] std::size_t heard() const { return heard_; }
 
  private:
@@ -71,7 +71,7 @@ class WatchingScheduler {
 class EventFollower {
  public:
   explicit EventFollower(const std::string& uri);
-  /// The next event of this name; what comes before it is passed over.
+  /// The next event of this name; skips the events before it.
   nlohmann::json expect(const std::string& name);
 
  private:
@@ -82,7 +82,8 @@ class EventFollower {
 
 using Agents = std::vector<std::unique_ptr<NodeAgent>>;
 
-/// Three nodes of four cores, watched. A machine under load must not make them torpid.
+/// Three monitored nodes of four cores, with long timeouts so that a machine under load does not make them
+/// torpid.
 inline std::string three_nodes(std::string_view monitor = "") {
   return fmt::format(
       "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
@@ -121,10 +122,10 @@ struct Watched : Cluster {
 
 inline constexpr const char* forever = "grace = \"1h\"";
 
-/// The events of this name in all of the journal.
+/// All events of this name in the journal.
 [[nodiscard]] std::vector<nlohmann::json> events_named(RawClient& client, const std::string& name);
 
-/// A hello as an agent says it: of a node with these cores and gpus.
+/// The payload of an agent's hello, for a node with these cores and gpus.
 [[nodiscard]] nlohmann::json hello(const std::string& hostname, const std::string& cores = "0-3",
                                    const std::string& gpus = "", const std::string& found_host = "");
 

@@ -1,4 +1,4 @@
-// What operators ask for, and the very words in which they are refused.
+// Requests of operators, and the exact texts of their errors.
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ using nlohmann::json;
 
 const std::string two_excluded = std::string("[resource]\nexclude = \"6-7\"\n") + std::string(eight_nodes);
 
-/// RANK -> reason of everything that is drained.
+/// RANK -> reason of all drained targets.
 json drained(const json& status) {
   json result = json::object();
   for (const auto& [targets, why] : status["drain"].items()) {
@@ -30,9 +30,9 @@ struct Step {
   const char* topic;
   json payload;
   std::uint32_t errnum = 0;
-  /// The error text; empty where only the number is fixed.
+  /// The error text; empty if only the errno is fixed.
   const char* text = "";
-  /// Must stand in the text.
+  /// A part that the text must contain.
   const char* names = "";
 };
 
@@ -89,7 +89,7 @@ TEST_CASE("drain and undrain, step by step") {
   CHECK(drained(cluster.status()) == json{{"1", "disk"}, {"4", "a reason at last"}});
 }
 
-// That force-overwrite takes a new timestamp is for tests that hold the clock.
+// The new timestamp of force-overwrite is covered by tests that control the clock.
 TEST_CASE("modes decide what becomes of a reason") {
   Cluster cluster;
   cluster.drain("2", "first");
@@ -153,7 +153,7 @@ TEST_CASE("resource.get and config.get") {
   CHECK(config["resource"]["config"][0]["hosts"] == "test[0-7]");
 }
 
-// Flux's command line takes the position of a host in this attribute as its rank.
+// Flux's command line uses the position of a host in this attribute as its rank.
 TEST_CASE("attr.get tells the hosts in the order of their ranks, and no other attribute") {
   Cluster cluster;
   const auto get = [&](const json& payload) { return cluster.operator_client.call("attr.get", payload); };

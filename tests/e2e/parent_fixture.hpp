@@ -1,5 +1,5 @@
-// An instance inside another: a daemon that was given some hosts of another, and ways to wait for what the
-// two tell each other.
+// An instance inside another: a daemon that was allocated some hosts of another one, and ways to wait for
+// their messages to each other.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace resourced::e2e {
 
-/// An R as a parent would hand it down: four cores a host.
+/// An R as a parent hands it down: four cores per host.
 inline std::string allocation(const std::string& ranks, const std::string& hosts) {
   return nlohmann::json{
       {"version", 1},
@@ -27,7 +27,7 @@ inline std::string allocation(const std::string& ranks, const std::string& hosts
       .dump();
 }
 
-/// A daemon that was given some hosts of another.
+/// A daemon whose inventory is some hosts of another one.
 struct Child {
   /// `keys` are more lines of [resource]; with `uri` the parent need not be there yet.
   Child(const std::string& uri, const std::string& ranks, const std::string& hosts,
@@ -68,7 +68,7 @@ struct Watcher {
   std::size_t at = 0;
 };
 
-/// Waits until a daemon has begun to follow its parent this often.
+/// Waits until a daemon has started to follow its parent this many times.
 inline void until_following(const Daemon& daemon, int times) {
   const auto count = [&] {
     int found = 0;

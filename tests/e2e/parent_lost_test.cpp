@@ -1,5 +1,5 @@
-// A parent that dies, comes back with another past, refuses its child or is not the one it was: the child
-// goes on, and catches up with what it missed.
+// A parent that dies, restarts with another history, refuses its child or is replaced by another daemon: the
+// child continues, and catches up with the changes that it missed.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ TEST_CASE("the parent's death does not stop the child, and its return brings wha
   for (int i = 0; i < 3; ++i) {
     CAPTURE(i);
     parent.daemon.kill();
-    // The child serves as before, operators too.
+    // The child continues to serve, operators too.
     child.ctl.done({"drain", "2", "here"});
     CHECK(inner.next() == json{{"down", "2"}});
     child.ctl.done({"undrain", "2"});
@@ -48,7 +48,7 @@ TEST_CASE("the parent's death does not stop the child, and its return brings wha
 TEST_CASE("a child that starts again takes up what its parent says") {
   Cluster parent;
   Child child(parent.daemon.uri(), "4-6", "test[4-6]");
-  // Until then a target may be missing first and have left later, in two responses.
+  // Wait, as a target may be reported missing first and shrunk later, in two responses.
   until_following(child.daemon, 1);
   {
     Scheduler inner(child.daemon.uri());
@@ -125,7 +125,7 @@ TEST_CASE("a key that the parent refuses stops nothing, and the right one opens 
   Child child(parent.uri(), "4-6", "test[4-6]", with("stranger"));
   Scheduler inner(child.daemon.uri());
   CHECK(inner.first.at("up") == "0-2");
-  // The parent has refused it once it says so.
+  // Wait until the parent has counted the refused connection.
   RawClient operator_client(ipc);
   while (operator_client.call("resource.stats-get").json().at("refused-connections") == 0) {
   }
@@ -141,7 +141,7 @@ TEST_CASE("an instance that never had these hosts is not believed") {
   parent.drain("0-7");
   Child child(parent.daemon.uri(), "0-2", "elsewhere[0-2]");
   Scheduler inner(child.daemon.uri());
-  // The child has read all of the journal when it gives up following it and asks anew.
+  // The child has read the whole journal when it abandons it and requests it again.
   while (parent.operator_client.call("resource.stats-get")
              .json()
              .at("requests")

@@ -1,5 +1,5 @@
-// An instance inside another: two daemons and more, each with schedulers of its own. What happens to hosts in
-// the parent reaches the child's scheduler, and the child gets along without its parent.
+// An instance inside another: two or more daemons, each with its own schedulers. Changes of hosts in the
+// parent reach the child's scheduler, and the child works without its parent.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -120,7 +120,7 @@ TEST_CASE("a child that is there first waits for its parent while it serves") {
   Child child(uri, "4-6", "test[4-6]");
   Scheduler inner(child.daemon.uri());
   CHECK(inner.first.at("up") == "0-2");
-  // Drained before, so that the child has the history to learn it from.
+  // Drained in an earlier run of the parent, so that the child learns it from the history.
   {
     Daemon parent(dir);
     RawClient(uri).call("resource.drain", {{"targets", "4"}});
@@ -274,7 +274,7 @@ TEST_CASE("a child that watches its own nodes has up what is online here and to 
   CHECK(inner.next() == json{{"up", "0"}});
   parent.drain("4-5");
   CHECK(inner.next() == json{{"down", "0"}});
-  // Up only when both have let go of it.
+  // A target is up only if it is up in both instances.
   RawClient second(child.daemon.uri());
   hello(second, "test5");
   RawClient third(child.daemon.uri());
@@ -299,7 +299,7 @@ TEST_CASE("no-update-watch leaves the parent alone, and all of this but the pare
   child.daemon.configure(config(child, parent.daemon.uri(), ""));
   child.ctl.done({"reload"});
   CHECK(inner.next() == json{{"down", "0"}});
-  // Another daemon with the same hosts takes the parent's place.
+  // Another daemon with the same hosts replaces the parent.
   other.drain("6");
   child.daemon.configure(config(child, other.daemon.uri(), "parent-settle = \"1m\""));
   child.daemon.hang_up();

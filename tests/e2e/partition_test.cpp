@@ -1,5 +1,5 @@
-// Several schedulers at once, each with a part of the inventory: they see nothing of one another, whatever
-// happens to the others and to the properties that divide them.
+// Several schedulers at once, each with a part of the inventory. They are not affected by one another, nor by
+// changes of the properties that define the parts.
 #include <csignal>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Parts by name, by a constraint on a property, and what is left: 0-2, 3-5 and 6-7.
+// Three parts: by name, by a constraint on a property, and the rest: 0-2, 3-5 and 6-7.
 constexpr std::string_view three_parts = R"([[resource.config]]
 hosts = "test[0-7]"
 cores = "0-3"
@@ -76,7 +76,7 @@ TEST_CASE("three schedulers hold their parts; one that is killed comes back and 
   debug = std::make_unique<SchedulerProcess>(cluster, "debug");
   CHECK(debug->next()["up"] == "3,5");
 
-  // The next thing that the others hear is their own.
+  // The others next receive only their own changes.
   cluster.drain("0,5,7", "end");
   CHECK(batch.next() == json{{"down", "0"}});
   CHECK(debug->next() == json{{"down", "5"}});
@@ -115,7 +115,7 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(rest->receive(rest_stream).json()["up"] == "6-7");
   CHECK(partition() == json{{"targets", "3-5"}, {"held", true}, {"waiting", ""}, {"leaving", ""}});
 
-  // 6 comes to the part and 3 leaves it; both holders keep what they have and hear of the property alone.
+  // 6 joins the part and 3 leaves it. Both holders keep their targets and receive only the property change.
   cluster.ctl.done({"property", "add", "debug", "6"});
   cluster.ctl.done({"property", "remove", "debug", "3"});
   CHECK(rest->receive(rest_stream).json() == json::parse(R"({"property-add": {"debug": "6"}})"));
@@ -128,7 +128,8 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(debug->receive(debug_stream).json() == json{{"up", "3"}});
   CHECK(rest->receive(rest_stream).json() == json{{"up", "6"}});
 
-  // One lets go: it gets what is its own now, less what the other still holds.
+  // One holder releases its targets and acquires again: it gets its present targets without those that the
+  // other still holds.
   debug->send("resource.acquire-cancel", {{"matchtag", debug_stream}}, wire::flag_noresponse);
   CHECK(debug->receive(debug_stream).errnum == wire_errno::canceled);
   const std::uint32_t debug_again = ask(*debug, "debug");
@@ -137,7 +138,7 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(first["resources"]["execution"]["nodelist"] == json::parse(R"(["test[4-6]"])"));
   CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}, {"leaving", ""}});
 
-  // The other lets go too: 6 goes to the holder that was told of it, and 3 is its own now.
+  // The other releases too: 6 goes to the holder whose first response listed it, and 3 belongs to the rest.
   rest->send("resource.acquire-cancel", {{"matchtag", rest_stream}}, wire::flag_noresponse);
   CHECK(rest->receive(rest_stream).errnum == wire_errno::canceled);
   CHECK(debug->receive(debug_again).json() == json{{"up", "6"}});
@@ -177,7 +178,7 @@ TEST_CASE("a property of run time that makes partitions overlap is named by --ch
   CHECK(started.status == 1);
   CHECK(started.err.find(why) != std::string::npos);
 
-  // The way out.
+  // The original partitions resolve the conflict.
   cluster.daemon.configure(three_parts);
   cluster.daemon.start();
   const Outcome beside = command({"--check"});
@@ -212,7 +213,7 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
   CHECK(cluster.ctl.output({"status"}) == header + leaves + comes);
   CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(comes));
 
-  // What programs read has no other lines than those that were asked for.
+  // Output for programs has no additional lines.
   CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail test[0-7]\n");
   CHECK(json::parse(cluster.ctl.output({"status", "--json"}))["moves"] ==
         json::parse(R"([{"ranks": "3", "from": "debug", "to": null},
@@ -258,7 +259,7 @@ TEST_CASE("parts that overlap are refused at the start and when a property would
   CHECK(cluster.status() == before);
   CHECK(batch.settle().empty());
 
-  // What is refused is not on record either.
+  // A refused change is not recorded either.
   cluster.daemon.configure(three_parts);
   cluster.daemon.kill();
   cluster.daemon.start();

@@ -1,5 +1,5 @@
-// Changing the configuration of a running daemon: what takes effect on the spot and who is told, and that
-// everything else is refused as a whole.
+// Changing the configuration of a running daemon: the changes that take effect at once and the updates that
+// they cause, and that all others are refused as a whole.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-/// A cluster whose configuration file is changed and then read again, in both ways by turns.
+/// A cluster that rereads a changed configuration file, by SIGHUP and by request in turn.
 struct Reloaded : Cluster {
   using Cluster::Cluster;
 
@@ -58,7 +58,7 @@ TEST_CASE("exclude takes effect for the present scheduler and for the next") {
 
     cluster.reload(configuration("[resource]\nexclude = \"2,5\"\n"));
     CHECK(scheduler.next() == json{{"down", "2"}});
-    // What is excluded is drained no longer, so that it does not come back drained.
+    // Excluding a target undrains it, so that it is not drained when it is included again.
     CHECK(cluster.status()["drain"] == json::object());
     CHECK(cluster.status()["exclude"] == "2,5");
     const RawResponse refused = cluster.operator_client.call("resource.drain", {{"targets", "2"}});
@@ -84,7 +84,7 @@ TEST_CASE("properties take effect as property-add and property-remove") {
   CHECK(scheduler.next() == json::parse(R"({"property-add": {"new": "4-7"},
                                             "property-remove": {"old": "0-3", "both": "4-7"}})"));
 
-  // What an operator added stays beside what the configuration says.
+  // Properties added by an operator stay beside those of the configuration.
   cluster.ctl.done({"property", "add", "mark", "1"});
   CHECK(scheduler.next() == json::parse(R"({"property-add": {"mark": "1"}})"));
   cluster.reload(configuration("", R"("both")", ""));
@@ -112,7 +112,7 @@ TEST_CASE("a queue's hosts take effect as property-add and property-remove of +N
   CHECK(Scheduler(cluster.daemon.uri()).first["resources"]["execution"]["properties"] ==
         json::parse(R"({"+batch": "2-5", "+any": "0-7"})"));
 
-  // An unknown host is refused as a whole.
+  // A reload with an unknown host is refused as a whole.
   cluster.daemon.configure(configuration("[queues.batch]\nhosts = \"test8\"\n"));
   CHECK(cluster.operator_client.call("resource.reload")
             .text()
@@ -154,12 +154,12 @@ TEST_CASE("the log level takes effect") {
 
 TEST_CASE("everything else is refused as a whole, with file, line and key") {
   const std::string good = configuration("[resource]\nexclude = \"7\"\n", R"("fast")");
-  // Each would exclude rank 1 too and drop a property, which must not happen.
+  // Each would also exclude rank 1 and remove a property, which must not happen.
   const std::string also = "[resource]\nexclude = \"1\"\n";
   struct Case {
     std::string config;
     int line;
-    /// None where the text is not TOML.
+    /// Null if the text is not TOML.
     const char* key;
   };
   const std::vector<Case> cases{
@@ -174,7 +174,7 @@ TEST_CASE("everything else is refused as a whole, with file, line and key") {
       {configuration(also + "[store]\ndirectory = \"elsewhere\"\n"), 4, "store.directory"},
       {configuration(also + "[[acquire.partition]]\nname = \"a\"\ntargets = \"0\"\n"), 3,
        "acquire.partition"},
-      // Files that are bad in themselves.
+      // Files that are invalid by themselves.
       {configuration(also + "[store]\nhistory = \"long\"\n"), 4, "store.history"},
       {configuration("[resource]\nexclude = \"nosuch1\"\n"), 2, "resource.exclude"},
       {configuration(also + "colour = \"red\"\n"), 3, "resource.colour"},
@@ -199,7 +199,7 @@ TEST_CASE("everything else is refused as a whole, with file, line and key") {
     CHECK(cluster.operator_client.call("config.get").json() == config);
     CHECK(cluster.status() == status);
 
-    // The signal has nobody to answer; the log has the same reason.
+    // A signal has no response, so the log has the reason.
     cluster.daemon.hang_up();
     CHECK(cluster.status() == status);
     const std::string log = cluster.daemon.log();
@@ -211,7 +211,7 @@ TEST_CASE("everything else is refused as a whole, with file, line and key") {
   CHECK(cluster.status() == status);
   CHECK(scheduler.client.settle().empty());
 
-  // And the good one is still good.
+  // The valid file still works.
   cluster.daemon.configure(configuration("[resource]\nexclude = \"6-7\"\n", R"("fast")"));
   cluster.ctl.done({"reload"});
   CHECK(scheduler.next() == json{{"down", "6"}});

@@ -1,5 +1,5 @@
-// The end of the daemon, asked for by a signal or forced by its store: whatever was decided is answered
-// before, and no client can hold up the end for long.
+// The end of the daemon, requested by a signal or forced by its store: accepted requests are answered first,
+// and no client can delay the end for long.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -35,7 +35,7 @@ DaemonOptions on_both(const TempDir& dir, std::string_view config = many_nodes) 
           .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}};
 }
 
-/// The ranks behind all answers that come until the daemon ends the connection, by their errnum.
+/// Reads all answers until the daemon ends the connection; returns the ranks of their requests by errno.
 std::map<std::uint32_t, std::set<unsigned>> answers(LocalClient& client,
                                                     const std::map<std::uint32_t, unsigned>& requests) {
   std::map<std::uint32_t, std::set<unsigned>> ranks;
@@ -79,7 +79,7 @@ TEST_CASE("what is recorded when SIGTERM comes is answered on the Unix socket be
   }
 }
 
-/// Has a client wait for the answers to changes behind more bytes than any socket takes in unread.
+/// Sends changes whose answers wait behind more unread bytes than the socket buffers hold.
 std::map<std::uint32_t, unsigned> ask_without_reading(LocalClient& client, RawClient& watcher) {
   constexpr unsigned changes = 20;
   for (int i = 0; i < 50; ++i) client.request("resource.get");
@@ -92,7 +92,7 @@ std::map<std::uint32_t, unsigned> ask_without_reading(LocalClient& client, RawCl
   return requests;
 }
 
-// The R of this many hosts without a pattern takes some tens of kilobytes.
+// Hosts without a common pattern: their R has tens of kilobytes.
 std::string bulky_hosts() {
   std::string hosts;
   for (int i = 0; i < 2000; ++i) hosts += (i == 0 ? "" : ",") + ("h" + std::to_string(i * i)) + "x";
@@ -135,7 +135,7 @@ TEST_CASE("a client that never reads does not keep the daemon, nor the others fr
   daemon.process().signal(SIGTERM);
   const auto got = answers(other, requests);
   CHECK(daemon.process().wait() == 0);
-  // 2 s are claimed; the machine may be busy with something else.
+  // The documented limit is 2 s; allow more on a busy machine.
   CHECK(milliseconds(std::chrono::steady_clock::now() - begin) < 4000);
   daemon.start();
   const auto kept = drained_ranks(RawClient(daemon.uri()).call("resource.status").json());
@@ -153,8 +153,7 @@ TEST_CASE("what is recorded when SIGTERM comes is answered over ZeroMQ before th
     TempDir dir;
     const std::string ipc = "ipc://" + (dir / "bus").string();
     Daemon daemon(dir, {.config = config, .listen = {tcp ? "tcp://127.0.0.1:*" : ipc}});
-    // With room for all: a libzmq that has stopped reading for lack of it reads no more when its peer is
-    // gone.
+    // Unlimited queues: a libzmq that stopped reading at a full queue reads no more after its peer is gone.
     RawClient client(daemon.uri());
     std::map<std::uint32_t, unsigned> requests;
     for (unsigned rank = 0; rank < changes; ++rank) {
@@ -176,7 +175,7 @@ TEST_CASE("what is recorded when SIGTERM comes is answered over ZeroMQ before th
       }
     }
     CHECK(status == 0);
-    // Elsewhere, where the client does not find it and send what it has left.
+    // On another endpoint, so that the client does not reconnect and send its remaining requests.
     Daemon later(dir, {.config = config, .listen = {"ipc://" + (dir / "later").string()}});
     const auto kept = drained_ranks(RawClient(later.uri()).call("resource.status").json());
     while (answered.size() < kept.size()) take(client.receive());
@@ -233,7 +232,7 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
            key + "\"\n";
   };
   Daemon daemon(dir, on_both(dir, config("first.key")));
-  // Before SIGTERM a reload takes the new key.
+  // A reload before SIGTERM applies the new key.
   daemon.configure(config("second.key"));
   daemon.hang_up();
   CHECK(daemon.log().find("configuration reloaded") != std::string::npos);
@@ -260,7 +259,7 @@ struct Follower {
     }
   }
 
-  /// Reads on to the end of the connection, which is behind that of the journal.
+  /// Reads up to the end of the connection, which follows the end of the journal.
   void read_to_the_end() {
     const RawResponse last = client.response();
     CHECK(last.matchtag == stream);
@@ -286,7 +285,7 @@ TEST_CASE("a client may still cancel its journal after that was ended, and does 
 }
 
 TEST_CASE("a client that has its last answer and stays connected delays the end no more than a moment") {
-  // 0.25 s are claimed. The fastest of some ends counts, as the machine may be busy with something else.
+  // The documented limit is 0.25 s. Use the fastest of several ends, as the machine may be busy.
   constexpr double most = 600;
   double fastest = 1e9;
   for (int tries = 0; tries < 10 && fastest > most; ++tries) {
@@ -323,7 +322,7 @@ TEST_CASE("on a full disk every client that waits is told before the end") {
     while (out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
     }
   }
-  // The answer to its change waits behind more than the socket takes.
+  // The answer to its change waits behind more bytes than the socket buffers hold.
   LocalClient client(dir / "local");
   for (int i = 0; i < 50; ++i) client.request("resource.get");
   std::map<std::uint32_t, unsigned> requests;

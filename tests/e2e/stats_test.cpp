@@ -1,4 +1,4 @@
-// `resourcectl stats` after what a daemon has been through.
+// `resourcectl stats` after some activity of the daemon.
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"

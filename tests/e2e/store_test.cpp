@@ -1,5 +1,5 @@
-// The store of the real daemon: what its journal has after a restart, what its readers cost those who change
-// something, and what happens when its files are damaged or gone.
+// The store of the real daemon: its journal after a restart, the cost of readers to writers, and its
+// behaviour when files are damaged or missing.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -30,7 +30,7 @@ cores = "0-3"
 
 constexpr std::uint32_t bad_message = 74;
 
-/// The batches of a history up to the sentinel, as they came.
+/// The batches of a history up to the sentinel, as received.
 std::vector<json> batches(RawClient& client, const json& payload = json::object()) {
   std::vector<json> batches;
   const std::uint32_t stream = client.send("resource.journal", payload, wire::flag_streaming);
@@ -55,8 +55,8 @@ Outcome start_refused(const Cluster& cluster, const std::string& listen = "bus")
       .finish();
 }
 
-/// The bytes of all files in a state directory by name. Of the index of the write-ahead log only the name, as
-/// SQLite makes its content anew.
+/// The content of all files in a state directory by name, but only the name of the index of the write-ahead
+/// log, which SQLite recreates.
 std::map<std::string, std::string> state_files(const Cluster& cluster) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(cluster.dir / "state")) {
@@ -66,7 +66,8 @@ std::map<std::string, std::string> state_files(const Cluster& cluster) {
   return files;
 }
 
-/// Writes until a part of the log is in the file and the rest in the write-ahead log, and kills the daemon.
+/// Writes until the database file has a part of the log and the write-ahead log the rest, then kills the
+/// daemon.
 void leave_write_ahead_log(Cluster& cluster) {
   const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
   cluster.drain("1", "in the file");
@@ -193,7 +194,7 @@ TEST_CASE("a start that is refused leaves the files of its state as they were") 
     REQUIRE(cluster.daemon.terminate() == 0);
     REQUIRE_FALSE(std::filesystem::exists(cluster.dir / "state/resourced.sqlite-wal"));
     check_refusals();
-    // The lock file is missing where it was removed on purpose.
+    // Also without the lock file, which may have been removed on purpose.
     std::filesystem::remove(cluster.dir / "state/resourced.lock");
     check_refusals();
     cluster.daemon.start();
@@ -264,7 +265,7 @@ TEST_CASE("a write-ahead log that was deleted after kill -9 is noticed, and so i
     CHECK(outcome.status == 1);
     CHECK(outcome.err.find("resourced.sqlite") != std::string::npos);
     CHECK(read_file(file) == before);
-    // Put back, everything is there.
+    // With the log restored, the state is complete.
     std::ofstream(log, std::ios::binary) << good;
     cluster.daemon.start();
     CHECK(drained_ranks(RawClient(cluster.daemon.uri()).call("resource.status").json()) ==
@@ -300,7 +301,7 @@ TEST_CASE("a damaged event ends the answers that would show it, and not the daem
     std::size_t shown = 0;
     RawResponse response = client.receive(stream);
     for (; response.errnum == 0; response = client.receive(stream)) shown += response.json()["events"].size();
-    // A restart and a definition, and two for each of those before.
+    // A restart and a definition, and two events for each reason before the damaged one.
     CHECK(shown == 2 + 2 * 120);
     CHECK(response.errnum == bad_message);
     CHECK(response.text().find("event 243") != std::string::npos);
@@ -341,7 +342,7 @@ TEST_CASE("readers of a hundred hosts' past cost no drain its time") {
     return times;
   };
   const auto alone = drain_times([] {});
-  // Each reads all of the past again and again, as pages of all hosts.
+  // Each reads the whole history repeatedly, in pages of all hosts.
   const auto ask = [](RawClient& reader) {
     reader.send("resource.journal", {{"targets", "node[0-99]"}}, wire::flag_streaming);
   };
@@ -352,7 +353,7 @@ TEST_CASE("readers of a hundred hosts' past cost no drain its time") {
   }
   std::size_t pages = 0;
   const auto beside = drain_times([&] {
-    // As many pages as have come, but no more than the daemon can make meanwhile.
+    // Take the pages that have arrived, but at most as many as the daemon can make meanwhile.
     for (const auto& other : others) {
       try {
         for (int page = 0; page < 8; ++page) {
@@ -372,7 +373,7 @@ TEST_CASE("readers of a hundred hosts' past cost no drain its time") {
                   milliseconds(alone[50]), milliseconds(beside[50]), readers, milliseconds(alone[95]),
                   milliseconds(beside[95]), pages));
   CHECK(pages > 0);
-  // Before, a page of a hundred hosts held up each commit for hundreds of milliseconds.
+  // Regression: a page of a hundred hosts once delayed each commit by hundreds of milliseconds.
   CHECK(beside[50] < 4 * alone[50] + std::chrono::milliseconds(20));
 }
 

@@ -1,5 +1,5 @@
-// What the fuzz targets share: one input is one text. An Error is an answer like any other; anything else
-// that is thrown, and a CHECK that does not hold, ends the run.
+// Shared by the fuzz targets: each input is one text. An Error is a valid result; any other exception and a
+// CHECK that fails end the run.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
     }                                                          \
   } while (false)
 
-/// Calls use(text) and takes an Error for an answer.
+/// Calls use(text) and catches Error.
 template <class Use>
 int fuzz_text(const std::uint8_t* data, std::size_t size, Use use) {
   try {

@@ -1,5 +1,5 @@
-// The judgement over the messages that clients receive: each is held against the log on disk and the states
-// that a second implementation makes of it.
+// Checks of the messages that clients receive: each is compared with the log on disk and with the states that
+// a second implementation computes from it.
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
@@ -43,8 +43,8 @@ std::map<std::string, Reference::Ranks> properties_of(const Reference& state, co
   return restricted(state.properties(), ranks);
 }
 
-/// What a scheduler is to know of the properties of its targets. Changes of an excluded one wait until it is
-/// included.
+/// Whether the view has the properties of its targets in this state. Property changes of an excluded target
+/// are sent once it is included again.
 bool has_properties(const View& view, const Reference& state) {
   const Reference::Ranks told = without(view.resources, state.excluded());
   return restricted(view.properties, told) == properties_of(state, told);
@@ -89,7 +89,7 @@ void Simulation::receive(ClientId client, const proto::Message& message) {
   } else if (const auto consumer = consumers_.find(client); consumer != consumers_.end()) {
     receive(consumer->second, message);
   } else if (agents_.contains(client) && message.errnum() != 0) {
-    // Another agent has its place, or its target has left.
+    // Another agent has replaced it, or its target has left.
     agents_.erase(client);
   }
 }
@@ -150,7 +150,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   ++counts_.deltas;
   View& view = *scheduler.view;
   view.apply(body);
-  // The view is the state after some event on disk, which is not earlier than before.
+  // The view must be the state after some event on disk, at or after the previous one.
   for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
     const Reference& state = state_after(sequence);
     if (view.up == shared(state.available(), view.resources) &&
@@ -178,12 +178,12 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
       std::iota(consumer.next.begin(), consumer.next.end(), 1);
       continue;
     }
-    // Equal events at the same time are told apart by those that follow, definitions by their R.
+    // Equal events with the same time differ by the events that follow, and definitions by their R.
     const bool has_r = body.at("events").size() == 1;
     const auto is_on_disk = [&](std::uint64_t number) {
       if (number > disk_.last()) return false;
       const daemon::store::Record& record = disk_.records[number - 1];
-      // By its time first, as to parse all records would take most of the time.
+      // Compare the time first: parsing all records would take most of the run.
       return to_number(record.timestamp) == event.at("timestamp") && json::parse(record.text) == event &&
              (!record.resources || !has_r || body.at("R") == json::parse(*record.resources));
     };

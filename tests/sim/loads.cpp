@@ -1,5 +1,6 @@
-// Loads of another R (resource.reload with a path), which numbers the hosts anew: refused while a scheduler
-// holds targets, also one that came while the file was read, and in force after a crash once it is on disk.
+// Loads of another R (resource.reload with a path), which renumbers the hosts. A load is refused while a
+// scheduler holds targets, also if the scheduler came while the file was read; once on disk it is in force
+// after a crash.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -80,7 +81,8 @@ void Simulation::load() {
     asked_.at(matchtag).errnum = EBUSY;
   } else {
     loading_ = matchtag;
-    // A file is read on a thread. Wait for it here, so that the seed alone decides when its result comes.
+    // The daemon reads the file on a thread. Wait for it here, so that only the seed decides when its result
+    // arrives.
     std::unique_lock lock(mutex_);
     demand(is_posted_.wait_for(lock, std::chrono::seconds(60), [this] { return posted_ != nullptr; }),
            "the R of a load is not read");
@@ -103,7 +105,7 @@ void Simulation::finish_load(std::uint32_t matchtag, const std::function<void()>
   asked.after = service_->engine().applied();
 }
 
-// As the daemon does it when an R has been read.
+// Like the daemon after it has read an R.
 void Simulation::take_load(const ResourceSet& resources) {
   configuration_ = {hosts_of(resources), {}};
   if (chance(0.3))

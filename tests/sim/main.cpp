@@ -1,5 +1,5 @@
-// sim [--seed N] [--steps N] [--runs N]: N runs with the seeds from N on, and N steps in all runs together. A
-// failure names the seed that reproduces it.
+// sim [--seed S] [--steps N] [--runs R]: R runs with the seeds S, S+1, ..., and N steps in total. A failure
+// names the seed that reproduces it.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

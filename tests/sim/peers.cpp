@@ -45,7 +45,7 @@ void View::apply(const nlohmann::json& delta) {
          "a change of targets that are not this scheduler's: " + delta.dump());
   demand(includes(went, left), "shrink without down: " + delta.dump());
   for (const unsigned rank : came) demand(up.insert(rank).second, "up, and was already: " + delta.dump());
-  // A target that leaves for good stands in down even if it was down (RFC 28).
+  // A target that leaves for good is listed in `down` even if it was down (RFC 28).
   for (const unsigned rank : went)
     demand(up.erase(rank) == 1 || left.contains(rank), "down, and was already: " + delta.dump());
   for (const unsigned rank : left) {

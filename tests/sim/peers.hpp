@@ -1,4 +1,4 @@
-// The clients of the simulated daemon, each with the messages that it received and those that it may expect.
+// The clients of the simulated daemon, with the messages that they received and the state that they expect.
 #pragma once
 
 #include <cstdint>

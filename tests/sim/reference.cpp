@@ -38,7 +38,7 @@ void Reference::exclude(const std::set<unsigned>& ranks) {
   for (const unsigned rank : ranks) excluded_.insert(names_.at(rank));
 }
 
-// A rank whose host is the same stays. The others of a host follow in the order of ranks.
+// A rank whose host is unchanged keeps its name. The other ranks of a host follow in the order of ranks.
 std::map<Reference::Name, Reference::Name> Reference::moved_to(const std::vector<Name>& next) const {
   std::map<Name, Name> moved;
   std::set<Name> taken;
@@ -133,8 +133,8 @@ std::map<std::string, Reference::Ranks> Reference::properties() const {
   return result;
 }
 
-// A target that the configuration does not have any more takes along what was known of it. One that is
-// excluded is undrained by an event of its own.
+// Removes the state of targets that the configuration no longer has. An excluded target is undrained by a
+// separate event.
 void Reference::define() {
   const std::set<Name> here(names_.begin(), names_.end());
   std::erase_if(drained_, [&](const auto& drain) {
@@ -150,7 +150,7 @@ void Reference::drain(const nlohmann::json& context) {
   const int overwrite = context.at("overwrite");
   for (const Name& name : names(context.at("idset"))) {
     if (drained_.contains(name) && overwrite == 0) {
-      // A drain without a reason may get one.
+      // A later drain may add a missing reason.
       if (drained_[name].empty()) drained_[name] = reason;
       continue;
     }

@@ -1,5 +1,5 @@
 // A second implementation of the events of a log (RFC 44), as simple as possible: sets of target names,
-// folded from the JSON that consumers of the journal get. Uses no code of the module.
+// computed from the JSON that consumers of the journal receive. Uses no code of core/module.
 #pragma once
 
 #include <compare>
@@ -31,12 +31,12 @@ class Reference {
 
   /// The next event belongs to a start with this configuration.
   void begin(const Configuration& configuration);
-  /// The next event is a definition with these ranks excluded, which an event does not tell.
+  /// The next event is a definition with these ranks excluded, which the event does not contain.
   void exclude(const std::set<unsigned>& ranks);
   /// The next event is the definition of another R that was loaded, with these hosts by rank: states follow
-  /// their targets, all others come from the R.
+  /// their targets, everything else comes from the R.
   void load(const std::vector<std::string>& hosts, const nlohmann::json& resources);
-  /// The configuration has replaced the R that was loaded, whose own properties are gone with it.
+  /// The configuration has replaced the loaded R; removes the properties of that R.
   void unload();
   void apply(const nlohmann::json& event);
 
@@ -53,7 +53,7 @@ class Reference {
  private:
   [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
   [[nodiscard]] std::set<Name> names(const std::string& idset) const;
-  /// Where the targets that are present are among these, which take the place of the former.
+  /// Maps the names of the present targets to their names in `next`, the hosts that replace the present ones.
   [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
   void define();
   void drain(const nlohmann::json& context);
@@ -72,7 +72,7 @@ class Reference {
 /// The ids of an idset such as "0-3,7" (RFC 22).
 [[nodiscard]] Reference::Ranks parse_ranks(const std::string& idset);
 
-/// An object of properties and their idsets (RFC 20); empty if there is none under this key.
+/// The properties under this key with their idsets (RFC 20); empty if the key is missing.
 [[nodiscard]] std::map<std::string, std::string> property_sets(const nlohmann::json& object, const char* key);
 
 }  // namespace resourced::sim

@@ -1,5 +1,5 @@
-// A log in memory with the faults of a disk: a crash loses the records after some point that were not synced,
-// and a record may be durable before the daemon is told.
+// A log in memory with the faults of a disk: a crash loses the unsynced records after a random point, and a
+// record may be durable before the daemon is notified.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class SimLog final : public daemon::store::EventLog {
   void sync(std::size_t count);
 
   [[nodiscard]] bool has_questions() const { return !questions_.empty(); }
-  /// Answers the question that was asked first.
+  /// Answers the oldest query.
   void answer();
 
  private:

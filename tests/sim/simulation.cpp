@@ -71,7 +71,7 @@ void Simulation::demand(bool holds, const std::string& otherwise) const {
 
 Configuration Simulation::random_configuration() {
   static const std::vector<std::string> hosts{"a", "b", "c", "d", "e"};
-  // Now and then all hosts are new, as those that left for good never return.
+  // Sometimes all hosts are new, as hosts that left for good never return.
   if (chance(0.3)) ++generation_;
   Configuration configuration;
   const std::uint32_t count = 2 + below(most_targets - 1);
@@ -84,7 +84,7 @@ Configuration Simulation::random_configuration() {
 
 std::string Simulation::some_targets() {
   const auto count = static_cast<std::uint32_t>(configuration_.hosts.size());
-  // By name a host stands for all of its targets.
+  // A host name stands for all targets of the host.
   if (chance(0.2)) return configuration_.hosts[below(count)];
   Reference::Ranks ranks;
   for (std::uint32_t i = 1 + below(3); i > 0; --i) ranks.insert(below(count));
@@ -181,7 +181,7 @@ void Simulation::fail_store() {
     if (client != operator_ || asked_.erase(message.matchtag) == 0) continue;
     demand(message.errnum() != 0, "a success after the store has failed");
   }
-  // A load whose R is being read does not wait for the store yet.
+  // A load whose R is still being read does not depend on the store.
   if (loading_) asked_.erase(*loading_);
   demand(asked_.empty(), "a request has no answer after the store has failed");
   crash();
@@ -245,7 +245,7 @@ void Simulation::operate() {
   deliver();
 }
 
-// As the daemon does it when its configuration is read again.
+// Like the daemon after it has read its configuration again.
 void Simulation::reconfigure() {
   configuration_.exclude.clear();
   if (chance(0.7))
@@ -420,7 +420,7 @@ void Simulation::settle() {
   do {
     log_->sync(log_->unsynced());
     notify();
-    // The journal limits its pace, so time must pass.
+    // Advance the time, since the journal limits its rate.
     uptime_ += Seconds(1);
   } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");

@@ -71,15 +71,15 @@ class Simulation {
     bool is_status = false;
     /// The last event when the request had been handled.
     std::uint64_t after = 0;
-    /// Of the response, where it is known.
+    /// The expected errnum of the response, if it is determined.
     std::optional<std::uint32_t> errnum = std::nullopt;
   };
-  /// A definition without a start: what it excludes, and the hosts by rank if it is of another R.
+  /// A definition without a start: the excluded ranks, and the hosts by rank if another R was loaded.
   struct Reload {
     Reference::Ranks exclude;
     std::optional<std::vector<std::string>> hosts = std::nullopt;
   };
-  /// Another R that was loaded in the place of a configuration with these hosts.
+  /// Another R that was loaded and replaced a configuration with these hosts.
   struct Loaded {
     /// The event that defines it.
     std::uint64_t sequence = 0;
@@ -120,7 +120,7 @@ class Simulation {
   void find_hosts(module::RecordedState& recorded);
   [[nodiscard]] std::vector<module::PartitionRule> partitions() const;
   [[nodiscard]] bool is_held() const;
-  /// Takes work for the loop, of the loop itself or of the thread that reads an R.
+  /// Queues work for the loop, from the loop itself or from the thread that reads an R.
   void post(std::function<void()> work);
 
   // Checks of the messages that clients receive (judgement.cpp).
@@ -155,7 +155,7 @@ class Simulation {
   std::size_t journal_max_;
   Disk disk_;
   std::uint32_t generation_ = 0;
-  /// The hosts of the configuration, and what is in force: these, or an R that was loaded.
+  /// The hosts of the configuration, and the inventory in force: these hosts, or a loaded R.
   std::vector<std::string> configured_hosts_;
   Configuration configuration_;
   /// The loads in their order. A crash may have lost the last ones.
@@ -168,7 +168,7 @@ class Simulation {
   Reference before_;
   /// The state after the last event before this start.
   Reference ended_;
-  /// By the number of the definition.
+  /// Keyed by the sequence of the definition.
   std::map<std::uint64_t, Reload> reloads_;
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;

@@ -1,4 +1,4 @@
-// A variable of the environment for the time of a test.
+// Sets an environment variable for the duration of a test.
 #pragma once
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-/// Nothing that the surroundings of the test say about hwloc.
+/// Unsets the environment variables of hwloc.
 class NoHwlocVariables {
   Variable xml_{"HWLOC_XMLFILE", std::nullopt};
   Variable synthetic_{"HWLOC_SYNTHETIC", std::nullopt};

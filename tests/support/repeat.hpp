@@ -1,4 +1,4 @@
-// Texts that are as long or as deep as a test wants them.
+// Repeats a text, for inputs of a given length or depth.
 #pragma once
 
 #include <cstddef>

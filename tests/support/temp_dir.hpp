@@ -1,4 +1,4 @@
-// A directory of a test's own, below $TMPDIR, with a unique name. It goes away with everything in it.
+// A directory for one test, below $TMPDIR, with a unique name. The destructor removes it with its content.
 #pragma once
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace resourced::test {
 
 class TempDir {
  public:
-  /// Below `parent` if given: where the disk matters.
+  /// Creates the directory below `parent` if given: for tests that need a certain disk.
   explicit TempDir(const std::filesystem::path& parent = {})
       : path_((parent.empty() ? std::filesystem::temp_directory_path() : std::filesystem::absolute(parent)) /
               "resourced-test-XXXXXX") {
@@ -29,13 +29,13 @@ class TempDir {
   TempDir& operator=(const TempDir&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// The path of a name in this directory, whether it is there or not.
+  /// The path of a name in this directory, which need not exist.
   [[nodiscard]] std::filesystem::path operator/(std::string_view name) const {
     return std::filesystem::path(path_) / name;
   }
   [[nodiscard]] std::string file(std::string_view name) const { return *this / name; }
 
-  /// Makes a file, or replaces it as a whole, and makes the directories above it. Returns its path.
+  /// Creates a file or replaces it atomically, and creates its parent directories. Returns its path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::string target = file(name);
     const std::string draft = target + ".draft";

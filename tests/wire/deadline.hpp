@@ -1,5 +1,5 @@
-// How long the harness waits for an event before it gives up. Nothing here waits for time to pass: a deadline
-// only turns an event that never comes into a failure that says what was missing.
+// Deadlines for the harness. The tests wait for events, not for time to pass: a deadline only turns a missing
+// event into a failure with a description.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace resourced::wire {
 
-/// An event did not come in time; the text says which.
+/// An event did not occur in time; the text names it.
 class Timeout : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -22,7 +22,7 @@ class Deadline {
 
   explicit Deadline(std::chrono::milliseconds time = patience) : end_(Clock::now() + time) {}
 
-  /// Milliseconds left, as poll(2) takes them; 0 when it has passed.
+  /// Milliseconds left, for poll(2); 0 after the deadline.
   [[nodiscard]] int left() const;
   [[nodiscard]] bool passed() const { return left() == 0; }
 

@@ -1,4 +1,4 @@
-// A ZeroMQ client with all that a hostile one can set: its identity, keys that it should not have, or none.
+// A ZeroMQ client with every option that a hostile one can set: its identity, any CURVE keys, or none.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace resourced::wire {
 
 /// A CURVE key pair, in Z85.
 struct KeyPair {
-  /// A new one.
+  /// Generates a new pair.
   KeyPair();
   KeyPair(std::string public_half, std::string secret_half)
       : public_key(std::move(public_half)), secret_key(std::move(secret_half)) {}
@@ -26,7 +26,7 @@ struct DealerOptions {
   std::string server_key = {};
   /// The PLAIN mechanism.
   std::string user = {};
-  /// How many messages libzmq takes in before anyone receives them.
+  /// Upper bound of the messages that libzmq queues before the test receives them (ZMQ_RCVHWM).
   int receive_hwm = 1000;
   /// Milliseconds from the end of a connection to the next attempt, -1 for never (ZMQ_RECONNECT_IVL).
   int reconnect_interval = 100;

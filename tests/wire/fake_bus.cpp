@@ -8,7 +8,7 @@
 namespace resourced::wire {
 namespace {
 
-/// Text as a payload with its NUL; none if it is empty.
+/// The text as a payload with its NUL; nullopt if it is empty.
 std::optional<std::string> payload_of_text(std::string_view text) {
   if (text.empty()) return std::nullopt;
   return std::string(text) + '\0';
@@ -43,7 +43,7 @@ void FakeBus::open() {
 void FakeBus::close() {
   if (!router_) return;
   router_.reset();
-  // libzmq closes the listening socket in a thread of its own.
+  // libzmq closes the listening socket asynchronously in its own thread.
   for (const Deadline deadline; uri_.starts_with("ipc://") && can_connect(uri_);) {
     if (deadline.passed()) throw Timeout("the bus does not close");
     std::this_thread::yield();

@@ -1,5 +1,5 @@
-// The daemon's end of the bus for tests of clients: a ROUTER socket that a test drives by hand, in the same
-// thread as the client under test. Waits for events with a deadline that only a broken test reaches.
+// The daemon's end of the bus, for tests of clients: a ROUTER socket that a test operates in the same thread
+// as the client under test. Waits have a deadline that only a broken test reaches.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace resourced::wire {
 
-/// Lets a client (client::Connection) work until the condition holds. Throws Timeout.
+/// Calls wait() of a client (client::Connection) until the condition holds. Throws Timeout.
 template <typename Connection>
 void pump(Connection& connection, const std::function<bool()>& condition) {
   for (const Deadline deadline; !condition();) {
@@ -32,10 +32,10 @@ struct Frames {
   [[nodiscard]] const std::string& identity() const { return parts.at(0); }
   [[nodiscard]] const std::string& topic() const { return parts.at(2); }
   [[nodiscard]] const std::string& proto() const { return parts.back(); }
-  /// Without the terminating NUL; "" if there is none.
+  /// The payload without its terminating NUL; "" if there is no payload.
   [[nodiscard]] std::string payload() const;
   [[nodiscard]] unsigned flags() const { return static_cast<unsigned char>(proto().at(3)); }
-  /// As its four bytes.
+  /// The four bytes of the matchtag.
   [[nodiscard]] std::string matchtag() const { return proto().substr(matchtag_at); }
 };
 
@@ -47,11 +47,11 @@ class FakeBus {
   FakeBus& operator=(const FakeBus&) = delete;
 
   void open();
-  /// Goes away as a daemon does that ends; messages that were sent still leave. When this returns nobody can
-  /// connect.
+  /// Closes the bus like a daemon that ends; messages sent before are still delivered. Afterwards no client
+  /// can connect.
   void close();
 
-  /// The next request, while the client works. Throws Timeout.
+  /// The next request, with the client working in this thread. Throws Timeout.
   template <typename Connection>
   Frames receive(Connection& connection) {
     for (const Deadline deadline; !deadline.passed();) {
@@ -63,12 +63,13 @@ class FakeBus {
     }
     throw Timeout("no request came");
   }
-  /// The next request; the client works in another thread, or has ended. Throws Timeout.
+  /// The next request, with the client in another thread, or after its end. Throws Timeout.
   Frames receive();
-  /// Whether no request comes within this time.
+  /// Whether no request arrives within this time.
   [[nodiscard]] bool quiet(std::chrono::milliseconds time = std::chrono::milliseconds(0));
 
-  /// A success with this payload, or without one where it is "". `stream`: with the streaming flag.
+  /// Responds with a success with this payload, or without payload if it is "". `stream`: sets the streaming
+  /// flag.
   void respond(const Frames& request, std::string_view payload, bool stream = false);
   void fail(const Frames& request, int errnum, std::string_view text = {});
   void send_parts(const Parts& parts) { router_->send(parts); }

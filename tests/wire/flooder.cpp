@@ -16,7 +16,7 @@
 namespace resourced::wire {
 namespace {
 
-/// How long it waits for an event before it looks whether it is still wanted, in milliseconds.
+/// Milliseconds to wait for an event before it checks `stop_` again.
 constexpr int moment = 10;
 constexpr int burst = 100;
 
@@ -61,12 +61,12 @@ void Flooder::flood_local(const std::string& uri, const Parts& request) {
     try {
       flood_connection(RawSocket(uri), frames);
     } catch (const std::system_error&) {
-      // The daemon does not accept it now.
+      // The daemon refuses connections at present.
     }
   }
 }
 
-// Until the daemon ends it.
+// Runs until the daemon ends the connection.
 void Flooder::flood_connection(const RawSocket& socket, const std::string& frames) {
   std::array<char, 65536> answers;
   std::string_view left;
@@ -76,7 +76,7 @@ void Flooder::flood_connection(const RawSocket& socket, const std::string& frame
     if ((entry.revents & POLLIN) != 0) {
       const ssize_t size = ::recv(socket.fd(), answers.data(), answers.size(), MSG_DONTWAIT);
       if (size <= 0) return;
-      // Each answer has the two bytes that begin PROTO once, behind the length of that part.
+      // Count answers: each has the length of the PROTO part and its first two bytes exactly once.
       constexpr std::string_view proto("\x14\x8E\x01", 3);
       const std::string_view all(answers.data(), static_cast<std::size_t>(size));
       for (auto at = all.find(proto); at != all.npos; at = all.find(proto, at + proto.size())) ++answers_;

@@ -1,6 +1,6 @@
-// A client that asks as fast as it can, for as long as it lives, and connects again whenever it is cut off.
-// It reads what it is answered, which keeps the daemon busier than silence would. Its threads stand back
-// behind others, so that it takes the daemon's time and not the processor's.
+// A client that sends requests as fast as it can during its lifetime, and reconnects whenever it is cut off.
+// It reads its answers, which keeps the daemon busier than a client that does not read. Its threads have a
+// lower priority, so that it uses the daemon's time and not the processor of other clients.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,13 @@ namespace resourced::wire {
 
 class Flooder {
  public:
-  /// Sends this request, to ipc://, tcp:// or local://. Returns when answers have come.
+  /// Floods the endpoint (ipc://, tcp:// or local://) with this request. Returns when answers have arrived.
   Flooder(const std::string& uri, const Parts& request);
   ~Flooder();
   Flooder(const Flooder&) = delete;
   Flooder& operator=(const Flooder&) = delete;
 
-  /// How many answers it has had.
+  /// The number of answers received so far.
   [[nodiscard]] std::uint64_t answers() const { return answers_; }
 
  private:

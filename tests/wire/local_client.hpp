@@ -1,5 +1,5 @@
-// A client of the Unix socket transport (the local connector): it sends bytes as they are given, such as
-// those that an unmodified Flux client sent, and cuts responses into their parts by the specification.
+// A client of the Unix socket transport (the local connector). It sends given bytes, such as those recorded
+// from an unmodified Flux client, and decodes responses by the specification.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace resourced::wire {
 
 class LocalClient {
  public:
-  /// Connects and waits for the byte that says whether the client is welcome.
+  /// Connects and waits for the byte that accepts or refuses the client.
   explicit LocalClient(const std::filesystem::path& socket);
   /// Takes over a connected socket, for a test that plays the daemon. Does not wait for the first byte.
   explicit LocalClient(RawSocket connected) : socket_(std::move(connected)) {}
 
-  /// 0, or the errno with which the daemon turned this client away.
+  /// 0, or the errno with which the daemon refused this client.
   [[nodiscard]] int welcome() const { return welcome_; }
 
   void send(std::string_view bytes) const;
@@ -30,11 +30,11 @@ class LocalClient {
   /// Sends a request with a fresh matchtag, which it returns.
   std::uint32_t request(std::string_view topic, const nlohmann::json& payload = nullptr,
                         std::uint8_t flags = 0);
-  /// The next message, taken apart.
+  /// The next message, decoded.
   RawResponse response(const Deadline& deadline = Deadline());
   /// Sends a request and waits for its response, which must be the next message.
   RawResponse call(std::string_view topic, const nlohmann::json& payload = nullptr);
-  /// Whether the daemon ends the connection, which it must before the deadline.
+  /// Whether the daemon ends the connection before the deadline.
   bool ended(const Deadline& deadline = Deadline()) { return socket_.ended(deadline); }
 
  private:

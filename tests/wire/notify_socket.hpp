@@ -18,7 +18,7 @@ class NotifySocket {
   NotifySocket& operator=(const NotifySocket&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  /// The next datagram: assignments, one a line. Requires one to be there.
+  /// The next datagram: assignments, one per line. Call when one is available.
   std::string receive();
   /// Reads datagrams until one has a line that starts with this, such as `READY=1`. Returns the line. Throws
   /// Timeout.

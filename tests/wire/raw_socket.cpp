@@ -71,7 +71,7 @@ bool RawSocket::send_all(std::string_view bytes) const {
   const Deadline deadline;
   while (!bytes.empty() && deadline.wait(fd_, POLLOUT | POLLRDHUP)) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    // The other end may shut the connection down and never read what fills its buffer.
+    // The peer may shut the connection down without reading the bytes in its buffer.
     if (sent < 0 && (errno != EAGAIN || hung_up())) return false;
     if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
   }

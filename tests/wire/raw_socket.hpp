@@ -1,4 +1,4 @@
-// Stream sockets and nothing more: for peers that say what no library would say for them, or nothing at all.
+// Plain stream sockets, for peers that send bytes which no library would send, or no bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace resourced::wire {
 
 class RawSocket {
  public:
-  /// To ipc://PATH, local://PATH or tcp://127.0.0.1:PORT. Throws std::system_error.
+  /// Connects to ipc://PATH, local://PATH or tcp://127.0.0.1:PORT. Throws std::system_error.
   explicit RawSocket(const std::string& uri);
   /// Takes over a connected socket.
   explicit RawSocket(int connected) : fd_(connected) {}
@@ -22,21 +22,21 @@ class RawSocket {
   RawSocket& operator=(RawSocket&&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  /// As much as goes through before the other end does not take more or has ended the connection. Returns 0,
-  /// or the errno with which nothing more went through.
+  /// Sends until the peer takes no more or has ended the connection. Returns 0, or the errno that stopped it.
   int send(std::string_view bytes) const;
-  /// All of it, however long the other end takes. False if that ends the connection first, or takes too long.
+  /// Sends all bytes, waiting for the peer to read. Returns false if the peer ends the connection first, or
+  /// on a timeout.
   [[nodiscard]] bool send_all(std::string_view bytes) const;
-  /// This many bytes. Throws Timeout; std::runtime_error at the end of the stream.
+  /// Reads this many bytes. Throws Timeout; std::runtime_error at the end of the stream.
   std::string read(std::size_t bytes, const Deadline& deadline = Deadline()) const;
   struct Discarded {
     std::size_t bytes = 0;
-    /// The stream ends behind them.
+    /// The stream ends after these bytes.
     bool end = false;
   };
-  /// Throws away the bytes that have come, without waiting for more.
+  /// Discards the received bytes, without waiting for more.
   [[nodiscard]] Discarded discard() const;
-  /// Whether the other end ends the connection before the deadline. What it says before is thrown away.
+  /// Whether the peer ends the connection before the deadline. Discards the bytes before the end.
   [[nodiscard]] bool ended(const Deadline& deadline = Deadline()) const;
 
  private:

@@ -1,5 +1,4 @@
-// A socket of libzmq's C interface: whole messages as lists of parts, deadlines, and an end that waits for
-// nobody.
+// A socket of libzmq's C interface: messages as lists of parts, deadlines, and no linger at the end.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +38,13 @@ class ZmqSocket {
   [[nodiscard]] std::string endpoint() const;
 
   void send(const Parts& parts);
-  /// False if there is no room for it now.
+  /// Returns false if the message cannot be sent now.
   bool try_send(const Parts& parts);
   /// Whether a message can be received, now or before the deadline.
   [[nodiscard]] bool readable(const Deadline& deadline);
-  /// The next message, nothing if none comes in time.
+  /// The next message; nullopt if none arrives in time.
   std::optional<Parts> receive(const Deadline& deadline = Deadline());
-  /// Throws away whole messages that have come. Returns how many.
+  /// Discards the received messages. Returns their number.
   std::uint64_t discard();
 
   [[nodiscard]] void* handle() const { return socket_; }

@@ -1,4 +1,4 @@
-// resourcectl as its users meet it: a command line in, an exit status and two texts out.
+// Runs resourcectl: a command line in, an exit status and two texts out.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ class Ctl {
 
   /// Runs `resourcectl --uri URI ARGUMENTS...` to its end.
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const;
-  /// Its standard output; throws what it said when it did not end with 0.
+  /// Its standard output. Throws its standard error if the exit status is not 0.
   [[nodiscard]] std::string output(const std::vector<std::string>& arguments) const;
-  /// As output(), where only the success counts.
+  /// As output(), for commands whose output does not matter.
   void done(const std::vector<std::string>& arguments) const;
-  /// Starts it and leaves it running: for commands that stream.
+  /// Starts a command and leaves it running, for commands that stream.
   [[nodiscard]] std::unique_ptr<Process> start(const std::vector<std::string>& arguments) const;
 
  private:

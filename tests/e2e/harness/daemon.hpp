@@ -1,5 +1,5 @@
-// The real daemon as a child process, in a directory of the test's own: its configuration, its state and its
-// endpoints are there, so that it can be killed and started again on what it left.
+// The real daemon as a child process, in a directory of the test with its configuration, state and endpoints,
+// so that it can be killed and started again on the same files.
 #pragma once
 
 #include <memory>
@@ -36,12 +36,12 @@ struct DaemonOptions {
 
 class Daemon {
  public:
-  /// Starts it and waits until it says that it is ready. Throws what it logged when it does not come up.
+  /// Starts the daemon and waits until it reports that it is ready. Throws its log if it fails to start.
   explicit Daemon(const TempDir& dir, DaemonOptions options = {});
 
-  /// The endpoint of the test, ZeroMQ. With several it is the first; a tcp port is the one that was bound.
+  /// The first endpoint (ZeroMQ by default), with the tcp port that was bound.
   [[nodiscard]] const std::string& uri() const { return endpoints_.at(0); }
-  /// What it printed as `listening on URI`, in order.
+  /// The endpoints that it printed as `listening on URI`, in order.
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
   [[nodiscard]] Process& process() { return *process_; }
   [[nodiscard]] std::string log() const { return read_file(dir_ / "log"); }
@@ -49,13 +49,13 @@ class Daemon {
 
   /// kill -9.
   void kill() { process_->kill(); }
-  /// SIGTERM; the exit status.
+  /// Sends SIGTERM; returns the exit status.
   int terminate();
-  /// On the same configuration file, state and endpoints; after kill() or terminate().
+  /// Starts it again with the same configuration file, state and endpoints; after kill() or terminate().
   void start();
-  /// SIGHUP, and waits until it says that it has read its configuration again, with whatever success.
+  /// Sends SIGHUP, and waits until the daemon logs the result of its reload, a success or not.
   void hang_up();
-  /// Puts another text in the place of the configuration file. hang_up() is the caller's.
+  /// Replaces the configuration file. Call hang_up() to apply it.
   void configure(std::string_view text) const { dir_.write("resourced.toml", text); }
 
  private:

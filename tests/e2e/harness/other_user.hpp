@@ -1,12 +1,12 @@
-// Another user of this machine, as far as sockets can tell: what this thread connects, and the threads that
-// it starts, carry the other uid and gid while one of these lives. Takes root.
+// Acts as another user towards sockets: while an OtherUser lives, this thread, and the threads that it
+// starts, connect with the other uid and gid. Requires root.
 #pragma once
 
 #include <cstdint>
 
 namespace resourced::e2e {
 
-/// Whether there can be one. Tests that cannot have it say so and pass.
+/// Whether an OtherUser is possible. Otherwise the tests print a note and pass.
 [[nodiscard]] bool can_be_other_users();
 
 class OtherUser {

@@ -33,7 +33,7 @@ PipeEnds make_pipe() {
   return {ends[0], ends[1]};
 }
 
-/// Everything that the child needs, made before the fork: between fork and exec nothing may allocate.
+/// The data for exec, built before the fork: the child must not allocate.
 struct Image {
   std::vector<std::string> strings;
   std::vector<char*> arguments;
@@ -65,8 +65,8 @@ int status_of(const siginfo_t& info) {
 
 }  // namespace
 
-// fork rather than posix_spawn: the child asks to be killed when the test goes away, whatever ends it, so
-// that no daemon is left behind by a test that crashed or was stopped.
+// Uses fork instead of posix_spawn, so that the child can ask to be killed with its parent: a test that
+// crashed or was stopped leaves no daemon behind.
 Process::Process(const std::vector<std::string>& command, const ProcessOptions& options)
     : name_(std::filesystem::path(command.at(0)).filename()) {
   Image image = make_image(command, options);
@@ -92,7 +92,7 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
   ::close(err.write);
   out_.fd = out.read;
   err_.fd = err.read;
-  // By its number: glibc 2.36 declares pidfd_open() without C linkage.
+  // A raw system call, as glibc 2.36 declares pidfd_open() without C linkage.
   pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   if (pidfd_ < 0) fail("pidfd_open");
 }

@@ -19,14 +19,14 @@ using wire::Timeout;
 struct ProcessOptions {
   /// Added to the environment of the test.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Where standard error goes, appended; a pipe if empty. A process that lives long and logs wants a file,
-  /// as nobody empties its pipe.
+  /// The file for standard error, appended to; a pipe if empty. Use a file for long-lived processes that log,
+  /// as nothing reads the pipe meanwhile.
   std::filesystem::path error_file = {};
 };
 
-/// What a process that has ended left behind.
+/// The result of a process that has ended.
 struct Outcome {
-  /// The exit status, or 128 and the signal that ended it.
+  /// The exit status, or 128 plus the signal that ended it.
   int status = 0;
   std::string out;
   std::string err;
@@ -43,17 +43,17 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  /// The next line of standard output without its newline; nothing at its end. Throws Timeout.
+  /// The next line of standard output without its newline; nullopt at its end. Throws Timeout.
   std::optional<std::string> read_line(const Deadline& deadline = Deadline());
-  /// As above, where a line must come: throws std::runtime_error at the end of the output.
+  /// As above, but throws std::runtime_error at the end of the output.
   std::string expect_line(const Deadline& deadline = Deadline());
 
   void signal(int number) const;
-  /// Waits for the end. The status as in Outcome. Throws Timeout.
+  /// Waits for the end. Returns the status as in Outcome. Throws Timeout.
   int wait(const Deadline& deadline = Deadline());
-  /// SIGKILL, and waits until it is gone.
+  /// Sends SIGKILL, and waits for the end.
   void kill();
-  /// Everything that is still to be read, and the status.
+  /// Reads the rest of the output, and waits for the end.
   Outcome finish(const Deadline& deadline = Deadline());
 
  private:
@@ -62,7 +62,7 @@ class Process {
     std::string read;
   };
 
-  /// Reads once from whichever pipe has something. False when `wanted` is at its end.
+  /// Reads once from each pipe with data. Returns false when `wanted` is at its end.
   bool read_some(const Pipe& wanted, const Deadline& deadline);
   static void read_into(Pipe& pipe);
 

@@ -1,4 +1,4 @@
-// What an agent says to the daemon, and how it takes what the daemon says: the daemon is played by the test.
+// The requests of an agent, and its reactions to the daemon, which the test plays.
 #include "agent/agent.hpp"
 
 #include <cerrno>
@@ -30,7 +30,7 @@ using wire::Frames;
 
 namespace {
 
-/// Pauses that no test waits for, or none to speak of.
+/// Intervals and pauses of a few milliseconds.
 AgentOptions fast_options() {
   AgentOptions options;
   options.interval = Milliseconds(10);
@@ -71,7 +71,7 @@ struct Fixture {
     agent->start();
   }
 
-  /// Until something is said that contains this; then all that was said before is forgotten.
+  /// Waits for a message that contains this text, and returns it; forgets the messages before it.
   std::string wait_for(const std::string& text) {
     std::string found;
     wire::pump(connection, [&] {
@@ -147,7 +147,7 @@ TEST_SUITE("agent") {
 
   TEST_CASE_FIXTURE(Fixture, "before it is accepted it does not beat") {
     auto options = fast_options();
-    // Would an agent beat, it would have done so when its patience ends.
+    // An agent that beats would have done so before the timeout of its answer.
     options.answer_time = Milliseconds(50);
     start(options);
     bus.receive(connection);
@@ -221,7 +221,7 @@ TEST_SUITE("agent") {
     wait_for("online");
     bus.fail(hello, EEXIST, "another agent speaks for node7");
     wait_for("the daemon refuses this agent: another agent speaks for node7");
-    // Beats that were on their way may come before it.
+    // Beats sent before may arrive first.
     Frames next;
     do {
       next = bus.receive(connection);
@@ -306,7 +306,7 @@ TEST_SUITE("agent") {
       wait_for("trying again");
       const auto cancel = bus.receive(connection);
       CHECK(cancel.topic() == "resource.agent-cancel");
-      // The answer to that is for nobody.
+      // The agent ignores the answer to the cancelled hello.
       bus.fail(hello, ECANCELED, "canceled");
       const auto again = accepted_hello();
       wait_for("online");
@@ -344,7 +344,7 @@ TEST_SUITE("agent") {
     CHECK((cancel.flags() & wire::flag_noresponse) != 0);
     CHECK(cancel.matchtag() == std::string(4, '\0'));
     CHECK(json::parse(cancel.payload()) == json{{"matchtag", 1}});
-    // What the daemon had sent before does not change it.
+    // Responses that the daemon sent earlier do not change it.
     bus.respond(hello, R"({"rank":6})", true);
     bus.fail(hello, ECANCELED, "canceled");
     wire::pump(connection, [&] { return agent->done(); });
@@ -395,7 +395,7 @@ TEST_SUITE("agent") {
       agent->stop(Milliseconds(3'600'000));
       agent.reset();
     }
-    // Something to wait for after it.
+    // A request after it, to have an event to wait for.
     bool answered = false;
     connection.send("resource.ping", [&](const client::Response&) { answered = true; });
     Frames ping;

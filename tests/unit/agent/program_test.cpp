@@ -1,4 +1,5 @@
-// resource-agent as a function: its command line, its exit status, and its life with systemd and signals.
+// resource-agent as a function: its command line, its exit status, and its behaviour with systemd and
+// signals.
 #include "agent/program.hpp"
 
 #include <cerrno>
@@ -45,11 +46,11 @@ Outcome run(const std::vector<std::string>& arguments) {
 
 bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
 
-/// A running agent. The signals that end it come to the process once it says that it runs.
+/// A running agent. It is ended by a signal to this process, once it reports that it runs.
 struct Running : test::NoHwlocVariables {
   Running() = default;
   ~Running() {
-    // Without a daemon, and with a signal, the agent ends.
+    // The agent ends on a signal, also without a daemon.
     bus.close();
     if (thread.joinable()) {
       kill(getpid(), SIGTERM);

@@ -1,4 +1,4 @@
-// Tables, formats of the user's own, and JSON Lines.
+// Tables, user-defined formats, and JSON Lines.
 #include "cli/views/listing.hpp"
 
 #include <string>

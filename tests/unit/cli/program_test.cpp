@@ -1,4 +1,4 @@
-// resourcectl as a function: what it asks the daemon, what it prints, and how it ends.
+// resourcectl as a function: its requests to the daemon, its output, and its exit status.
 #include "cli/program.hpp"
 
 #include <cerrno>
@@ -29,7 +29,7 @@ struct ProgramFixture {
   FakeBus bus{uri};
   client::Milliseconds timeout{30000};
 
-  /// Runs the command against a daemon whose part the test plays.
+  /// Runs the command with the test in the role of the daemon.
   template <class Daemon>
   Outcome run_with(std::vector<std::string> arguments, Daemon&& daemon) {
     arguments.insert(arguments.begin(), {"--uri", uri});
@@ -38,7 +38,7 @@ struct ProgramFixture {
     try {
       daemon();
     } catch (...) {
-      // Without a daemon the command ends.
+      // Close the bus, which ends the command.
       bus.close();
       thread.join();
       throw;
@@ -359,7 +359,7 @@ TEST_SUITE("program") {
       CHECK(outcome.status == 1);
       CHECK(outcome.err == error + '\n');
     };
-    // Until the command is gone, which says so.
+    // Responds until the command ends, which sends another request.
     const auto go_on_and_on = [&] {
       const auto request = bus.receive();
       while (bus.quiet(client::Milliseconds(1))) bus.respond(request, events, true);
@@ -377,8 +377,7 @@ TEST_SUITE("program") {
       check_error(run_with({"eventlog", "-t", "60ms"}, [&] { bus.receive(); }),
                   "resourcectl: resource.journal: no answer from " + uri + " within 60ms");
     }
-    // On a machine under load the bus itself may pause for longer than the command waits; then it tries
-    // again.
+    // On a machine under load the bus itself may pause for longer than the timeout of the command, so retry.
     constexpr int tries = 10;
     SUBCASE("it stops in the middle") {
       timeout = client::Milliseconds(100);
@@ -407,7 +406,7 @@ TEST_SUITE("program") {
     };
     SUBCASE("it goes on and on") {
       timeout = client::Milliseconds(50);
-      // 20 times as long as a single answer may take.
+      // 20 times the timeout of a single answer.
       check_most({"eventlog"}, "1 s");
     }
     SUBCASE("it goes on for longer than was asked for") {
@@ -420,7 +419,7 @@ TEST_SUITE("program") {
         outcome = run_with({"eventlog", "-F", "-w", "undrain"}, [&] {
           const auto request = bus.receive();
           bus.respond(request, R"({"events":[]})", true);
-          // Longer than the daemon may take for the history as a whole.
+          // Longer than the time limit of the whole history.
           (void)bus.quiet(20 * timeout + client::Milliseconds(100));
           bus.respond(request, R"({"events":[{"timestamp":1,"name":"undrain"}]})", true);
         });

@@ -1,4 +1,4 @@
-// The tool kit for the formats, which needs no daemon: R, shapes, jobspecs, constraints, feasibility.
+// The commands for text formats, which need no daemon: R, shapes, jobspecs, constraints, feasibility.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -51,7 +51,7 @@ const std::filesystem::path vectors = RESOURCED_VECTORS;
 }  // namespace
 
 TEST_SUITE("tool kit") {
-  // What flux R decode of 0.88 prints for the same R and options.
+  // Compared with the output of flux R decode 0.88 for the same R and options.
   TEST_CASE("R decode has the short options of flux R decode, and prints all that is asked for") {
     const auto r =
         encode({"-r", "0-3", "-c", "0-1", "-g", "0", "-H", "a[0-3]", "-p", "batch:0-1", "-p", "x:2"});
@@ -216,7 +216,7 @@ TEST_SUITE("tool kit") {
     const auto outcome = run({"jobspec", "validate", "-"}, "version: 1\n");
     CHECK(outcome.status == 1);
     CHECK(outcome.err.starts_with("resourcectl: "));
-    // The prose of RFC 14 has min and max without operator, its schema has not.
+    // The prose of RFC 14 allows min and max without operator, its schema does not.
     const std::string range =
         R"({"version":999,"resources":[{"type":"slot","count":{"min":1,"max":4},"label":"a","with":[{"type":"core",)"
         R"("count":1}]}],"tasks":[{"command":["a"],"slot":"a","count":{"per_slot":1}}],"attributes":null})";
@@ -257,7 +257,7 @@ TEST_SUITE("tool kit") {
     const auto file = directory.file("R.json");
     std::ofstream(file) << encode({"-r", "0-9", "-c", "0-7", "-H", "n[0-9]", "-p", "fast:0-1"});
     CHECK(output({"feasibility", "--R", file, "slot=10/core=5"}, "") == "feasible\n");
-    // One slot fits a node, and there are ten.
+    // Each of the ten nodes has room for one slot.
     const auto outcome = run({"feasibility", "--R", file, "slot=20/core=5"});
     CHECK(outcome.status == 1);
     CHECK(outcome.out.empty());

@@ -1,4 +1,4 @@
-// What status, drain, list and info show for payloads of the daemon.
+// The output of status, drain, list and info for payloads of the daemon.
 #include "cli/views/views.hpp"
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
-#include "cli/commands/expiration.hpp"
+#include "cli/commands/options.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 
@@ -205,7 +205,7 @@ TEST_SUITE("views") {
 }
 
 TEST_SUITE("moves") {
-  // 6 goes from gpu to debug, 5 from gpu to the rest, 7 from the rest to debug.
+  // 6 moves from gpu to debug, 5 from gpu to the rest, 7 from the rest to debug.
   json divided() {
     auto payload = status();
     payload["partitions"] = {

@@ -1,5 +1,5 @@
-// Holding resources as a scheduler does (RFC 28): the first picture, changes, errors, and the daemon coming
-// back.
+// Acquiring resources as a scheduler (RFC 28): the first response, changes, errors, and the return of the
+// daemon.
 #include "client/acquisition.hpp"
 
 #include <cerrno>
@@ -33,7 +33,7 @@ std::string first_response(const std::string& up) {
   return json{{"resources", json::parse(four_nodes)}, {"up", up}}.dump();
 }
 
-/// Writes down each call in a line.
+/// Records each call as a line.
 class Recorder : public client::AcquisitionObserver {
  public:
   std::vector<std::string> calls;
@@ -71,7 +71,7 @@ struct AcquisitionFixture {
   Connection connection{"ipc://" + directory.file("bus")};
   Recorder recorder;
 
-  /// Lets the client work until it has made this many calls, and returns them.
+  /// Processes messages until this many calls were made, and returns them.
   Calls calls(std::size_t count) {
     wire::pump(connection, [&] { return recorder.calls.size() >= count; });
     return recorder.take();

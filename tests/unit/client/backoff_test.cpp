@@ -1,4 +1,4 @@
-// Pauses between attempts: longer each time, up to a limit, and different for everybody.
+// Pauses between attempts: increasing up to a limit, and random.
 #include "client/backoff.hpp"
 
 #include <algorithm>

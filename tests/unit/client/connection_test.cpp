@@ -1,4 +1,4 @@
-// What a connection sends, and what it makes of what comes back (RFC 3, RFC 6).
+// The requests of a connection, and its handling of responses (RFC 3, RFC 6).
 #include "client/connection.hpp"
 
 #include <cerrno>
@@ -32,14 +32,14 @@ struct ConnectionFixture {
   FakeBus bus{uri};
   Connection connection{uri};
 
-  /// Runs f in a thread of its own, with the connection, and the daemon's part here.
+  /// Runs f, which uses the connection, in another thread, and the part of the daemon in this one.
   template <class F, class G>
   void with_daemon(F&& f, G&& daemon) {
     std::thread thread(f);
     try {
       daemon();
     } catch (...) {
-      // Without a daemon the client ends.
+      // Close the bus, which ends the client.
       bus.close();
       thread.join();
       throw;
@@ -63,7 +63,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-/// Every response to a request, in the order in which they came.
+/// Every response to a request, in the order of arrival.
 struct Record {
   std::vector<std::string> lines;
   Connection::Handler handler() {
@@ -161,7 +161,7 @@ TEST_SUITE("connection") {
     CHECK(errnum == ETIMEDOUT);
     CHECK(text == "resource.status: no answer from " + uri + " within 0.02 s");
 
-    // The late answer is for nobody, and does not pass for the answer to the next call.
+    // The late answer is discarded, and not taken as the answer to the next call.
     const auto late = bus.receive(connection);
     bus.respond(late, R"({"late":1})");
     Record record;
@@ -218,7 +218,7 @@ TEST_SUITE("connection") {
       for (int i = 0; i < attempts; ++i) {
         const wire::RawSocket peer = listener.accept();
         peer.send(wire::zmtp_greeting() + wire::zmtp_ready({{"Socket-Type", "ROUTER"}, {"Identity", ""}}));
-        // The end follows what the client says first.
+        // Wait for the first bytes of the client before the end.
         wire::await_zmtp_hello(peer);
       }
     });
@@ -226,7 +226,7 @@ TEST_SUITE("connection") {
       Connection connection("ipc://" + path);
       int errnum = 0;
       last_error([&] { connection.connect(); }, &errnum);
-      // Whether it is noticed by connect() is a matter of moments.
+      // Depending on timing, connect() may not notice the end.
       CHECK((errnum == 0 || errnum == ECONNRESET || errnum == ECONNREFUSED));
     }
     server.join();
@@ -332,7 +332,7 @@ TEST_SUITE("connection") {
                                    uri + " (last)"});
     CHECK_FALSE(connection.connected());
 
-    // While it is away a request fails; when it is back, the next one is served.
+    // A request fails while the daemon is disconnected; after its return, the next one is answered.
     CHECK_THROWS_AS(connection.call("resource.status"), Error);
     bus.open();
     Record again;
@@ -381,7 +381,8 @@ TEST_SUITE("connection") {
   TEST_CASE_FIXTURE(
       ConnectionFixture,
       "the descriptor stays readable until everything is read, whatever else is done in between") {
-    // Sending looks at the socket and may take the edge of ZMQ_FD with it, just when a response comes in.
+    // Sending reads the state of the socket, which may consume the edge of ZMQ_FD for a response that arrives
+    // at that moment.
     Record record;
     connection.send("resource.status", record.handler());
     auto request = bus.receive(connection);

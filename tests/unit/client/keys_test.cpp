@@ -1,4 +1,4 @@
-// A client with keys against a CURVE server in raw libzmq, and without either.
+// A client with and without keys, against a raw libzmq server with and without CURVE.
 #include "client/keys.hpp"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ using client::ConnectionOptions;
 
 namespace {
 
-/// A ROUTER on a port of its own, with CURVE where it has keys. Nobody answers: what counts is who gets in.
+/// A ROUTER on its own port, with CURVE if it has keys. It does not answer: the tests only check whether a
+/// client connects.
 class Server {
  public:
   explicit Server(const proto::KeyFile* keys) {
@@ -35,7 +36,7 @@ class Server {
     uri = router_.endpoint();
   }
 
-  /// Answers the question about one client's key (ZeroMQ RFC 27) while the client works.
+  /// Answers the ZAP request for one client's key (ZeroMQ RFC 27) while the client works.
   void judge(Connection& connection, const std::string& status) {
     zmq_pollitem_t items[] = {{gate_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, connection.fd(), ZMQ_POLLIN, 0}};
     while (zmq_poll(items, 2, 20000) > 0 && (items[0].revents & ZMQ_POLLIN) == 0) connection.process();
@@ -64,7 +65,7 @@ struct KeysFixture {
     return result;
   }
 
-  /// The error that the client tells, whose request waits for the daemon if it may.
+  /// The error of connect(); errnum 0 if it connects.
   static Error error_of(Connection& connection) {
     try {
       connection.connect();
@@ -81,7 +82,7 @@ Error ended(const std::string& key_file) {
                                     key_file)};
 }
 
-/// Which end is the first to notice that only one of them wants CURVE is open: either error will do.
+/// Either end may notice first that only one of them uses CURVE, so both errors are accepted.
 void check_refused(Connection& connection, const std::vector<Error>& either) {
   const Error error = KeysFixture::error_of(connection);
   CAPTURE(error.what());

@@ -1,5 +1,5 @@
-// What a handler may do to the objects that called it, and when it is called no more: the contract of
-// client/connection.hpp and client/acquisition.hpp. Worth most under AddressSanitizer.
+// The actions that a handler may take on the objects that called it, and the end of its calls: the contract
+// of client/connection.hpp and client/acquisition.hpp. Most useful with AddressSanitizer.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
@@ -63,11 +63,11 @@ struct Lifetimes {
   std::optional<FakeBus> bus{std::in_place, uri};
   std::unique_ptr<Connection> connection = std::make_unique<Connection>(uri);
 
-  /// Processes what is due, up to the answer to a request that is sent last. Returns the topics of the
-  /// requests before it.
+  /// Processes messages up to the answer to a request that is sent last. Returns the topics of the requests
+  /// before it.
   std::vector<std::string> settle() {
     bool answered = false;
-    // An attempt to connect may be under way that began before the daemon was there.
+    // An attempt to connect may have begun before the daemon was there.
     connection->send(
         "test.settle", [&](const Response&) { answered = true; }, waiting());
     std::vector<std::string> topics;
@@ -83,7 +83,7 @@ struct Lifetimes {
   }
 };
 
-/// Calls `act` from the call that `at` names, once, and writes down the calls.
+/// Calls `act` once, from the callback named by `at`, and records all callbacks.
 class Acting : public client::AcquisitionObserver {
  public:
   std::string at;
@@ -280,7 +280,7 @@ TEST_SUITE("lifetimes") {
   }
 
   TEST_CASE_FIXTURE(Lifetimes, "what a handler holds may call back when it goes") {
-    // As an object does that forgets its requests and timers in its destructor.
+    // Like an object whose destructor cancels its requests and timers.
     struct Owner {
       Connection& connection;
       Connection::RequestId request = 0;

@@ -1,4 +1,4 @@
-// [access] and [limits]: names become numbers when they are read, and what is not understood is refused.
+// [access] and [limits]: names become numbers when the file is read, and unknown ones are refused.
 #include "config/access.hpp"
 
 #include <doctest/doctest.h>

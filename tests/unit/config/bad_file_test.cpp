@@ -37,10 +37,9 @@ TEST_CASE("a bad value is named by file, line and key") {
   const struct {
     std::string name;
     std::string text;
-    std::string beginning;  // of the message
+    std::string beginning;  // beginning of the message
   } cases[] = {
-      // unknown keys, at every level
-      // text that is not TOML
+      // text that is not TOML, then unknown keys at every level
       {"a table header without a key", "[=]\n", "c.toml:1:2: "},
       {"a letter after a key", "'a'\u048a = 1\n", "c.toml:1:4: "},
 
@@ -145,7 +144,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"partition constraint", "[[acquire.partition]]\nname = 'a'\nconstraint = 'x&('\n",
        "c.toml:3: acquire.partition[0].constraint: "},
 
-      // found with the inventory
+      // errors found when the inventory is loaded
       {"host without cores or gpus",
        one_host + "[[resource.config]]\nhosts = \"a0,b[1-2]\"\nproperties = [\"x\"]\n",
        "c.toml:4: resource.config[1]: host \"b1\" has neither cores nor gpus"},
@@ -154,7 +153,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"unknown rank excluded", "[resource]\nexclude = \"0-2\"\n" + one_host,
        "c.toml:2: resource.exclude: idset is out of range"},
 
-      // not TOML at all
+      // invalid TOML
       {"syntax", "[resource]\n\npath = \n", "c.toml:3:8: "},
       {"key twice", "[log]\nlevel = \"info\"\nlevel = \"info\"\n", "c.toml:3:"},
       {"not UTF-8", "[log]\nlevel = \"\xff\"\n", "c.toml:2:"},

@@ -1,5 +1,4 @@
-// What the tests of config/ share: a configuration from text, and the message of the error that loading it
-// gives.
+// Shared by the tests of config/: a configuration from text, and the error of loading it.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A site's whole Flux configuration, as flux-config(5) and its pages describe it, is a configuration of this
-// daemon: what is for other parts of Flux is passed over, and named.
+// A complete Flux configuration, as documented in flux-config(5) and related pages, is a valid configuration
+// of this daemon: keys for other parts of Flux are ignored and listed.
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ std::string refusal(std::string_view text) {
   return error.starts_with(file + ':') ? error.substr(file.size() + 1) : error;
 }
 
-/// The keys that are passed over: each line is "FILE:LINE: KEY: why".
+/// The ignored keys: each line is "FILE:LINE: KEY: why".
 std::vector<std::string> passed_keys(const Config& config) {
   std::vector<std::string> keys;
   for (const std::string& line : config.passed_over) {
@@ -160,9 +160,9 @@ properties = ["debug"]
   const Inventory inventory = load_inventory(config);
   CHECK(inventory.resources.counts() == rset::ResourceCounts{16, 128, 4});
   CHECK(inventory.exclude.encode() == "0");
-  // Flux's own keys of [access] give nobody a role here.
+  // Flux's own keys of [access] grant no roles.
   CHECK(config.access == Access{});
-  // Clients of config.get find what is for them.
+  // Clients of config.get receive the keys that they need.
   const nlohmann::json object = to_json(config);
   CHECK(object["queues"]["expedite"]["parent"] == "batch");
   CHECK(object["policy"]["limits"]["job-size"]["max"]["nnodes"] == 8);

@@ -39,7 +39,7 @@ TEST_CASE("an R that was handed down is numbered from 0, or by a host order") {
           static_cast<void>(load_with("rerank = \"\"\n"));
         }).text.find("c.toml:3: resource.rerank: names no host") != std::string::npos);
 
-  // By the environment: the text itself, or the path of a file.
+  // From the environment: the text itself, or the path of a file.
   Config config = load_with("");
   CHECK_FALSE(config.resource.has_inventory());
   for (const std::string& given : {std::string(r), dir.file("R")}) {
@@ -142,7 +142,7 @@ TEST_CASE("an R file, exclusion by rank and a scheduling key of its own") {
 }
 
 TEST_CASE("a key that names more hosts than any inventory has is refused before they are looked at") {
-  // Of four million and one.
+  // 2^22 + 1 hosts.
   const std::string hosts = "a[0-1048575],b[0-1048575],c[0-1048575],d[0-1048575],e";
   const std::string inventory = "[[resource.config]]\nhosts = \"a[0-3]\"\ncores = \"0\"\n";
   const TempDir dir;
@@ -155,7 +155,7 @@ TEST_CASE("a key that names more hosts than any inventory has is refused before 
   const std::string exclude = "[resource]\nexclude = \"" + hosts + "\"\n";
   const std::string why = "2: resource.exclude: names 4194305 hosts, more than 4194304";
   CHECK(refusal(exclude + inventory, load_all) == why);
-  // Where node agents tell the inventory, none of them need be there.
+  // With discovery by node agents, none of the hosts need to exist.
   CHECK(refusal(exclude, [](const Config& config) { static_cast<void>(excluded_hosts(config)); }) == why);
   CHECK(refusal(exclude, [](const Config& config) {
           Absent absent;

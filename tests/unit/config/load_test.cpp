@@ -1,4 +1,4 @@
-// What a configuration that is written well says: types, defaults, durations, verification, merging, paths.
+// Valid configurations: types, defaults, durations, verification, merging, paths.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// [monitor]: how nodes are watched, and what discovery needs to end.
+// [monitor]: the monitoring of nodes, and the conditions that end discovery.
 #include <cmath>
 
 #include <doctest/doctest.h>

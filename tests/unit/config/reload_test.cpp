@@ -1,4 +1,4 @@
-// What a reload changes live, and what it refuses as a whole.
+// Settings that a reload changes live, and reloads that are refused as a whole.
 #include "config/reload.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ Loaded load_both(const std::string& file) {
   return loaded;
 }
 
-/// A configuration of four hosts; the pieces stand in the [resource] table, in its entry, and after it.
+/// A configuration of four hosts; the arguments go into the [resource] table, into its entry, and after it.
 std::string configuration(std::string_view resource, std::string_view entry, std::string_view rest) {
   return fmt::format(
       "[resource]\n{}\n[[resource.config]]\nhosts = \"a[0-3]\"\ncores = \"0-3\"\n[[resource.config]]\nhosts "

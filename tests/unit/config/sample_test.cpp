@@ -1,5 +1,5 @@
-// The packaged configuration: it works as it is, it is what the table of settings gives, and putting the
-// settings that it shows in force changes nothing.
+// The packaged configuration: it is valid, it matches the table of settings, and uncommenting its settings
+// changes nothing.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -27,7 +27,7 @@ std::string sample_file() {
   return text.str();
 }
 
-/// The sample with the settings that are not in force (`#key = value`, `#[table]`) put in force.
+/// The sample with its commented settings (`#key = value`, `#[table]`) uncommented.
 std::string uncommented() {
   std::istringstream in(sample_file());
   std::string text;

@@ -36,7 +36,7 @@ constexpr std::string_view introduction[] = {
     "except hosts are ignored, with a log line each. Any other unknown table or key is an error.",
 };
 
-/// Lines of a comment, each with a newline.
+/// Wraps a text into comment lines, each with a newline.
 std::string comment(const std::string& text) {
   std::string lines;
   std::string line = "#";

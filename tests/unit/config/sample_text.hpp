@@ -1,4 +1,4 @@
-// The sample file as the table of settings gives it.
+// The text of the sample file, generated from the table of settings.
 #pragma once
 
 #include <string>

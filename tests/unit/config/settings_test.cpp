@@ -1,5 +1,5 @@
-// The table of settings: each row is read into its field, bounded, told by config.get, and changed by a
-// reload or refused, as the row says.
+// The table of settings: each row is read into its field, checked against its bounds, shown by config.get,
+// and changed or refused by a reload as the row says.
 #include <cmath>
 #include <map>
 #include <set>
@@ -27,7 +27,7 @@ std::string file_with(const Setting& setting, const std::string& value) {
   return fmt::format("[{}]\n{} = {}\n", setting.section, setting.key, value);
 }
 
-/// A value of each setting, as TOML, that is neither its default nor, for a reload, in effect the same.
+/// A value of each setting, as TOML, that differs from its default and, for a reload, in its effect.
 std::string other_value(const Setting& setting) {
   static const std::map<std::string, std::string> values{
       {"resource.path", R"("/r")"},
@@ -66,7 +66,7 @@ std::string other_value(const Setting& setting) {
   }
 }
 
-/// What a setting needs beside it.
+/// The other settings that a setting requires.
 std::string context_of(const Setting& setting) {
   return name_of(setting) == "monitor.mode" ? "[resource]\nsize = 4\n" : "";
 }
@@ -170,7 +170,7 @@ TEST_CASE("every number is taken within its bounds and refused beyond them") {
     const auto [least, most, excludes_least] = *setting.value.bounds;
     const double step = setting.value.type == Type::integer ? 1 : 0.001;
     const std::string place = fmt::format(":2: {}: ", name_of(setting));
-    // A heartbeat that fits no other names the relation: "the heartbeat-timeout of ...".
+    // A heartbeat in conflict with another setting gives a different error: "the heartbeat-timeout of ...".
     const auto is_bounded = [&](const std::string& text) {
       return text.find(place) != std::string::npos && text.find("is shorter than") == std::string::npos;
     };

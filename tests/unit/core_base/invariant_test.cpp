@@ -14,7 +14,7 @@ struct End {
   std::string said;
 };
 
-/// How a process ends that runs this, and what it writes to standard error.
+/// Runs `work` in a child process; returns its end and its standard error.
 template <class Work>
 End end_of(const Work& work) {
   int ends[2];

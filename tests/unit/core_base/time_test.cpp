@@ -1,4 +1,4 @@
-// Clocks cannot be mixed: what must not compile is asked of the types.
+// Times of different clocks cannot be mixed: requires-expressions check what must not compile.
 #include "core/time.hpp"
 
 #include <cmath>
@@ -40,7 +40,7 @@ static_assert(!std::is_convertible_v<Seconds, WallTime> && !std::is_convertible_
 static_assert(!Adds<WallTime, double> && !Adds<SteadyTime, double> && !Adds<WallTime, WallTime>);
 static_assert(!Compares<WallTime, Seconds> && !Compares<Seconds, double>);
 
-// The same questions of one clock are answered, so that the above does not hold of anything whatever.
+// The same operations compile for a single clock, which validates the checks above.
 static_assert(Subtracts<WallTime, WallTime> && Compares<SteadyTime, SteadyTime> && Adds<SteadyTime, Seconds>);
 static_assert(std::same_as<decltype(WallTime() - WallTime()), Seconds>);
 static_assert(std::same_as<decltype(SteadyTime() + Seconds(1)), SteadyTime>);

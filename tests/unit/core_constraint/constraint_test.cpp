@@ -1,4 +1,4 @@
-// Constraints of RFC 31: what matches, what is refused, and a naive evaluation of each rank by itself.
+// Constraints of RFC 31: matches, errors, and a comparison with a naive evaluation rank by rank.
 #include "core/constraint/constraint.hpp"
 
 #include <algorithm>
@@ -207,7 +207,7 @@ Json random_constraint(RandomConstraints& random, int depth) {
   return object;
 }
 
-/// Whether one rank satisfies a constraint, straight from the words of RFC 31.
+/// Whether one rank satisfies a constraint, implemented directly from the text of RFC 31.
 bool satisfies(const Json& object, const ResourceSet& set, IdSet::Id rank) {
   const auto each = [&](const Json& value) { return satisfies(value, set, rank); };
   const auto holds = [&](const std::string& op, const Json& values) {

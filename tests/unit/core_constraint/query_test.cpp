@@ -175,7 +175,7 @@ TEST_CASE("length and nesting are limited") {
   CHECK(error_of("not " + nested).starts_with("column "));
   CHECK(error_of(std::string(60000, '(')).ends_with("nested more than 24 deep"));
 
-  // As deep as a query may be, its object is not too deep for a constraint.
+  // A query of the maximum depth gives a valid constraint.
   CHECK_NOTHROW(static_cast<void>(parse_query(nested)));
 
   CHECK(error_of(std::string(max_query_length, ' ') + "a").find("longer than 65536") != std::string::npos);

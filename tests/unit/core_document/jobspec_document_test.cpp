@@ -1,4 +1,4 @@
-// Documents as text: what YAML and JSON mean, and what hostile text is refused for.
+// Documents as text: the values of YAML and JSON, and the errors for hostile text.
 #include <random>
 #include <string>
 #include <vector>
@@ -108,7 +108,7 @@ TEST_CASE("JSON is read as JSON, with or without blanks around it") {
 }
 
 TEST_CASE("JSON means what the library says it means") {
-  // Damaged JSON: whatever the library takes must be read as the same value.
+  // Damaged JSON: text that the library accepts must give the same value.
   const std::string whole =
       R"({"version":1,"a":[1,-2.5e3,0,"x\n\ud83d\ude00é",true,false,null,{}],"b":{"c":[],"d":"\"\\"},"e":-0.0})";
   const std::string bytes = "{}[],:\"\\ 01.e-+tn\xc3\xa9";

@@ -1,4 +1,4 @@
-// One step: its effects, in the order in which they may be carried out, and nothing where it is refused.
+// One step: its effects in their order, and no effects if it is refused.
 #include "core/engine/engine.hpp"
 
 #include <memory>
@@ -128,7 +128,7 @@ TEST_CASE("each partition has its holder, who hears of its targets alone") {
   (void)engine.step(input, at(1));
   CHECK(engine.step(Acquire{1, "left"}, at(2)).acquired->resources == IdSet::parse("0-1"));
   CHECK(engine.step(Acquire{2, "right"}, at(2)).acquired->resources == IdSet::parse("2-3"));
-  // A change is told to the one that it concerns.
+  // Only the scheduler that holds the target receives the change.
   const Effects effects = engine.step(DrainCommand{"3", {}, {}}, at(3));
   REQUIRE(effects.updates.size() == 1);
   CHECK(effects.updates[0].holder == 2);

@@ -1,5 +1,5 @@
-// What node agents and the enclosing instance say, as inputs of the engine: the events and the news that
-// follow.
+// Messages of node agents and of the enclosing instance as inputs of the engine: the resulting events and
+// updates.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -83,7 +83,7 @@ TEST_CASE("a target is online when its agent has said hello, and offline when it
   CHECK(effects.agents[0].agent == 7);
   CHECK(effects.agents[0].rank == 2);
   CHECK_FALSE(effects.agents[0].end);
-  // The news gathers until the engine is told that time has passed.
+  // The event is delayed until the engine is told that time has passed.
   CHECK(it.take_log().empty());
   REQUIRE(it.engine.next_deadline());
   (void)it.step(Tick{}, 10);
@@ -120,7 +120,7 @@ TEST_CASE("the later agent of a host takes the place of the earlier one") {
   CHECK(effects.agents[0].end->errnum() == EEXIST);
   CHECK(effects.agents[1].agent == 2);
   CHECK(effects.agents[1].rank == 0);
-  // The end of the replaced agent is nobody's end.
+  // The end of the replaced agent has no effect.
   (void)it.step(AgentEnd{1, nodes::Nodes::End::farewell}, 12);
   (void)it.step(Tick{}, 12);
   CHECK(it.take_log() == Log{"online 0"});
@@ -135,7 +135,7 @@ TEST_CASE("a hello is refused where agents are not watched, and for a host that 
     errnum = error.errnum();
   }
   CHECK(errnum == EINVAL);
-  // Nothing of it is left: the same agent may come again.
+  // It leaves no state: the same agent may join again.
   CHECK(it.step(AgentHello{1, 1, report("n1")}, 11).agents[0].rank == 1);
 
   Engine not_watching;

@@ -1,5 +1,5 @@
-// The budget of a feasibility check: requests that are made to take long end when it is spent, whichever part
-// of the judgement they aim at, and a step is never much more than its some nanoseconds.
+// The budget of a feasibility check: requests made to take long end when it is spent, in every part of the
+// check, and one step of the budget takes some nanoseconds.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Nodes of `kinds` different sizes, in turn, and properties that every other one has.
+/// Nodes of `kinds` different sizes in turn, and properties on every second one.
 ResourceSet cluster(unsigned nodes, unsigned kinds) {
   rset::InventoryBuilder builder;
   for (unsigned kind = 0; kind < kinds; ++kind) {
@@ -49,7 +49,7 @@ Json request(Json resources, Json constraints = Json::object()) {
 
 Json node(std::uint64_t count) { return {{"type", "node"}, {"count", count}}; }
 
-/// Slots of these cores and gpus, so many of each.
+/// `different` kinds of slots, `count` of each.
 Json slots(std::size_t different, std::uint64_t count) {
   Json list = Json::array();
   for (std::size_t i = 0; i < different; ++i) {

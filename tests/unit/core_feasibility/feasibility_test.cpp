@@ -1,5 +1,4 @@
-// What feasible means, case by case, and against a naive search that places the cores and gpus of every
-// single slot.
+// Feasibility case by case, and compared with a naive search that places the cores and gpus of each slot.
 #include "core/feasibility/feasibility.hpp"
 
 #include <cstdint>
@@ -131,7 +130,7 @@ TEST_CASE("several vertices are satisfied at the same time") {
           {"[node=3/slot{a}/[core=2;gpu];node=6/slot{b}/gpu=2]",
            "needs 3 nodes with 2 cores and 1 gpu and 6 nodes with 2 gpus at the same time, the inventory has "
            "8 nodes for them"},
-          // A node outside of a slot shares what it does not need, a node in a slot does not.
+          // A node outside of a slot shares its remaining resources, a node in a slot does not.
           {"[node=12/slot{a}/core=2;slot=72{b}/core]", ""},
           {"[node=12/slot{a}/core=2;slot=73{b}/core]", "needs 97 cores in all, the inventory has 96"},
           {"[node=12{x}/slot{a}/core=2;slot{b}/core]",
@@ -267,8 +266,7 @@ TEST_CASE("a jobspec that is wrong is an error with its path") {
   }
 }
 
-/// The naive search: the request is written out into every single node and slot, which are tried on every
-/// node.
+/// The naive search: expands the request into single nodes and slots, and tries each on every node.
 struct Single {
   bool is_node;
   bool whole;
@@ -284,7 +282,7 @@ struct Node {
   bool used;
 };
 
-/// A range or an idset asks for its smallest number, which stands first in its text.
+/// The smallest number of a range or an idset, which is the first in its text.
 unsigned smallest(const Json& count) {
   if (count.is_string()) return static_cast<unsigned>(std::stoul(count.get<std::string>()));
   return count.is_object() ? count.at("min").get<unsigned>() : count.get<unsigned>();
@@ -350,7 +348,7 @@ class RandomRequests {
   std::mt19937 engine_;
 };
 
-/// At least one and at most so many, as an integer, a range or an idset.
+/// A count from 1 to `most`, as an integer, a range or an idset.
 Json count(RandomRequests& random, unsigned most) {
   const unsigned least = random.between(1, most);
   switch (random.between(0, 11)) {

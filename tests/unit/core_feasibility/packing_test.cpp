@@ -1,4 +1,4 @@
-// Packing against a naive search that places every single thing on every single node.
+// Packing, compared with a naive search that tries every part on every node.
 #include "core/feasibility/packing.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Answer = Packing::Answer;
 
-/// One node with what is free of it.
+/// One node with its free resources.
 struct FreeNode {
   std::uint64_t cores;
   std::uint64_t gpus;
@@ -118,7 +118,7 @@ void compare(unsigned seed, int cases, std::uint64_t most_nodes, std::uint64_t m
     INFO(describe(kinds, demand));
     REQUIRE(packing.answer == (expected ? Answer::fits : Answer::does_not_fit));
   }
-  // Both answers must have been asked for often.
+  // Both answers must occur often.
   CHECK(feasible > cases / 20);
   CHECK(feasible < cases - cases / 20);
 }

@@ -1,4 +1,4 @@
-// Jobspecs made from shapes: of version 1 where the graph allows, canonical otherwise, and valid in any case.
+// Jobspecs made from shapes: version 1 if the graph allows it, canonical otherwise, and always valid.
 #include <limits>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What the tests of jobspecs share: a valid document, and changes to it.
+// Shared by the tests of jobspecs: a valid document, and edits of it.
 #pragma once
 
 #include <initializer_list>

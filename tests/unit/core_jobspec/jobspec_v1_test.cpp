@@ -1,4 +1,4 @@
-// Jobspec version 1 (RFC 25): the examples of the RFC, and what its text and schema refuse.
+// Jobspec version 1 (RFC 25): the examples of the RFC, and the errors by its text and schema.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What is not a shape (RFC 46): each error names the column and what is wrong there.
+// Invalid shapes (RFC 46): each error names the column and the reason.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Random resources lists come back from their shape, and damaged shapes are refused with a column or parsed.
+// Random resources lists survive the conversion to a shape and back. Damaged shapes are parsed, or refused
+// with a column.
 #include <random>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class RandomResources {
   json vertex(int depth) {
     const bool slot = depth > 0 && below(4) == 0;
     json out = {{"type", slot ? "slot" : text()}, {"count", count()}};
-    // A random type may be `slot` too, but not one that has no label.
+    // A random type may be `slot`, but not without a label.
     if (out["type"] == "slot" && !slot) out["type"] = "node";
     if (slot) out["label"] = text() + std::to_string(++labels_);
     if (!slot && below(6) == 0) out["label"] = text();

@@ -1,4 +1,4 @@
-// Shapes (RFC 46): what each form means. What is not a shape is in shape_error_test.cpp, random trees are in
+// Shapes (RFC 46): the meaning of each form. Invalid shapes are in shape_error_test.cpp, random trees in
 // shape_random_test.cpp.
 #include "core/jobspec/shape.hpp"
 

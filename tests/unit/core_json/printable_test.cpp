@@ -1,4 +1,4 @@
-// Text from outside, made fit for a terminal and a log.
+// Untrusted text, escaped for a terminal and a log.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ TEST_CASE("printable: control characters are shown, not carried out") {
 TEST_CASE("printable: nothing turns the direction of a line or ends it") {
   CHECK(printable("a\u202Eb\u2066c\u2069\u2028\u2029\u200f\u061c") ==
         R"(a\u202eb\u2066c\u2069\u2028\u2029\u200f\u061c)");
-  // Joins the letters of scripts that need it.
+  // A zero-width joiner, which some scripts need between letters.
   CHECK(printable("\u200d") == "\u200d");
 }
 

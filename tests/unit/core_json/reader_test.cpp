@@ -1,4 +1,4 @@
-// JSON text to values: as the JSON library reads it, within bounds.
+// JSON text to values: the same values as the JSON library, within limits.
 #include "core/json/reader.hpp"
 
 #include <random>
@@ -70,7 +70,7 @@ class RandomValues {
                                              "plain text", "0"};
     std::string text;
     for (std::uint64_t n = random_() % 12; n > 0; --n) {
-      // Most strings have nothing special in them.
+      // Most strings have no special characters.
       text += random_() % 4 == 0 ? pieces[random_() % std::size(pieces)] : "x";
     }
     return text;
@@ -104,7 +104,7 @@ TEST_CASE("values are those of the JSON library") {
     const auto value = read(text);
     REQUIRE(value);
     REQUIRE(*value == expected);
-    // Equality takes 1 and 1.0 for the same; what is printed tells them apart.
+    // Equality does not distinguish 1 from 1.0, but the text does.
     REQUIRE(value->dump() == expected.dump());
   }
 }
@@ -125,7 +125,7 @@ TEST_CASE("damaged text means what the JSON library says it means") {
         text.insert(at, 1, bytes[random() % bytes.size()]);
       }
     }
-    // That is for the caller.
+    // The caller checks UTF-8.
     if (find_invalid_utf8(text)) continue;
     CAPTURE(text);
     const json expected = json::parse(text, nullptr, false);
@@ -133,7 +133,7 @@ TEST_CASE("damaged text means what the JSON library says it means") {
     if (expected.is_discarded()) {
       REQUIRE_FALSE(value);
     } else if (!value) {
-      // The library takes what is too close to 0 for it.
+      // The library accepts numbers that are too close to 0 for this parser.
       REQUIRE(fault_of(text, JsonManners::lenient).kind == JsonFault::Kind::number);
       REQUIRE(text.find("e-") != text.npos);
     } else {
@@ -168,7 +168,7 @@ TEST_CASE("what JSON leaves open is refused, with its place, or is not") {
   CHECK(read(twice) == json{{"a", {0, {{"b", 3}, {"c", 2}}}}});
   CHECK(fault_of(twice).kind == Kind::repeated_key);
   CHECK(fault_of(twice).place == Place{"b", std::size_t{1}, "a"});
-  // An object that comes later takes the place of the earlier one, it is not merged into it.
+  // A later object replaces the earlier one, and is not merged into it.
   CHECK(read(R"({"a":{"b":1},"a":{"c":2}})") == json{{"a", {{"c", 2}}}});
 
   const char* large = R"([1,{"a":18446744073709551616}])";
@@ -193,7 +193,7 @@ TEST_CASE("nesting is bounded, and so is the stack that hostile text takes") {
   for (int i = 0; i < 100000; ++i) objects += R"({"a":)";
   CHECK(fault_of(objects).kind == JsonFault::Kind::depth);
 
-  // Brackets within strings are text, and what is closed does not count.
+  // Brackets within strings are text, and closed brackets do not count.
   CHECK(read(R"(["\")" + std::string(1000, '[') + R"("])"));
   std::string wide = "[";
   for (int i = 0; i < 1000; ++i) wide += "[],{},";

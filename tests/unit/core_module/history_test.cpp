@@ -1,6 +1,5 @@
-// Random histories of commands, states, reloads, disconnects and restarts against a naive model that
-// recomputes everything, held to the rules of RFC 28 after each step. Each history is made by its number
-// alone.
+// Random histories of commands, states, reloads, disconnects and restarts, compared with a naive model that
+// recomputes everything, and checked against RFC 28 after each step. The number of a history is its seed.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -25,7 +24,7 @@ namespace {
 constexpr unsigned target_count = 12;
 const std::vector<std::string> property_names{"big", "fast", "+local"};
 
-// A target as a person would keep it on paper. Its name outlives a renumbering.
+// The model of a target, identified by its host and ordinal, which a renumbering keeps.
 struct Target {
   std::string host;
   unsigned ordinal = 0;
@@ -38,7 +37,7 @@ struct Target {
   std::optional<std::string> reason;
   std::set<std::string> configured;
   std::set<std::string> properties;
-  // Added at run time where they were not configured.
+  // Properties added at run time that were not configured.
   std::set<std::string> kept;
 
   [[nodiscard]] bool up() const { return !gone && !excluded && online && !torpid && !drained; }
@@ -48,7 +47,7 @@ class History {
  public:
   explicit History(unsigned number)
       : random_(number), world_([this](const std::string& /*name*/, const Delta& delta) { hear(delta); }) {
-    // All hosts different, or few of them that stand for several ranks each.
+    // All hosts are different, or there are few hosts with several ranks each.
     const unsigned hosts = one_in(2) ? target_count : 1 + random_() % 4;
     std::map<std::string, unsigned> seen;
     for (unsigned i = 0; i < target_count; ++i) {
@@ -105,7 +104,7 @@ class History {
     return hosts;
   }
 
-  // Hosts change places, so that ranks are others; of one host the targets keep their order.
+  // Shuffles the hosts, so that their ranks change; the targets of one host keep their order.
   void renumber() {
     std::vector<std::string> hosts;
     for (const Target& target : targets_) hosts.push_back(target.host);
@@ -135,7 +134,7 @@ class History {
     return properties;
   }
 
-  // What the scheduler is told must be news to it, and about its own targets only.
+  // An update must change the view of the scheduler, and only for its own targets.
   void hear(const Delta& delta) {
     REQUIRE(view_);
     CHECK_FALSE(delta.empty());
@@ -144,7 +143,7 @@ class History {
     CHECK(view_->resources.includes(delta.up | delta.down));
     CHECK_FALSE(view_->up.intersects(delta.up));
     CHECK(view_->up.includes(delta.down - delta.shrink));
-    // A target that is excluded now may only have gone down with that.
+    // A target that is now excluded may only go down by the exclusion itself.
     CHECK_FALSE(excluded_before_.intersects(delta.down - delta.shrink));
     CHECK_FALSE(world_.module().excluded().intersects(delta.up));
     view_->up |= delta.up;
@@ -163,7 +162,7 @@ class History {
     if (delta.expiration) heard_expiration_ = *delta.expiration;
   }
 
-  // Whether the module takes a command; the model says beforehand whether it must.
+  // Executes a command and checks that the module accepts it exactly if the model allows it.
   bool attempt(const Command& command, bool allowed) {
     try {
       world_.execute(command);
@@ -284,7 +283,7 @@ class History {
     if (what == 3) world_.apply(LivelyEvent{targets});
   }
 
-  // Overlaps, and targets that are not there, are nothing to trip over.
+  // The sets may overlap, and contain targets that do not exist.
   void monitor() {
     const MonitorCommand seen{some_targets(), some_targets(), some_targets(), some_targets()};
     for (unsigned i = 0; i < target_count; ++i) {
@@ -321,8 +320,8 @@ class History {
     attempt(command, true);
   }
 
-  // While the daemon is down the configuration gains or loses a property. What was taken away at run time
-  // stays away only as long as it is configured.
+  // While the daemon is down, the configuration gains or loses a property. A property removed at run time
+  // remains removed only as long as it is configured.
   void configure_anew(Target& target) {
     const bool taken_away = target.configured.contains("big") && !target.properties.contains("big");
     if (target.configured.erase("big") == 0) {
@@ -354,7 +353,7 @@ class History {
     view_.reset();
   }
 
-  // The recorded drains of excluded targets go with the start; everything is online and lively again.
+  // A start drops the recorded drains of excluded targets. All targets are online and not torpid again.
   void restart() {
     for (Target& target : targets_) {
       target.online = true;
@@ -388,7 +387,7 @@ class History {
     check_replay();
     if (!view_) return;
     CHECK(view_->up == (up() & view_->resources));
-    // Whatever left for good was told, excluded or not.
+    // The scheduler was told of all targets that left for good, excluded or not.
     CHECK(present().includes(view_->resources));
     const IdSet visible = view_->resources - excluded();
     const auto seen = properties_of(visible);

@@ -1,4 +1,5 @@
-// Another inventory in the place of the present one: what follows the targets to it, and what does not.
+// Another inventory replaces the present one: the state that follows the targets to it, and the state that is
+// dropped.
 #include <variant>
 
 #include <doctest/doctest.h>
@@ -14,7 +15,7 @@ using text::IdSet;
 
 namespace {
 
-/// One rank for each host, from 0 in this order, also where a host repeats.
+/// One rank per host, from 0 in this order, also for repeated hosts.
 ResourceSet of(const char* hosts, const char* ranks = nullptr) {
   const text::Hostlist list = text::Hostlist::parse(hosts);
   rset::ResourceGroup group;
@@ -84,7 +85,7 @@ TEST_CASE("drains and who is online go with their targets; what is excluded is d
   CHECK(world.module.torpid().empty());
   CHECK(world.module.available().encode() == "4");
   CHECK(world.module.excluded().encode() == "1");
-  // Of targets that need no agent all are online.
+  // Targets without agents are all online.
   const auto again = world.load("a,b", "", "0-1");
   CHECK(world.module.available().encode() == "0");
   CHECK(again.size() == 1);

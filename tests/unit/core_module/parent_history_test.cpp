@@ -1,6 +1,6 @@
-// Random histories of a parent that renumbers, loses hosts and is out of reach at times, with an instance
-// inside it whose nodes have agents of their own: what is up there must be what is up for both. Each history
-// is made by its number alone.
+// Random histories of a parent that renumbers, loses hosts and is disconnected at times, with an inner
+// instance whose nodes have their own agents: a target is up there if it is up for both. The number of a
+// history is its seed.
 #include <algorithm>
 #include <random>
 
@@ -109,7 +109,7 @@ class Family {
     execute(MonitorCommand{batch.offline, batch.online, batch.torpid, batch.lively});
   }
 
-  // The parent has its hosts in another order now, and sometimes not all of them.
+  // Restarts the parent with its hosts in another order, and sometimes without one.
   void restart() {
     shuffle();
     std::vector<std::string> hosts = hosts_;
@@ -158,7 +158,7 @@ class Family {
       return update != nullptr && update->expiration;
     });
     if (set) CHECK(child_.inventory().expiration() == parent.inventory().expiration());
-    // A log that began with a restart does not tell what has left before: such hosts are only down.
+    // A log that begins with a restart lacks the earlier shrinks: such hosts are only down.
     for (const Event& event : parent_.log()) {
       const auto* update = std::get_if<UpdateEvent>(&event.body);
       if (update == nullptr) continue;

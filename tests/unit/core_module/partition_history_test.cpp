@@ -1,5 +1,5 @@
-// Random histories of partitions that are divided anew while several schedulers follow, and of changes that
-// are merged for one that does not read. Each history is made by its number alone.
+// Random histories of partitions that change while several schedulers follow, and of changes that are merged
+// for a scheduler that does not read. The number of a history is its seed.
 #include <array>
 #include <map>
 #include <optional>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr unsigned divided_targets = 12;
 
-// Several schedulers, partitions that are divided anew again and again, and targets that come and go: what
-// each believes after replaying what it was told.
+// Several schedulers, partitions that change repeatedly, targets that come and go, and the view of each
+// scheduler after replaying its updates.
 class Parts {
  public:
   explicit Parts(unsigned number)
@@ -115,8 +115,8 @@ class Parts {
       CHECK(world_.module().inventory().ranks().includes(view.resources));
       up |= view.up;
     }
-    // A target that is available and was promised to the holder of its partition is up for somebody: for the
-    // former holder until that lets go.
+    // An available target that the holder of its partition was told of is up for that holder or, until a
+    // release, for the former holder.
     for (const auto& [name, view] : views_) {
       CHECK(up.includes(view.resources & part(name) & world_.module().available()));
     }
@@ -136,7 +136,8 @@ TEST_CASE("however partitions are divided anew, a target is up for one scheduler
   }
 }
 
-// Pending changes of a scheduler that does not read are merged: the sum must be what the parts add up to.
+// Pending changes of a scheduler that does not read are merged: the result must equal applying them one by
+// one.
 TEST_CASE("merged deltas say the same as one after the other") {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {

@@ -1,5 +1,5 @@
-// Plays the scripts of tests/module/*.txt: commands, and beneath each what it must cause. The format is told
-// in tests/module/README.md.
+// Runs the scripts of tests/module/*.txt: commands, each followed by its expected effects.
+// tests/module/README.md describes the format.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

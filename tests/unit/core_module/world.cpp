@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/engine/recorder.hpp"
+#include "core/engine/record.hpp"
 #include "core/nodes/presence.hpp"
 
 using namespace resourced::module;
@@ -78,7 +78,7 @@ void World::begin(const StartCommand& command) {
       apply_event(event);
     }
   }
-  // Drains of hosts that are gone are gone, too.
+  // The drains of removed hosts are removed, too.
   engine::TableChanges drains;
   engine::rewrite_drains(drains, *module_);
   tables_.apply(drains);

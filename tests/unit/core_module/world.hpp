@@ -1,5 +1,5 @@
-// A module with schedulers around it, driven without a daemon: carries out commands, keeps the tables that a
-// log keeps, and collects what each scheduler is told. Partitions may change at any time here.
+// A module with schedulers, without a daemon: executes commands, maintains the tables of a log, and records
+// the updates to each scheduler. Partitions may change at any time.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace resourced::test {
 std::shared_ptr<const rset::ResourceSet> make_inventory(std::string_view hosts,
                                                         const rset::ResourceSet::Properties& properties = {});
 
-/// What a scheduler believes after replaying all that it was told.
+/// The view of a scheduler after replaying its updates.
 struct View {
   text::IdSet resources;
   text::IdSet up;
@@ -29,28 +29,27 @@ struct View {
 
 class World {
  public:
-  /// What a scheduler hears after its first picture.
+  /// Called with each update after the first response.
   using Hear = std::function<void(const std::string& scheduler, const module::Delta& delta)>;
   explicit World(Hear hear) : hear_(std::move(hear)) {}
 
   /// Starts on an inventory with nothing recorded.
   void start(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
-  /// The same, with every target offline until its agent says hello to the monitor. Whether a restart is
-  /// meant too, the monitor begins anew.
+  /// The same, with every target offline until its agent says hello to the monitor. Also used as a restart;
+  /// the monitor is reset.
   void start_with_agents(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude,
                          const nodes::MonitorSettings& settings);
-  /// Lets time pass until `time`, with the timer that the monitor asks for.
+  /// Advances the time to `time`, with the timers of the monitor.
   void pass(double time);
   [[nodiscard]] nodes::Monitor& monitor() noexcept { return monitor_; }
 
-  /// Starts again with what was recorded, schedulers gone, everything online. The log of this start begins
-  /// anew.
+  /// Restarts with the recorded state, without schedulers and with everything online. Clears the log.
   void restart(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
 
   void execute(const module::Command& command);
   void apply(const module::EventBody& body);
 
-  /// Returns the first picture: targets and up.
+  /// Returns the targets and the up set of the first response.
   std::pair<text::IdSet, text::IdSet> acquire(const std::string& scheduler,
                                               const std::optional<std::string>& partition = {});
   void release(const std::string& scheduler);

@@ -1,5 +1,5 @@
-// What agents say of their nodes: held against the inventory, or made into one; and who speaks for which
-// rank.
+// Reports of agents: verification against the inventory, discovery of an inventory, and the assignment of
+// agents to ranks.
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -28,7 +28,7 @@ ResourceSet node(const char* rank, const char* cores, const char* gpus, const ch
   return ResourceSet({{IdSet::parse(rank), IdSet::parse(cores), IdSet::parse(gpus)}}, Hostlist::parse(host));
 }
 
-// What an agent on this host would say that has four cores; its R has a rank of its own.
+// The report of an agent on this host, by default with four cores; its R has another rank.
 nodes::NodeReport report(const std::string& host, const char* cores = "0-3", const char* gpus = "") {
   return nodes::read_node_report(host, node("7", cores, gpus, host.c_str()));
 }
@@ -129,7 +129,7 @@ TEST_CASE("a host that left for good does not count, and is told so") {
   discovery.report(report("a"));
   CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
   CHECK_FALSE(discovery.complete(steady_time(101)));
-  // Nor does it if it is excluded as well.
+  // The same if it is excluded as well.
   discovery.exclude(Hostlist::parse("b"));
   CHECK_FALSE(discovery.complete(steady_time(101)));
   discovery.report(report("c"));
@@ -225,7 +225,7 @@ TEST_CASE("each rank has one agent, the latest") {
   CHECK(error_of([&] { roster.admit(12, "stranger", inventory, never); }) ==
         "22 host stranger is not in the inventory");
 
-  // An agent is there again before the loss of its connection is noticed.
+  // An agent reconnects before the loss of its connection is noticed.
   const auto again = roster.admit(13, "n2", inventory, never);
   CHECK(again.rank == 2);
   CHECK(again.replaced == 11U);
@@ -249,12 +249,12 @@ TEST_CASE("agents on a host of several ranks share them out") {
   CHECK(roster.admit(4, "n", inventory, never).rank == 4);
   roster.remove(2);
   CHECK(roster.admit(5, "n", inventory, never).rank == 2);
-  // All have agents that live: none of them loses its place.
+  // All ranks have connected agents, and none is replaced.
   CHECK(error_of([&] { roster.admit(6, "n", inventory, never); }) ==
         "17 each of the 3 targets of host n has an agent");
   CHECK(roster.agent_of(0) == 1U);
   CHECK_FALSE(roster.rank_of(6));
-  // The lowest one that may be replaced is, and a free one goes first.
+  // A free rank is taken first, otherwise the lowest one that may be replaced.
   const auto silent = [](nodes::AgentRoster::AgentId agent, IdSet::Id rank) {
     return agent != 1 && rank > 0;
   };
@@ -265,7 +265,7 @@ TEST_CASE("agents on a host of several ranks share them out") {
   const auto last = roster.admit(7, "n", inventory, silent);
   CHECK(last.rank == 4);
   CHECK_FALSE(last.replaced);
-  // A host with one rank has no other to give.
+  // A host with one rank has no other rank to assign.
   const ResourceSet single = node("0-1", "0", "", "n,m");
   nodes::AgentRoster roster_of_single;
   roster_of_single.admit(1, "m", single, never);

@@ -1,5 +1,5 @@
-// Random histories of agents against a naive model that looks at every target at every moment. Each history
-// is made by its number alone.
+// Random histories of agents, compared with a naive model that evaluates every target at every step. The
+// number of a history is its seed.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr IdSet::Id watched_count = 6;
 
-// A target as a person would keep it on paper.
+// The model of a target.
 struct WatchedTarget {
   bool known = false;
   bool connected = false;
@@ -159,7 +159,7 @@ class AgentHistory {
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
-      // Now and then exactly when the monitor asks for it, so that what is due at once is seen at once.
+      // Sometimes exactly at the deadline of the monitor, to check that events occur at once when due.
       const auto next = monitor_.next_deadline();
       now_ = next && below(2) == 0 ? std::max(now_, *next) : now_ + Seconds(below(40) / 4.0);
       step();

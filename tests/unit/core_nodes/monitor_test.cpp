@@ -1,4 +1,4 @@
-// Agents that come, go and fall silent: what the monitor makes of it, and when.
+// Agents that connect, end and fall silent: the resulting events of the monitor and their times.
 #include "core/nodes/monitor.hpp"
 
 #include <string>
@@ -28,7 +28,7 @@ std::string text_of(const std::optional<nodes::MonitorBatch>& batch) {
   return text;
 }
 
-// Times that are easy to follow: all batches come one second after what caused them.
+// Simple times: each batch follows one second after its cause.
 nodes::MonitorSettings settings() {
   nodes::MonitorSettings settings;
   settings.torpid_after = Seconds(30);
@@ -46,7 +46,7 @@ struct Step {
   IdSet::Id rank;
 };
 
-// Plays steps, with the timer that the monitor asks for. Returns each batch behind its time.
+// Plays steps with the timer of the monitor. Returns each batch after its time.
 std::string play(nodes::Monitor& monitor, const std::vector<Step>& steps) {
   std::string heard;
   const auto tick = [&](SteadyTime now) {
@@ -132,7 +132,7 @@ TEST_CASE("a node that flaps is to be drained, once") {
   CHECK(play(monitor, toggle(50)) == "51: online=3; 56: offline=3 flapping=3");
   CHECK(play(monitor, toggle(70)) == "71: online=3; 76: offline=3");
 
-  // Twice more is too often again; the fall at 75 is too old for that at 580.
+  // Flapping again needs three falls within the window: at 580 the one at 75 is too old.
   CHECK(play(monitor, toggle(560)) == "561: online=3; 566: offline=3");
   CHECK(play(monitor, toggle(580)) == "581: online=3; 586: offline=3");
   CHECK(play(monitor, toggle(600)) == "601: online=3; 606: offline=3 flapping=3");
@@ -221,7 +221,7 @@ TEST_CASE("an offline time that is not the longer leaves torpid out") {
 TEST_CASE("a timer that comes late finds what is due, and nothing twice") {
   nodes::Monitor monitor(settings());
   monitor.hello(0, steady_time(1));
-  CHECK(text_of(monitor.tick(steady_time(500))).empty());  // online and offline again: no news
+  CHECK(text_of(monitor.tick(steady_time(500))).empty());  // online and offline again: no change
   CHECK_FALSE(monitor.tick(steady_time(1000)));
 }
 

@@ -1,5 +1,5 @@
-// An instance inside another: the inventory that it is handed down, and what it does when its parent's hosts
-// change.
+// An instance inside another: the inventory that it was allocated, and its reactions to changes of its
+// parent's hosts.
 #include "core/nodes/parent.hpp"
 
 #include <doctest/doctest.h>
@@ -164,7 +164,7 @@ TEST_CASE("an expiration that the parent sets again is news, as this instance ma
   const auto first = mirror.take(steady_time(0));
   REQUIRE(first);
   CHECK(first->expiration_set == wall_time(10));
-  // The connection is lost, and the history comes once more.
+  // The connection is lost, and the history is sent again.
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", "0-9"));
   mirror.apply(expiration(5000, 10));
@@ -231,7 +231,7 @@ TEST_CASE("a parent that restarts has time to find its nodes again") {
   mirror.apply(restart("0-9", "n[0-9]", ""));
   mirror.apply(drain("4", "n4"));
   mirror.synced(steady_time(200));
-  CHECK(text_of(mirror.take(steady_time(200))) == "down=0");  // a drain is meant, and n9 was down before
+  CHECK(text_of(mirror.take(steady_time(200))) == "down=0");  // a drain is deliberate, and n9 was down before
   CHECK(mirror.next_deadline() == steady_time(210));
   mirror.apply(online("5,9"));
   CHECK(text_of(mirror.take(steady_time(203))) == "up=3");
@@ -339,7 +339,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     mirror.apply(drain("1", "n1"));
     CHECK(text_of(mirror.take(steady_time(0))) == "down=0");
 
-    // What left here stays away, whatever becomes of it there.
+    // A target that left this instance stays away, whatever happens to it in the parent.
     mirror.apply(shrink("1", "n1"));
     CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0");
     mirror.apply(again);
@@ -349,7 +349,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     CHECK_FALSE(mirror.next_deadline());
   }
 
-  // A target that left was undrained by that, so it is not drained after it is back.
+  // Leaving undrained the target, so it is not drained after its return.
   nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
   drained.apply(restart("0-2", "n[0-2]", "0-2"));
   drained.synced(steady_time(0));
@@ -358,7 +358,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
   drained.apply(define("0-2", "n[0-2]"));
   CHECK_FALSE(drained.take(steady_time(0)));
 
-  // One target of a shared host is back only if the host has more of them than were left.
+  // A target of a shared host has returned only if the host has more targets than remained.
   const ResourceSet shared = nodes("1", "h");
   nodes::ParentMirror mirror(shared, nodes::enclosed_inventory(shared));
   mirror.apply(restart("0-2", "h,h,h", "0-2"));

@@ -1,4 +1,5 @@
-// The inventory from [[resource.config]] entries: ranks by first mention, later entries add.
+// The inventory from [[resource.config]] entries: ranks in the order of first mention, and later entries add
+// resources.
 
 #include "core/rset/builder.hpp"
 

@@ -1,4 +1,4 @@
-// Resource graphs in `scheduling.graph` (JSON Graph Format): their check, and an R that has nothing else (the
+// Resource graphs in `scheduling.graph` (JSON Graph Format): validation, and an R with only a graph (the
 // earlier edition of RFC 20).
 
 #include "core/rset/graph.hpp"
@@ -38,7 +38,7 @@ json edge(const std::string& source, const std::string& target, const std::strin
   return {{"source", source}, {"target", target}, {"metadata", metadata}};
 }
 
-/// cluster > node > socket > core, and gpus straight below the node of rank 1; rank 1 comes first.
+/// cluster > node > socket > core, with gpus directly below the node of rank 1; rank 1 is first.
 json graph(EdgeForm form) {
   json nodes = json::array();
   json edges = json::array();

@@ -1,5 +1,5 @@
-// Documents that are no R (RFC 20): every one is refused with the JSON path of what is wrong, whether it is
-// read as text or as a JSON value. Hostile text costs no more than its length.
+// Invalid R documents (RFC 20): each is refused with the JSON path of the fault, read as text or as a JSON
+// value. The cost of hostile text is linear in its length.
 
 #include <string>
 

@@ -52,7 +52,7 @@ inline Model model_of(const rset::ResourceSet& set) {
   return model;
 }
 
-/// What every random set carries along: it must come out of every operation as it is.
+/// The keys of every random set that all operations must preserve.
 inline nlohmann::json carried() {
   return nlohmann::json::parse(
       R"({"scheduling":{"writer":"other://x","deep":[1,2.5,{"a":null}],"big":18446744073709551615},)"
@@ -124,7 +124,7 @@ inline Model random_model(std::mt19937& random) {
   return model;
 }
 
-/// Whether what belongs to no rank is still there.
+/// Checks that the keys of carried() are preserved.
 inline void check_carried(const rset::ResourceSet& set) {
   const nlohmann::json document = set.to_json();
   const nlohmann::json along = carried();

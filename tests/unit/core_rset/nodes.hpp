@@ -1,4 +1,4 @@
-// Resource sets in one line.
+// Builds a resource set in one line.
 #pragma once
 
 #include "core/rset/resource_set.hpp"

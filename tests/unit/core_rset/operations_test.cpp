@@ -25,7 +25,8 @@ using test::Model;
 using test::Node;
 using test::nodes;
 
-/// Two parts of a model: every core and gpu goes to one of them. Ranks without resources are in neither.
+/// Splits a model into two parts: each core and gpu is in one of them. Ranks without resources are in
+/// neither.
 std::pair<Model, Model> split(const Model& model, std::mt19937& random) {
   std::pair<Model, Model> parts;
   const auto rest = [](const Ids& all, const Ids& taken) {
@@ -178,7 +179,7 @@ TEST_CASE("laws of the algebra") {
     CHECK(append(whole, ResourceSet()) == whole);
     CHECK(append(ResourceSet(), whole) == whole);
 
-    // Two parts of another way of splitting overlap with these.
+    // The parts of another split overlap with these.
     const auto [c_model, d_model] = split(model, random);
     const ResourceSet c = test::set_of(c_model, random);
     CHECK(intersect(a, c) == intersect(c, a));

@@ -1,5 +1,4 @@
-// Reading and writing R (RFC 20): the RFC's example, canonical output, what is carried along, and hostile
-// text.
+// Reading and writing R (RFC 20): the RFC's example, canonical output, preserved keys, and hostile text.
 
 #include <fstream>
 #include <iterator>

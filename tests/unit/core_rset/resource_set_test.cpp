@@ -1,5 +1,5 @@
-// What a resource set answers, and what becomes of it when ranks, properties and times change. Selections are
-// compared with a naive model.
+// Queries of a resource set, and changes of its ranks, properties and times. Selections are compared with a
+// naive model.
 
 #include "core/rset/resource_set.hpp"
 

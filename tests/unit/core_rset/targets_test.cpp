@@ -30,7 +30,7 @@ std::string repeated(const std::string& entry, std::size_t times) {
   return text;
 }
 
-/// Processor time of this thread, as the machine may be busy with other things. Seconds.
+/// Processor time of this thread in seconds, which other programs on the machine do not affect.
 double processor_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -89,8 +89,8 @@ TEST_CASE("hosts that are not in the set can be passed over") {
                        Error);
 }
 
-// Four thousand million hosts in 64 KiB, with a prefix and suffix of its own for each million of them:
-// whatever looks at one host after the other does not end within the time of a test.
+// Four thousand million hosts in 64 KiB, with a different prefix or suffix for each million: a loop over
+// single hosts would not end within the time of a test.
 TEST_CASE("the cost of a text follows the text and the set, not the hosts that it names") {
   std::string text = "n[0-1048575]";
   for (int i = 1; i < 4095; ++i) text += ",n[0-1048575]-" + std::to_string(i);
@@ -150,7 +150,7 @@ TEST_CASE("a host is found whichever of its numbers stands in brackets") {
   CHECK(parse_targets("rack[1-2]n2,h", shared).encode() == "1,3-6");
 }
 
-// Such a text of a hundred bytes took half a second, on the loop that serves everybody.
+// Regression: such a text of a hundred bytes took half a second on the daemon's loop.
 TEST_CASE("what is named costs what the text and the inventory have, not what the text stands for") {
   const ResourceSet nodes = set_of("node[0-16383]");
   std::string four;
@@ -185,7 +185,7 @@ TEST_CASE("what is named costs what the text and the inventory have, not what th
       CHECK(error.errnum() == EINVAL);
       refusal = error.what();
     }
-    // A hundred times what it takes on an idle machine, and a hundredth of what it took.
+    // A hundred times the time on an idle machine, and a hundredth of the time before the fix.
     CHECK(processor_time() - begun < 0.1);
     CHECK(refusal == row.refusal);
   }

@@ -1,4 +1,4 @@
-// Verification of what was found against what is expected, per resource type.
+// Verification of the found resources against the expected ones, per resource type.
 
 #include "core/rset/verify.hpp"
 

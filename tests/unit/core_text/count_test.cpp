@@ -1,4 +1,4 @@
-// Count against RFC 45, and what RFC 14 and RFC 22 add to it.
+// Count against RFC 45, and the additions of RFC 14 and RFC 22.
 
 #include "core/text/count.hpp"
 

@@ -226,8 +226,8 @@ TEST_CASE("one expression holds at most 2^20 hosts, a list more") {
   CHECK(largest == full);
 }
 
-// What follows stands for thousands of millions of hosts: a sort that goes through them one by one does not
-// end within the time of a test, nor within the memory of a machine.
+// The following texts expand to thousands of millions of hosts: a sort of single hosts would exceed the time
+// of a test and the memory of a machine.
 TEST_CASE("ranges that overlap are merged by parts, however many hosts they stand for") {
   std::string ranges;
   std::string points;
@@ -257,7 +257,7 @@ TEST_CASE("ranges that fall into too many parts are refused before the parts fil
     CHECK_THROWS_WITH_AS(hosts.unique(), "too many hosts in ranges that overlap to sort them", Error);
     CHECK(hosts == Hostlist::parse(text));
   };
-  // Three million parts, with their numbers between one prefix and different suffixes.
+  // Sorted, this has three million parts, as the numbers are between one prefix and different suffixes.
   refused("n[0-1048575]-a,n[0-1048575]-b,n[0-1048575]-c");
   // Names of a thousand characters: 200,000 of them are 200 MB.
   const std::string prefix(1000, 'p');
@@ -331,7 +331,7 @@ TEST_CASE("sort orders by prefix, then number, then suffix; unique drops repeats
       {"foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo2-eth2"},
       {"b,a,b,a", "a,a,b,b", "a,b"},
       {"b[1-5],a[1-5]", "a[1-5],b[1-5]", "a[1-5],b[1-5]"},
-      // More digits than one number holds are still one number to the order.
+      // The order compares more digits than fit in one number as one number.
       {"x11100000000000000000[1-2],x1115", "x1115,x111[000000000000000001-000000000000000002]",
        "x1115,x111[000000000000000001-000000000000000002]"},
       {"x2y10,x2y9,x1y11", "x1y11,x2y[9-10]", "x1y11,x2y[9-10]"},

@@ -239,7 +239,7 @@ TEST_CASE("equality does not depend on how a set came to be") {
   shrunk.erase(8, 65535);
   CHECK(shrunk == sparse);
 
-  // Down from many runs one by one to where a set built upwards is still in the other form.
+  // Erases runs down to sizes where a set that was built upwards still has the other form.
   for (const Id runs : {400U, 513U, 700U, 1000U, 1024U, 1025U}) {
     IdSet down = every_other(0, 8000);
     for (Id id = 8000; id >= 2 * runs; id -= 2) down.erase(id);

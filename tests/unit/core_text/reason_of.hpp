@@ -1,4 +1,4 @@
-// What the parsers of this room say of a text that they refuse.
+// The error texts of the parsers in core/text.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace resourced::test {
 
-/// The text of the error with which Parsed::parse refuses a text, or "accepted". Its number is checked.
+/// The text of the error of Parsed::parse for this text, or "accepted". Checks the errnum.
 template <class Parsed>
 std::string reason_of(std::string_view text, int errnum = EINVAL) {
   try {

@@ -1,4 +1,4 @@
-// Which texts are keys: the example of ZeroMQ RFC 32, and what is next to it.
+// Texts that are keys: the example of ZeroMQ RFC 32, and variations of it.
 #include "core/text/z85.hpp"
 
 #include <string>

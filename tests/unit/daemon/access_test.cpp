@@ -1,4 +1,4 @@
-// From what a transport knows of a client to what it may do.
+// From the credentials that a transport reports to the rights of a client.
 #include "daemon/peers/access.hpp"
 
 #include <utility>
@@ -116,16 +116,17 @@ TEST_CASE("a request has the credentials of its connection; an owner's own claim
   const auto pair = [](std::uint32_t userid, std::uint32_t rolemask) { return std::pair(userid, rolemask); };
 
   CHECK(stamped(user(owner), unknown, 0) == pair(owner, as_owner | local));
-  // Without a userid there is no claim (wire.md).
+  // Credentials without a userid are ignored.
   CHECK(stamped(user(owner), unknown, as_user) == pair(owner, as_owner | local));
   CHECK(stamped(user(owner), 2000, as_user) == pair(2000, as_user));
-  // A claim without any role gets those of the connection, as Flux 0.88 does for FLUX_HANDLE_USERID alone.
+  // Credentials without a role get the roles of the connection, as Flux 0.88 does for FLUX_HANDLE_USERID
+  // alone.
   CHECK(stamped(user(owner), 2000, 0) == pair(2000, as_owner | local));
   CHECK(rights(user(owner), unknown, as_user) == "rosR");
   CHECK(rights(user(owner), owner, as_owner) == "rosR");
   CHECK(rights(user(owner), 2000, as_user) == "r");
   CHECK(rights(user(owner), 2000, admin | as_user) == "ro");
-  // A role that means nothing here gives nothing.
+  // The flag `local` alone grants nothing.
   CHECK(rights(user(owner), 2000, local) == "-");
   CHECK(rights(user(owner), 2000, 0) == "rosR");
 

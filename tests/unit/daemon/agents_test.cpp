@@ -1,5 +1,5 @@
-// Node agents at the service: who is online because of whom, and what their nodes are found to be. Time is
-// what the test says it is.
+// Node agents at the service: the targets that their connections bring online, and the verification of their
+// nodes. The test controls the time.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ class AgentStand : public Stand {
     proto::ClientId client;
     std::uint32_t matchtag;
   };
-  // Connects and says hello. The answer stays to be received.
+  // Connects and says hello. Does not receive the answer.
   Agent say_hello(const json& payload) {
     const proto::ClientId client = connect();
     return {client, request(client, "resource.agent", payload, streaming)};
@@ -52,7 +52,7 @@ class AgentStand : public Stand {
   }
   void beat(const Agent& agent) { request(agent.client, "resource.agent-beat", nullptr, noresponse); }
 
-  // Lets time pass, with all that becomes due on the way.
+  // Advances the time, with all timers that become due.
   void pass(double seconds) {
     const SteadyTime end = uptime + Seconds(seconds);
     while (wake && *wake <= end) {

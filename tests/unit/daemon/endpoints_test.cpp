@@ -1,4 +1,4 @@
-// Which endpoints are listened on, and which are refused because the network could come in.
+// Endpoints that are accepted, and those that are refused because they are reachable from the network.
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"

@@ -1,4 +1,5 @@
-// feasibility.check at the service: judged beside the loop, within a budget, a bounded number at a time.
+// feasibility.check at the service: on another thread than the loop, within a budget, and a bounded number at
+// a time.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -21,9 +22,9 @@ json nodes(int count, const json& constraints = nullptr) {
   return {{"jobspec", jobspec}};
 }
 
-/// Hosts that are not there and have to be looked for one by one: some tenths of a second.
+/// A constraint with unknown hosts that are searched one by one, which takes some tenths of a second.
 json slow() { return nodes(1, {{"hostlist", {"n0,x[1-250000]"}}}); }
-/// The same, and more than the budget has.
+/// The same with more hosts than the budget allows.
 json too_slow() { return nodes(1, {{"hostlist", {"n0,x[1-1000000]"}}}); }
 
 TEST_CASE("a check beyond its budget is answered 110 and says so") {
@@ -97,7 +98,7 @@ TEST_CASE("the checks of a client that goes are dropped, and its matchtags may b
     stand.service->on_message(
         client, proto::make_request("feasibility.check", matchtag, proto::make_payload(payload.dump())));
   };
-  // The first is under way when its client gives it up, the others wait.
+  // The first check is running when its client disconnects, the others wait.
   for (const std::uint32_t matchtag : {1U, 2U, 3U}) ask(matchtag, too_slow());
   stand.request(client, "resource.disconnect", nullptr, noresponse);
   ask(2, nodes(1));
@@ -119,7 +120,7 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   stand.service->set_access(peers::Access(rules, 0));
   const proto::ClientId hostile = stand.connect({1001, 1001, {}, {}});
   const proto::ClientId friendly = stand.connect({1002, 1002, {}, {}});
-  // As many as have to wait, and those that are judged meanwhile.
+  // As many as may wait, and those that are checked meanwhile.
   const auto bytes = proto::make_payload(slow().dump());
   std::uint32_t asked = 0;
   while (stand.silent(hostile) && asked < 100'000) {
@@ -132,7 +133,7 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   while (stand.silent(friendly)) stand.step();
   CHECK(stand.receive(friendly).errnum() == 0);
   CHECK(stand.transport.sent[hostile].size() - before < service::FeasibilityChecks::max_waiting / 2);
-  // Large ones are fewer.
+  // Of large requests fewer may wait.
   stand.disconnect(hostile);
   const proto::ClientId large = stand.connect({1003, 1003, {}, {}});
   json payload = slow();

@@ -1,4 +1,5 @@
-// What a request meets before its topic: roles and limits, and how either changes under a client's feet.
+// The checks of a request before its topic: roles and limits, also when they change while a client is
+// connected.
 #include <doctest/doctest.h>
 
 #include "proto/rpc.hpp"
@@ -28,11 +29,11 @@ struct TopicRow {
   const char* topic;
   json payload;
   std::uint8_t flags;
-  // Who may: u for user, s for scheduler, a for admin, g for agent.
+  // The roles with access: u for user, s for scheduler, a for admin, g for agent.
   std::string roles;
 };
 
-// Every topic that there is, with a request that its role is enough for.
+// Every topic, with a valid request.
 std::vector<TopicRow> topics() {
   return {
       {"resource.status", nullptr, 0, "usa"},
@@ -74,7 +75,7 @@ TEST_CASE("each topic has its role, and everybody else is denied it and leaves n
       const proto::ClientId owner = stand.connect();
       const json before = json::parse(stand.call(owner, "resource.status").text());
       if (row.roles.find(letter) != std::string::npos) {
-        if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has none to call.
+        if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has no reload.
         stand.request(client, row.topic, row.payload, row.flags);
         stand.settle();
         if (!stand.silent(client)) CHECK(stand.receive(client).errnum() != EPERM);
@@ -132,7 +133,7 @@ struct Asker {
   std::uint32_t rolemask;
 };
 
-// wire.md, "Credentials": each kind of connection, and what its requests and so its responses carry.
+// Each kind of connection, with the credentials of its requests and their responses.
 std::vector<Asker> askers() {
   return {
       {{0, 0, {}, {}}, 0, proto::role::owner | proto::role::local},
@@ -178,10 +179,10 @@ TEST_CASE("every response carries the credentials of its connection, whatever is
     rows.push_back({"resource.acquire", nullptr, 0, ""});
     for (const TopicRow& row : rows) {
       CAPTURE(row.topic);
-      if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has none to call.
+      if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has no reload.
       const std::size_t before = responses;
       stand.request(client, row.topic, row.payload, row.flags);
-      // Judged by another thread than the store's.
+      // Checked by another thread than the store's.
       while (std::string_view(row.topic) == "feasibility.check" && stand.silent(client)) stand.step();
       hear();
       CHECK(responses > before);
@@ -243,7 +244,7 @@ TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it h
   CHECK(stand.transport.gone.contains(scheduler));
   stand.request(owner, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(owner).errnum() == 0);
-  // What was under way from it is not heard any more.
+  // Requests of its former connection are ignored.
   stand.request(scheduler, "resource.status");
   CHECK(stand.silent(scheduler));
 }
@@ -275,7 +276,7 @@ TEST_CASE("what everybody may ask for is short, as it is read for everybody or s
   const auto ask = [&](const char* topic, std::size_t size) {
     const json empty{{"jobspec", {{"x", ""}}}};
     json payload = empty;
-    // The object and its NUL have the size in all.
+    // The total size of the object and its NUL.
     payload["jobspec"]["x"] = std::string(size - empty.dump().size() - 1, 'x');
     return stand.call(guest, topic, payload).errnum();
   };
@@ -285,7 +286,7 @@ TEST_CASE("what everybody may ask for is short, as it is read for everybody or s
   CHECK(ask("feasibility.check", 1048577) == EMSGSIZE);
   CHECK(ask("resource.status", 16384) == 0);
   CHECK(ask("resource.status", 16385) == EMSGSIZE);
-  // A request without the right to a topic is not told about sizes.
+  // A request without the right to its topic is not checked for size.
   CHECK(ask("resource.drain", 1048577) == EPERM);
   const auto drain = [&](std::size_t reason) {
     const json payload{{"targets", "1"}, {"reason", std::string(reason, 'x')}};
@@ -304,7 +305,7 @@ TEST_CASE("a request of many values is refused, as each costs more than its two 
   };
   CHECK(ask(16384) == EINVAL);
   CHECK(ask(16385) == EPROTO);
-  // Others than a jobspec need few.
+  // Other payloads than a jobspec need few values.
   const auto drain = [&](std::size_t values) {
     json payload{{"targets", "1"}, {"x", json::array()}};
     for (std::size_t i = 3; i < values; ++i) payload["x"].push_back(1);
@@ -375,7 +376,7 @@ TEST_CASE("requests that wait, streams and responses alike, are counted against 
   CHECK(refusal.matchtag == refused);
   CHECK(refusal.errnum() == EBUSY);
   CHECK(stand.silent(client));
-  // Another client has room of its own, and a request without a response takes none.
+  // Another client has its own limit, and requests without a response are not counted.
   stand.request(other, "resource.status");
   CHECK(stand.silent(other));
   stand.request(client, "resource.acquire-cancel", {{"matchtag", stream}}, noresponse);

@@ -1,4 +1,5 @@
-// Taking an event log into a store: the present is what the log says, and what cannot be known is refused.
+// Importing an event log into a store: the present state is that at the end of the log, and logs that do not
+// determine it are refused.
 #include "daemon/store/import.hpp"
 
 #include <algorithm>
@@ -134,7 +135,7 @@ std::string text_of(const TargetName& target) {
   return target.ordinal == 0 ? target.host : fmt::format("{}/{}", target.host, target.ordinal);
 }
 
-/// A store made of a log, and what a start would find in it.
+/// A store imported from a log, and the state that a start would load from it.
 struct Present {
   explicit Present(const std::string& log, const ImportOptions& options = {}) {
     std::istringstream input(log);
@@ -195,18 +196,19 @@ TEST_CASE("properties stand after an import as the log leaves them") {
   const std::vector<std::pair<std::string, Names>> rows{
       {add("1-2"), {"+p@n1", "+p@n2"}},
       {remove("3"), {"-p@n3"}},
-      // The hosts that an event names count, wherever their ranks are by now.
+      // The names of the hosts decide, wherever their ranks are now.
       {R"({"timestamp":2,"name":"property-update","context":{"property-add":{"p":"2"},"property-remove":{"q":"1"},)"
        R"("nodelist":"n[8-9]"}})"
        "\n",
        {"+p@n9", "-q@n8"}},
-      // What is added was not configured, and what is removed was: the way back leaves no difference.
+      // An added property was not configured, and a removed one was, so reversing the change leaves no
+      // difference.
       {add("1-2") + remove("2"), {"+p@n1"}},
       {remove("1-2") + add("1"), {"-p@n2"}},
       {add("1") + remove("1") + add("1"), {"+p@n1"}},
       {update(R"({"property-add":{"p":"0","q":"0"},"property-remove":{"r":"0-1"}})"),
        {"+p@n0", "+q@n0", "-r@n0", "-r@n1"}},
-      // A definition may have brought another configuration: the last word is kept.
+      // A definition may have changed the configuration, so the last change is kept.
       {add("1") + define + remove("1"), {"-p@n1"}},
       {remove("1") + define + add("1"), {"+p@n1"}},
       {add("1") + define, {"+p@n1"}},
@@ -251,7 +253,7 @@ TEST_CASE("targets of a host that stands for several ranks are imported each by 
   CHECK(store.drained() == Names{"h/1"});
   CHECK(store.shrunk() == Names{"h/2"});
   CHECK(store.properties() == Names{"+p@h/3"});
-  // After a restart ranks are others; the target that left keeps its place among those of the host.
+  // After a restart the ranks differ; the target that left keeps its ordinal among those of the host.
   const Present later(start("0-3", "h,h,h,h") + changes + start("1-2,4", "h,h,h") + drain("4") + drain("1"));
   CHECK(later.drained() == Names{"h", "h/1", "h/3"});
   CHECK(later.properties() == Names{"+p@h/3"});
@@ -289,7 +291,7 @@ TEST_CASE("a host that left and was loaded again is imported as one that is ther
   CHECK(again.shrunk() == Names{"n1"});
   CHECK(again.drained() == Names{});
 
-  // Of a host with several targets, only more than were left of it say so.
+  // For a host with several targets, only a count above the remaining ones shows that all returned.
   const std::string several = start("0-2", "h,h,h") + update(R"({"shrink":"1","nodelist":"h"})");
   CHECK(Present(several + start("0-1", "h,h")).shrunk() == Names{"h/1"});
   const Present all(several + start("0-1", "h,h") + load + start("0-2", "h,h,h") + drain("1", "h"));
@@ -324,16 +326,16 @@ TEST_CASE(
   const Present earlier(two + left + start("0", "n0") + load + drained + start("0-1", "n[0-1]"));
   CHECK(earlier.shrunk() == Names{});
   CHECK(earlier.drained() == Names{"n1"});
-  // No longer drained, but there; and gone once more.
+  // Undrained, but still present; and shrunk again.
   CHECK(Present(two + left + load + drained + on("undrain", "1", "n1")).shrunk() == Names{});
   CHECK(Present(two + left + load + drained + left).shrunk() == Names{"n1"});
   CHECK(Present(two + left + load + drained + left).drained() == Names{});
-  // A definition that loads nothing brings nobody back, nor does an event of another host.
+  // A definition without a load brings no target back, nor does an event of another host.
   const std::string configured = event("resource-define", R"({"method":"configuration"})");
   CHECK(Present(two + left + configured + on("drain", "0", "n0")).shrunk() == Names{"n1"});
   CHECK(Present(two + left + load + on("drain", "0", "n0")).shrunk() == Names{"n1"});
 
-  // Properties and expiration of before were those of another R.
+  // Earlier properties and expiration belonged to another R.
   const auto add = [&](const char* rank, const char* host) {
     return event("property-update",
                  fmt::format(R"({{"property-add":{{"p":"{}"}},"nodelist":"{}"}})", rank, host));
@@ -347,7 +349,7 @@ TEST_CASE(
   CHECK(kept.properties() == Names{"+p@n0"});
   CHECK(kept.state.expiration);
 
-  // Of a host with several targets all are there again, or it cannot be known which of them is meant.
+  // For a host with several targets, either all have returned, or the event is ambiguous.
   const std::string several = start("0-2", "h,h,h") + on("shrink", "1", "h");
   const Present all(several + load + on("drain", "1", "h"));
   CHECK(all.shrunk() == Names{});
@@ -402,14 +404,14 @@ TEST_CASE("ranks of an imported log are those of the last restart before") {
                             "\n";
   const std::string add = update(R"({"property-add":{"p":"0-1"}})");
   CHECK(Present(restart + renumbered + drain + add).properties() == Names{"+p@n2", "+p@n3"});
-  // A host that a start did not find has lost what was recorded of it.
+  // A host that was missing at a start has lost its recorded state.
   const Present store(restart + drain + add + renumbered + update(R"({"shrink":"0"})"));
   CHECK(store.properties() == Names{"+p@n1"});
   CHECK(store.drained() == Names{"n1"});
   CHECK(store.shrunk() == Names{"n3"});
 }
 
-/// An instance with random commands and restarts, each of which numbers the hosts anew or misses some.
+/// An instance with random commands and restarts, each of which renumbers the hosts or omits some.
 class RandomInstance {
  public:
   explicit RandomInstance(unsigned seed) : random_(seed) { restart(); }
@@ -431,7 +433,7 @@ class RandomInstance {
   unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
 
   void restart() {
-    // All targets of a host are there or none, so that it is known which of them left.
+    // All targets of a host are present or none, so that the ones that left are known.
     std::vector<std::string> hosts;
     for (const auto& [host, count] :
          std::map<std::string, std::size_t>{{"a", 3}, {"b", 2}, {"c", 1}, {"d", 1}})
@@ -498,8 +500,8 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
       lines.insert(fmt::format("drain {} {} {}", text_of(drain.target), to_number(drain.timestamp),
                                drain.reason.value_or("-")));
     }
-    // Nothing has properties in this configuration, so one that is recorded as removed says nothing, nor does
-    // one of a target that left.
+    // This configuration has no properties, so records of removed ones have no effect, nor do those of
+    // targets that left.
     for (const module::RecordedProperty& property : state.properties) {
       const bool is_gone = std::ranges::find(state.shrunk, property.target) != state.shrunk.end();
       if (property.present && !is_gone)

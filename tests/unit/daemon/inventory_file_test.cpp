@@ -1,5 +1,5 @@
-// resource.reload of a file: read beside the loop, one result at a time, and files that never end keep nobody
-// else from loading.
+// resource.reload of a file: read on another thread than the loop, one result at a time. Reading an endless
+// file does not prevent other clients from loading.
 #include "daemon/service/inventory_file.hpp"
 
 #include <cerrno>
@@ -22,7 +22,8 @@
 namespace resourced::daemon::test {
 namespace {
 
-/// Files that end when the test says so, each with an Error of its path, and the loop they are told to.
+/// Files whose reading ends when the test decides, each with an Error of its path, and the loop that receives
+/// the results.
 class Files {
  public:
   service::InventoryFile::Post post() {
@@ -44,7 +45,7 @@ class Files {
     ended_.insert(path);
     changed_.notify_all();
   }
-  /// Carries out the next thing that is posted.
+  /// Runs the next posted function; waits for it if necessary.
   void step() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !posted_.empty(); });

@@ -1,4 +1,4 @@
-// What of a stream is under way is known by the life of its payloads, in whichever thread they end.
+// The bytes of a stream in flight, tracked by the lifetime of its payloads in any thread.
 #include "daemon/streams/journal_credit.hpp"
 
 #include <memory>

@@ -1,5 +1,4 @@
-// How much the journal may take: all where nobody else wants anything, and a share of time and bytes
-// otherwise.
+// The share of the journal: everything while other clients are idle, and a share of time and bytes otherwise.
 #include "daemon/streams/journal_pace.hpp"
 
 #include <doctest/doctest.h>

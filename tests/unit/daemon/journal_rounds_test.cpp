@@ -1,5 +1,5 @@
-// Many consumers of the journal: they are served in slices, at a pace while others are, and none has more
-// under way than it reads.
+// Many consumers of the journal: they are served in slices, limited while other clients are served, and each
+// has no more bytes in flight than it reads.
 #include <numeric>
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A drain that makes an event of so many bytes.
+/// Requests a drain that makes an event of this size.
 void start_drain(Stand& stand, proto::ClientId admin, int target, std::size_t size = 0) {
   stand.request(admin, "resource.drain",
                 {{"targets", std::to_string(target)}, {"reason", std::string(size, 'x')}});
@@ -38,8 +38,7 @@ struct Crowd {
   std::vector<proto::ClientId> members;
 };
 
-/// What a consumer has received and not looked at: the events with their targets, and the error that ended
-/// it.
+/// The received and unread responses of a consumer: the events with their targets, and a final error.
 std::string read_all(Stand& stand, proto::ClientId client) {
   std::string read;
   while (!stand.silent(client)) {
@@ -57,7 +56,7 @@ std::string read_all(Stand& stand, proto::ClientId client) {
   return read;
 }
 
-/// The drains of targets 0, 1, ... as read_all() has them.
+/// The drains of targets 0, 1, ... as read_all() shows them.
 std::string drains(int count) {
   std::string read;
   for (int i = 0; i < count; ++i) read += fmt::format("drain {};", i);
@@ -77,7 +76,7 @@ std::size_t bytes_under_way(Stand& stand, proto::ClientId client) {
   });
 }
 
-/// Of these a slice takes few, and a crowd of forty has more than what is saved up.
+/// A size of which a slice sends few, and forty consumers exceed the saved allowance.
 constexpr std::size_t large = 100'000;
 
 TEST_CASE("after a slice the others have their turn") {
@@ -115,7 +114,7 @@ TEST_CASE("while others are served, the journal waits for its share") {
   REQUIRE(stand.later.size() == 1);
   CHECK(stand.later.front().first > stand.uptime);
 
-  // Whatever happens meanwhile makes it neither earlier nor more.
+  // Further events neither advance nor repeat the scheduled round.
   start_drain(stand, admin, 1);
   stand.settle();
   stand.service->on_writable();
@@ -203,7 +202,7 @@ TEST_CASE("who was held back goes on from the store, beyond journal-max") {
   stand.settle();
   REQUIRE(crowd.served() < 40);
   stand.catch_up();
-  // Each page is asked for once, for all of them.
+  // Each page is read once for all of them.
   const auto first = payloads(stand, crowd.members.front());
   for (const proto::ClientId member : crowd.members) {
     CHECK(payloads(stand, member) == first);

@@ -1,4 +1,4 @@
-// resource.journal: history, sentinel, what happens, and what a consumer costs that does not read.
+// resource.journal: history, sentinel, new events, and the cost of a consumer that does not read.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::vector<std::string> names(const json& events) {
   return result;
 }
 
-// What a new consumer reads up to and without the sentinel.
+// The history that a new consumer reads, without the sentinel.
 json read_history(Stand& stand, proto::ClientId client) {
   stand.settle();
   stand.catch_up();
@@ -168,7 +168,7 @@ TEST_CASE("a consumer that does not read goes on where it was, or is cut off wit
   for (int i = 0; i < 9; ++i) drain(stand, admin, std::to_string(i));
   stand.transport.full.clear();
   stand.service->on_writable();
-  // One had been made for it when the pipe was found full; the others come together.
+  // The first batch had been encoded before the queue was found full; the other events arrive together.
   CHECK(names(stand.receive_json(slow)["events"]) == std::vector<std::string>{"drain 0"});
   CHECK(names(stand.receive_json(slow)["events"]).size() == 8);
 

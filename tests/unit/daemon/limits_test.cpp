@@ -1,4 +1,4 @@
-// The token bucket behind the limits of requests, of the journal and of lines in the log.
+// The token bucket for the limits of requests, of the journal and of log lines.
 #include "daemon/peers/limits.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("one line a second, which says how many were left out") {
   CHECK_FALSE(limit.admit(steady_time(50.75)));
   CHECK(limit.admit(steady_time(51)) == 2);
   CHECK_FALSE(limit.admit(steady_time(51.75)));
-  // Time without lines saves up no second one.
+  // A pause allows one line afterwards, not several.
   CHECK(limit.admit(steady_time(60)) == 1);
   CHECK_FALSE(limit.admit(steady_time(60.5)));
 }

@@ -1,5 +1,5 @@
-// The Unix socket transport when accept() fails (it tries again after a pause, and never spins), and at its
-// end.
+// The Unix socket transport when accept() fails (it retries after a pause, without spinning), and at its
+// shutdown.
 #include "daemon/transport/local_transport.hpp"
 
 #include <cerrno>
@@ -28,8 +28,8 @@ std::size_t accept_calls = 0;
 
 }  // namespace
 
-// Takes the place of the C library's in this program, since a Unix socket gives most of these errors only
-// where memory or a security module refuses.
+// Replaces accept() of the C library in this program: most of its errors on a Unix socket require a lack of
+// memory or a security module.
 extern "C" int accept(int fd, sockaddr* address, socklen_t* size) {
   if (accept_fails_with != 0) {
     ++accept_calls;
@@ -70,7 +70,7 @@ class Client {
  public:
   explicit Client(const std::string& path) : socket_("local://" + path) {}
 
-  /// Takes what has come, and says whether the stream has ended behind it.
+  /// Discards the received bytes, and returns whether the stream has ended after them.
   bool at_end() {
     const auto [bytes, end] = socket_.discard();
     received_ += bytes;
@@ -78,7 +78,7 @@ class Client {
   }
   [[nodiscard]] std::size_t received() const { return received_; }
 
-  /// 0, or why nothing more can be sent.
+  /// Returns 0, or the errno that stopped it.
   [[nodiscard]] int send(std::string_view bytes) const { return socket_.send(bytes); }
 
  private:
@@ -86,7 +86,7 @@ class Client {
   wire::RawSocket socket_;
 };
 
-/// No descriptor of this process can be opened while it lives.
+/// While an object lives, this process cannot open descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -116,7 +116,7 @@ struct Stand {
     }
   }
 
-  /// Runs the loop until accept() has failed so often, and checks that a pause lies between each two.
+  /// Runs the loop until accept() has failed several times, and checks the pauses between the calls.
   void check_pauses() {
     constexpr std::size_t calls = 4;
     constexpr std::chrono::milliseconds pause{100};
@@ -128,7 +128,7 @@ struct Stand {
     REQUIRE_FALSE(recorder.refused.empty());
   }
 
-  /// Connects a client, which is the next of the recorder's.
+  /// Connects a client, which becomes the last of the recorder.
   std::unique_ptr<Client> connect() {
     auto client = std::make_unique<Client>(path);
     const std::size_t before = recorder.clients.size();
@@ -179,7 +179,7 @@ TEST_CASE("a transport that reads no more does not try again") {
   stand.run_until([&] { return accept_calls == 1; });
   stand.transport->stop_reading();
   accept_fails_with = 0;
-  // The pause ends.
+  // Wait for the end of the pause.
   stand.loop.run();
   CHECK(accept_calls == 1);
   CHECK(stand.recorder.clients.empty());
@@ -203,7 +203,7 @@ TEST_CASE("after its last answer a client sees the end, and may send until it cl
   stand.transport->end_writing();
   stand.run_until([&] { return told->at_end(); });
   CHECK(stand.transport->unsent() == 0);
-  // More than the socket holds, and nothing that was a frame.
+  // More bytes than the socket buffers hold, none of which are a frame.
   const std::string piece(50000, '?');
   for (int pieces = 0; pieces < 100; ++pieces) {
     int error = EAGAIN;

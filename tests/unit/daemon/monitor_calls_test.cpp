@@ -1,5 +1,5 @@
 // resource.monitor-waitup, resource.monitor-force-down, resource.expiration-update and resource.stats-clear,
-// as Flux has them.
+// compatible with Flux.
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -38,7 +38,7 @@ class AgentStand : public Stand {
     CHECK(receive(client).errnum() == 0);
     return {client, matchtag};
   }
-  /// Lets as much time pass as what agents have shown takes to be told.
+  /// Advances the time until the events of agents are reported.
   void notice() {
     uptime += Seconds(1);
     service->on_time();
@@ -52,7 +52,7 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   const proto::ClientId client = stand.connect();
   stand.join("n0");
   stand.notice();
-  // At once where it is so already.
+  // Answered at once if the condition already holds.
   CHECK(stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(1)).errnum() == 0);
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(3));
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(2));
@@ -68,7 +68,7 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   stand.join("n2");
   stand.notice();
   CHECK(stand.receive(client).errnum() == 0);
-  // It need not be more than there were.
+  // A waitup also waits for the count to fall.
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(0));
   stand.call(stand.connect(), "resource.monitor-force-down",
              proto::topics::encode_force_down(IdSet::parse("0-7")));
@@ -96,7 +96,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   AgentStand stand;
   const proto::ClientId client = stand.connect();
   const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(1));
-  // The same matchtag again is a mistake, and the first request stays.
+  // A reused matchtag is refused, and the first request remains.
   stand.service->on_message(
       client, proto::make_request("resource.monitor-waitup", tag, proto::make_payload(R"({"up": 2})")));
   CHECK(stand.receive(client).errnum() == EPROTO);
@@ -105,7 +105,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   stand.notice();
   CHECK(stand.silent(client));
 
-  // One client has as many as it may have requests.
+  // A client may have as many waitups as outstanding requests.
   config::Limits limits;
   limits.outstanding_requests = 4;
   stand.service->set_limits(limits);
@@ -115,7 +115,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   CHECK(stand.silent(client));
   stand.disconnect(client);
 
-  // All clients together have so many, and what is given up makes room.
+  // The number over all clients is limited, and a disconnect makes room.
   stand.service->set_limits({});
   const proto::ClientId many = stand.connect();
   const proto::ClientId other = stand.connect();
@@ -157,7 +157,7 @@ TEST_CASE("waitup: what waits for more targets than there are after a load or a 
   refused();
   refused();
   CHECK(stand.silent(client));
-  // What still can be is waited for.
+  // A waitup that can still be satisfied keeps waiting.
   stand.join("n0");
   stand.join("n1");
   stand.notice();

@@ -1,4 +1,4 @@
-// Targets that consumers of the journal name: sharing of equal ones, and the count of their memory.
+// Targets named by consumers of the journal: equal ones are shared, and their memory is counted.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ struct Fixture {
   streams::Journal journal{outbox, registry, store, 100, [] {}};
 };
 
-/// Names targets until the follower has no room left. Returns how many requests were accepted.
+/// Adds named targets until the follower has reached its limit. Returns the number of accepted requests.
 std::size_t fill(streams::Journal& journal, const ResourceSet& inventory, const std::string& follower,
                  std::vector<std::shared_ptr<NamedTargets>>& named) {
   constexpr std::size_t length = 100000;
@@ -92,12 +92,12 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
   std::vector<std::shared_ptr<NamedTargets>> named;
   const std::size_t most = fill(fixture.journal, inventory, "uid 1", named);
   CHECK(most == streams::Journal::max_filter_bytes / (100000 + NamedTargets::envelope));
-  // That of others is their own.
+  // Other followers have their own limit.
   CHECK_NOTHROW((void)fixture.journal.share("n[0-3]", inventory, "uid 2"));
-  // One that is gone makes room for one.
+  // Removing one makes room for one.
   named.erase(named.begin());
   CHECK(fill(fixture.journal, inventory, "uid 1", named) == 1);
-  // Ranks take next to nothing once they have been looked up, however they were named.
+  // Ranks need little memory once they have been looked up, however they were named.
   named.clear();
   std::string names = "n0";
   for (int i = 0; i < 16000; ++i) names += ",n1";
@@ -113,10 +113,10 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
 TEST_CASE("followers whose targets outlived their journals are forgotten, however many addresses come") {
   Fixture fixture;
   const ResourceSet inventory = set_of(8);
-  // As a look-up that is under way when the client of its journal has gone.
+  // Like a look-up that is running when the client of its journal disconnects.
   for (int i = 0; i < 10000; ++i) (void)fixture.journal.share("n1", inventory, fmt::format("address {}", i));
   CHECK(fixture.journal.followers() <= 64);
-  // Those in use stay, with what they take.
+  // Named targets in use remain counted.
   std::vector<std::shared_ptr<NamedTargets>> named;
   (void)fill(fixture.journal, inventory, "uid 1", named);
   for (int i = 0; i < 10000; ++i) (void)fixture.journal.share("n1", inventory, fmt::format("address {}", i));

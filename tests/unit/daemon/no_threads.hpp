@@ -1,5 +1,5 @@
-// Lets the system refuse threads, as it does at a limit of them: no address space holds the stack that is
-// asked for.
+// Makes the creation of threads fail, as at the limit of the system: the requested stack does not fit in any
+// address space.
 #pragma once
 
 #include <cstddef>

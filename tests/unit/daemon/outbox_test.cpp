@@ -1,5 +1,4 @@
-// The promise of the outbox: nothing leaves before the event that it tells of is on disk, and nothing
-// overtakes.
+// The guarantee of the outbox: no message is sent before its event is on disk, and messages keep their order.
 #include "daemon/streams/outbox.hpp"
 
 #include <cerrno>
@@ -25,7 +24,7 @@ proto::Message response_of(const std::string& text) {
   return proto::make_response(proto::make_request("resource.status", 1), proto::make_payload(text));
 }
 
-/// An outbox with two clients, and all that it lets out in one list.
+/// An outbox with two clients, and the messages that it has sent, in one list.
 struct Box {
   Box() {
     for (const proto::ClientId client : {reader, other}) clients.add(transport, client, {}, {});
@@ -150,7 +149,7 @@ TEST_CASE("outbox: a stream sends now or not at all, and its last message waits 
   CHECK(box.outbox.offer(3, reader, response_of("b")) == transport::SendResult::full);
   box.outbox.offer_last(3, reader, response_of("c"));
   box.transport.full.clear();
-  // Behind the last message nothing more is sent out of turn.
+  // While its last message waits for room, a stream sends no other.
   CHECK(box.outbox.offer(3, reader, response_of("d")) == transport::SendResult::full);
   box.outbox.flush();
   CHECK(box.sent_to(reader) == Texts{"a", "c"});

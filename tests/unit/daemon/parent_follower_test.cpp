@@ -1,5 +1,6 @@
-// Following an enclosing instance that the test plays: what is asked, what is told and when, and what becomes
-// of a parent that goes away, refuses or answers nonsense. Time is what the test says it is.
+// Following an enclosing instance, played by the test: its requests, the reported changes and their times,
+// and the handling of a parent that disconnects, refuses or sends invalid answers. The test controls the
+// time.
 #include "daemon/parent/parent_follower.hpp"
 
 #include <doctest/doctest.h>
@@ -47,7 +48,7 @@ std::string drain(const char* ranks, const char* hosts) {
   return event("drain", {{"idset", ranks}, {"nodelist", hosts}, {"overwrite", 0}});
 }
 
-/// The answer of resource.status.
+/// A response to resource.status.
 std::string status_of(const char* drained, const char* offline, const char* hosts = "n[0-7]") {
   json drain = json::object();
   if (*drained != 0) drain[drained] = {{"timestamp", 1}, {"reason", ""}};
@@ -64,14 +65,14 @@ std::string status_of(const char* drained, const char* offline, const char* host
 struct Follower {
   Follower() { spdlog::set_level(spdlog::level::off); }
 
-  /// The next request; that a stream was given up may be said before it.
+  /// The next request; skips cancels of earlier streams.
   Frames expect(const char* topic) {
     Frames request = bus.receive(connection);
     while (request.topic() == "resource.journal-cancel") request = bus.receive(connection);
     CHECK(request.topic() == topic);
     return request;
   }
-  /// What was told so far, and forgets it. Whatever was sent before has arrived by then.
+  /// Returns the changes reported so far and forgets them. Messages sent before have arrived by then.
   std::string told() {
     const auto marker = connection.send("marker", [this](const client::Response&) { answered = true; });
     static_cast<void>(marker);
@@ -85,13 +86,13 @@ struct Follower {
     pump(connection, [&] { return answered; });
     return std::exchange(text, "");
   }
-  /// Ends a history, and says what is the case now. Returns what was told of it.
+  /// Ends a history and answers the status request. Returns the changes reported for it.
   std::string is_through(const Frames& journal, const std::string& present = status_of("", "")) {
     bus.respond(journal, sentinel, true);
     bus.respond(expect("resource.status"), present);
     return told();
   }
-  /// The history of a parent to which nothing has happened.
+  /// Sends the history of a parent without events.
   Frames begin() {
     Frames request = expect("resource.journal");
     bus.respond(request, batch({restart}), true);
@@ -99,7 +100,7 @@ struct Follower {
     CHECK(follower.synced());
     return request;
   }
-  /// Lets as much time pass as the parent is ever left alone.
+  /// Advances the time past the longest pause between two requests. Returns the next request for the journal.
   Frames asked_again() {
     REQUIRE(follower.next_deadline());
     now += Seconds(10);
@@ -144,7 +145,7 @@ TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is thro
   CHECK(told() == "down=0,2");
   bus.respond(request, batch({online("0-7"), event("resource-update", {{"expiration", 5000}})}), true);
   CHECK(told() == "up=0,2 expiration=5000");
-  // As an earlier daemon wrote it, and as this one does.
+  // First as an earlier daemon wrote it, then as this one does.
   bus.respond(request, batch({event("resource-update", {{"shrink", "6"}, {"nodelist", "n6"}})}), true);
   CHECK(told() == "shrink=2");
   bus.respond(request, batch({event("shrink", {{"idset", "5"}, {"nodelist", "n5"}})}), true);
@@ -202,7 +203,7 @@ TEST_CASE_FIXTURE(Follower, "what a lost parent said holds, and it is asked agai
     pump(connection, [&] { return !follower.synced(); });
     bus.open();
     const Frames again = asked_again();
-    // The same, told by a journal that begins anew, is no news.
+    // The same events in a journal that starts again are not reported.
     bus.respond(again, batch({restart, drain("5", "n5")}), true);
     CHECK(is_through(again, status_of("5", "")).empty());
     CHECK(follower.synced());
@@ -222,7 +223,7 @@ TEST_CASE_FIXTURE(Follower, "a parent that is back has time to find its nodes ag
   CHECK(is_through(again, status_of("6", "0-7")) == "down=2");
   bus.respond(again, batch({online("4")}), true);
   CHECK(told().empty());
-  // What is lost from now on is news at once.
+  // From now on, a loss is reported at once.
   bus.respond(again, batch({offline("4")}), true);
   CHECK(told() == "down=0");
   REQUIRE(follower.next_deadline());

@@ -1,5 +1,5 @@
-// RFC 6 on the server: what clients have pending, what each request is, how it ends by cancellation and
-// disconnection, and a naive table beside it under random operations.
+// RFC 6 on the server: the pending requests of clients, their state, and their end by cancellation and
+// disconnection, compared with a naive table under random operations.
 #include "daemon/streams/registry.hpp"
 
 #include <algorithm>
@@ -152,7 +152,7 @@ TEST_CASE("a request is nothing until it is said what it is, and ends with that"
     REQUIRE(ended.size() == 1);
     CHECK(std::get<Scheduler>(ended.front().stream).holder == 7);
   }
-  // What is said of a request that has ended does not bring it back.
+  // Setting the state of an ended request does not restore it.
   table.set(key, Scheduler{8});
   CHECK(table.find(key) == nullptr);
   CHECK(table.size() == 0);
@@ -245,7 +245,7 @@ struct NaiveEntry {
 
 using Naive = std::vector<NaiveEntry>;
 
-/// Takes the entries that a condition holds for, in order of their keys.
+/// Removes and returns the entries that match a condition, in order of their keys.
 template <typename Condition>
 std::vector<std::string> naive_take(Naive& naive, Condition condition) {
   std::sort(naive.begin(), naive.end(), [](const auto& a, const auto& b) { return a.key < b.key; });

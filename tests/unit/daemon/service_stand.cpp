@@ -22,14 +22,14 @@ transport::SendResult FakeTransport::send(proto::ClientId client, const proto::M
 
 Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<nodes::Settings> agents)
     : agents_(std::move(agents)), hosts_(hosts), journal_max_(journal_max) {
-  // Hostile clients are what many of these tests are made of.
+  // Switch off the log, as many of these tests use hostile clients.
   spdlog::set_level(spdlog::level::off);
   start();
 }
 
 Stand::~Stand() {
   store->stop();
-  // Its threads post until it is gone.
+  // The threads of the service post until it is destroyed.
   service.reset();
 }
 
@@ -119,7 +119,7 @@ void Stand::step() {
 
 void Stand::settle() {
   while (committed < service->engine().applied()) step();
-  // A question that is asked now is answered after all that were asked before; answers may lead to questions.
+  // The store answers queries in order, and an answer may lead to further queries.
   for (std::uint64_t before = 0;;) {
     bool answered = false;
     store->find_start({}, 1, [&answered](const store::HistoryStart&) { answered = true; });
@@ -131,7 +131,7 @@ void Stand::settle() {
 }
 
 void Stand::trim(double before) {
-  // From the second call on it is what the first one asked for.
+  // The store trims up to the earlier bound of the last two calls, so call it twice.
   for (int call = 0; call < 2; ++call) store->trim(wall_time(before));
   for (bool is_gone = false; !is_gone;) {
     bool answered = false;
@@ -170,7 +170,7 @@ nlohmann::json Stand::receive_json(proto::ClientId client) {
 proto::Message Stand::call(proto::ClientId client, const std::string& topic, const nlohmann::json& payload) {
   request(client, topic, payload);
   settle();
-  // Another thread than the store's judges these.
+  // Another thread than the store's answers these.
   while ((topic == "feasibility.check" || topic == "resource.reload") && silent(client)) step();
   return receive(client);
 }

@@ -1,5 +1,5 @@
-// A Service with a real store in a directory of its own and clients made of memory. The store's thread posts
-// into a queue that the test empties: nothing here waits for time.
+// A Service with a real store in its own directory and simulated clients. The threads of the store post into
+// a queue that the test runs: the tests do not wait for time to pass.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ namespace resourced::daemon::test {
 using proto::flag::noresponse;
 using proto::flag::streaming;
 
-/// Keeps what is sent, a queue a client. A client can be full, or gone.
+/// Keeps the sent messages in a queue per client. A client can be full, or gone.
 class FakeTransport final : public transport::Transport {
  public:
   std::string endpoint() const override { return "fake"; }
@@ -49,25 +49,26 @@ class Stand {
   Stand(Stand&&) = delete;
   Stand& operator=(Stand&&) = delete;
 
-  /// Ends the service without a word to anyone and starts it again on the same store.
+  /// Ends the service without messages to clients, and starts it again on the same store.
   void restart();
 
-  /// An owner, if it is not said who.
+  /// Connects a client, by default an owner.
   proto::ClientId connect(const transport::Credentials& credentials = {0, 0, {}, {}});
   void disconnect(proto::ClientId client) { service->on_gone(client); }
   /// Sends a request; returns its matchtag.
   std::uint32_t request(proto::ClientId client, const std::string& topic,
                         const nlohmann::json& payload = nullptr, std::uint8_t flags = 0);
-  /// Carries out what the store's thread has posted until all events are on disk and all questions answered.
+  /// Runs the functions that the store has posted until all events are on disk and all queries answered.
   void settle();
-  /// Drops events of before this time, which must be some, and waits until they are gone from the disk.
+  /// Trims the events before this time, of which there must be some, and waits until they are gone from the
+  /// disk.
   void trim(double before);
-  /// Lets as much time pass as the service has asked for, as often as it does.
+  /// Advances the time to each pause that the service requests, until it requests no more.
   void catch_up();
-  /// Carries out one thing that the store's thread posts, and waits for it if need be.
+  /// Runs one function that the store posts; waits for it if necessary.
   void step();
 
-  /// The next message to a client, which must be there.
+  /// The next message to a client. Requires that there is one.
   proto::Message receive(proto::ClientId client);
   nlohmann::json receive_json(proto::ClientId client);
   bool silent(proto::ClientId client) { return transport.sent[client].empty(); }
@@ -81,10 +82,10 @@ class Stand {
   std::unique_ptr<service::Service> service;
   double now = 1000;
   SteadyTime uptime{};
-  /// When the service wants to be called again.
+  /// The time at which the service wants to be called again.
   std::optional<SteadyTime> wake;
   store::Sequence committed = 0;
-  /// What the service wants to do after a pause, and at which uptime.
+  /// Functions that the service has deferred, with their uptimes.
   std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 
  private:

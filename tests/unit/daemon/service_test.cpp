@@ -1,4 +1,4 @@
-// What the service promises to its clients, with the store's commits under the test's control.
+// The guarantees of the service to its clients, with commits controlled by the test.
 #include <doctest/doctest.h>
 
 #include "proto/rpc.hpp"
@@ -20,7 +20,7 @@ TEST_CASE("nothing is told before it is on disk, a status answer included") {
   stand.request(admin, "resource.drain", {{"targets", "2"}});
   stand.request(reader, "resource.status");
   stand.request(reader, "resource.ping");
-  // The commit is only known once the loop takes it up.
+  // The service learns of the commit only when the loop processes it.
   CHECK(stand.silent(admin));
   CHECK(stand.silent(scheduler));
   CHECK(stand.silent(reader));

@@ -1,4 +1,4 @@
-// What resource.stats-get counts, after actions whose numbers are known.
+// The counters of resource.stats-get after a known number of actions.
 #include "daemon/service/stats.hpp"
 
 #include <map>
@@ -17,7 +17,7 @@ using nlohmann::json;
 
 class Watched : public Stand {
  public:
-  /// What has been counted so far, everything on disk.
+  /// The counters with all events on disk.
   proto::topics::StatsAnswer stats() {
     if (reader_ == proto::ClientId{}) reader_ = connect();
     settle();
@@ -39,7 +39,7 @@ TEST_CASE("stats: requests by topic and outcome") {
   (void)stand.call(admin, "resource.status");
   (void)stand.call(admin, "no.such");
   (void)stand.call(admin, "no.such.either");
-  // Counted also where nobody wants to know.
+  // Requests without a response are counted, too.
   stand.request(admin, "resource.drain", {{"targets", "3"}}, proto::flag::noresponse);
   stand.request(admin, "resource.drain", {{"targets", "99"}}, proto::flag::noresponse);
   // One succeeds until it is cancelled, the other is refused.
@@ -52,7 +52,7 @@ TEST_CASE("stats: requests by topic and outcome") {
                                                                   {"resource.status", {1, 0}},
                                                                   {"resource.acquire", {1, 2}},
                                                                   {"unknown", {0, 2}}});
-  // The request itself counts from the next one on.
+  // A request is counted after its own answer.
   CHECK(stand.stats().requests.at("resource.stats-get") == Outcomes{1, 0});
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
   Watched stand;
   const proto::ClientId admin = stand.connect();
   const proto::topics::StatsAnswer before = stand.stats();
-  // A commit each, as the next is only asked for when the last is on disk.
+  // Each has its own commit, as the next request is sent after the last commit.
   for (const char* targets : {"1", "2-3", "4"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }
@@ -68,7 +68,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
   CHECK(after.events - before.events == 3);
   CHECK(after.commits - before.commits == 3);
 
-  // What changes nothing is no event, and what is refused is none.
+  // A request that changes nothing makes no event, nor does a refused one.
   (void)stand.call(admin, "resource.drain", {{"targets", "1"}, {"mode", "update"}});
   (void)stand.call(admin, "resource.drain", {{"targets", "99"}});
   CHECK(stand.stats().commits == after.commits);
@@ -129,7 +129,7 @@ TEST_CASE("stats: changes that were merged into one that a full pipe held back")
   CHECK(stand.stats().merged_deltas == 0);
 
   stand.transport.full.insert(scheduler);
-  // The first waits alone, two more join it.
+  // The first change waits, and two more are merged into it.
   for (const char* targets : {"1", "2", "3"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }

@@ -1,5 +1,5 @@
-// A store whose files were cut, flipped or overwritten is refused and left as it is, or it says what was
-// written to it, or an answer of the journal is an error: nothing else, and never another state.
+// A store with truncated, flipped or overwritten files is refused and left unchanged, or gives the written
+// state, or an answer of the journal is an error: it never gives another state.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -90,7 +90,7 @@ std::string state_of(StoreWriter& writer) {
   return text + fmt::format("last {}", writer.last_sequence());
 }
 
-/// What a reader is shown for a filter, or the error that ended it.
+/// The events that a reader gets for a filter, or the error that ended it.
 std::string journal_of(StoreWriter& writer, const EventFilter& filter) {
   std::string text;
   try {
@@ -135,7 +135,7 @@ Files read_files(const std::string& directory) {
   Files files;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    // SQLite makes the index of the write-ahead log anew.
+    // SQLite recreates the index of the write-ahead log.
     if (name.ends_with("-shm")) continue;
     std::ifstream file(entry.path(), std::ios::binary);
     files[name] = {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -149,10 +149,10 @@ void write_files(const std::string& directory, const Files& files) {
   }
 }
 
-/// Makes one file of a store another, and says how.
+/// Damages one file of a store, and describes how.
 std::string damage(Files& files, std::mt19937& random) {
   auto file = files.begin();
-  // The large files have most of what can be damaged.
+  // Prefer the large files, which have most of the content.
   do {
     file = std::next(files.begin(), static_cast<std::ptrdiff_t>(random() % files.size()));
   } while (file->second.size() < page_size && random() % 8 != 0);
@@ -209,7 +209,7 @@ Written write_store(bool is_killed) {
       }
       writer.commit(records);
       if (sequence > 300) (void)writer.trim(wall_time(100 + 150), 1000);
-      // Of a killed one, a part is in the file and the rest in the write-ahead log.
+      // In a killed store, the database file has a part and the write-ahead log the rest.
       if (sequence > 450 && sequence < 470) writer.database().checkpoint();
     }
     written.state = state_of(writer);

@@ -1,4 +1,4 @@
-// History as it is read: pages, filters by host, damaged events, and readers beside the writer.
+// Reading history: pages, filters by host, damaged events, and readers concurrent with the writer.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -23,7 +23,7 @@ using text::IdSet;
 
 namespace {
 
-// As a byte that changes on disk: the checksum stays as it was.
+// Like a byte that changes on disk: the checksum is unchanged.
 void damage_event(const std::string& path, Sequence sequence) {
   Database(path).execute(
       fmt::format("UPDATE event SET text = replace(text, 'drain', 'brain') WHERE sequence = {}", sequence)
@@ -140,7 +140,7 @@ TEST_CASE("a page of a host's events looks at so many others and no more") {
   StoreWriter writer(store_path(dir.path()));
   std::vector<Record> records;
   for (Sequence i = 1; i <= events; ++i) {
-    // Each block has one event of host1, so that all have to be looked at; host0 is rare.
+    // Each block has one event of host1, so that each must be searched; host0 is rare.
     const bool is_sought = i % apart == 0;
     records.push_back(
         drain_record(i, 0, is_sought ? "host[0-99]" : (i % block_size == 7 ? "host1" : "other"), ""));
@@ -177,7 +177,7 @@ TEST_CASE("a page of a rare host's events passes over blocks that have none") {
   StoreReader reader(writer.database(), writer.hosts());
   EventFilter filter;
   filter.targets = targets_of("rare");
-  // One page is enough, though all events together are more than it may look at.
+  // One page is enough, although all events together exceed what a page may search.
   const HistoryPage page = reader.page(filter, 1, events, 1000);
   CHECK(page.next == events + 1);
   REQUIRE(page.events.size() == 2);
@@ -238,7 +238,7 @@ TEST_CASE("a reader that begins while history is trimmed begins where nothing is
       CHECK(page.events.front().sequence == kept);
     }
   }
-  // The newest event is kept whatever its age.
+  // The newest event is kept, however old it is.
   CHECK(reader.start({}, 100000, wall_time(1e9)).first == events);
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("readers without end do not let the write-ahead log grow without end")
     while (committed < sequence) std::this_thread::yield();
   };
   append(1);
-  // Three at a time, so that no pause comes by itself.
+  // Three at a time, so that the readers never pause.
   for (int i = 0; i < 3; ++i) store.read_page({}, 1, 1, 1000, again);
   std::uintmax_t largest = 0;
   for (int i = 0; i < 400; ++i) {
@@ -273,7 +273,7 @@ TEST_CASE("readers without end do not let the write-ahead log grow without end")
   }
   is_over = true;
   store.stop();
-  // 80 MB were written; 16 MiB may be there, and as much as is written between two looks.
+  // 80 MB were written. The limit is 16 MiB plus the bytes written between two checks.
   CHECK(largest < (std::uintmax_t{24} << 20));
 }
 

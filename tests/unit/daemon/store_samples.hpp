@@ -1,4 +1,4 @@
-// Records and filters for tests of the store alone, which knows targets by their hosts.
+// Records and filters for tests of the store alone, which identifies targets by their hosts.
 #pragma once
 
 #include <memory>

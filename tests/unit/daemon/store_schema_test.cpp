@@ -1,5 +1,5 @@
-// The tables of the store: those of a new one, those that an upgrade from every recorded version leads to,
-// and the files that are refused. The rows that an upgrade takes over: store_test.cpp.
+// The tables of the store: of a new one, of upgrades from every recorded version, and the files that are
+// refused. The rows that an upgrade converts: store_upgrade_test.cpp.
 #include "daemon/store/store_schema.hpp"
 
 #include <filesystem>
@@ -27,8 +27,8 @@ std::int64_t number(Database& database, const char* query) {
 
 std::int64_t version_of(Database& database) { return number(database, "PRAGMA user_version"); }
 
-/// Every table, index and trigger with its statement, without the blanks that versions of SQLite place
-/// differently.
+/// All tables, indexes and triggers with their statements, without blanks, which depend on the version of
+/// SQLite.
 std::string schema_of(Database& database) {
   Statement entries(database, "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name");
   std::string text;
@@ -48,7 +48,7 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// A recorded store in a place where it may be changed.
+/// A writable copy of a recorded store.
 std::string copy_of(const std::string& recorded, const TempDir& dir) {
   std::filesystem::copy_file(fmt::format("{}/store/{}", RESOURCED_VECTORS, recorded), dir.file(recorded));
   return dir.file(recorded);
@@ -158,7 +158,8 @@ TEST_CASE("tables that are not those of the version are refused, in every versio
       std::filesystem::remove(path);
     }
   }
-  // From version 3 on the statements count, too: a column that is missing would be found when it is needed.
+  // From version 3 on, the check includes the statements: a missing column would otherwise be found only in
+  // use.
   Database database(":memory:");
   prepare_schema(database);
   database.execute("ALTER TABLE event ADD COLUMN more");
@@ -172,7 +173,8 @@ TEST_CASE("an upgrade that fails leaves the version and the tables as they were"
   {
     Database database(path);
     before = schema_of(database);
-    // The table that the upgrade makes is there already, as if another program had meddled after the check.
+    // The table that the upgrade creates exists already, as if another program had changed the file after the
+    // check.
     check_schema(database);
     database.execute("CREATE TABLE present (x)");
     CHECK_THROWS_AS(prepare_schema(database), Error);

@@ -1,4 +1,4 @@
-// The store on its own: what it refuses, what it survives, and what it finds again. (Stores of earlier
+// The store on its own: refused commits, crashes and damage, and the state that it loads. (Stores of earlier
 // versions: store_upgrade_test.cpp; reading its history: store_history_test.cpp.)
 #include "daemon/store/store.hpp"
 
@@ -68,7 +68,7 @@ TEST_CASE("records wait for no question") {
                  changed.notify_all();
                },
                [](const Error& /*error*/) {}});
-  // The thread that reads is kept in its answer until the record is on disk.
+  // The answer blocks the reading thread until the record is on disk.
   store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
     std::unique_lock lock(mutex);
     is_asked = true;

@@ -1,4 +1,4 @@
-// Stores that earlier versions have written: brought to the present schema with all that they know.
+// Stores written by earlier versions: upgraded to the present schema with their complete state.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -36,7 +36,7 @@ TEST_CASE("a store of an older version is brought to the present one with all th
     CHECK(state.properties[0].target.host == "test1");
     REQUIRE(state.expiration);
     CHECK(state.expiration->value == wall_time(2000000000));
-    // When its event was, not the last one.
+    // The time of its event, not of the last one.
     Statement event(writer.database(),
                     "SELECT timestamp FROM event WHERE text LIKE '%\"expiration\":2000000000%'");
     REQUIRE(event.step());
@@ -48,8 +48,9 @@ TEST_CASE("a store of an older version is brought to the present one with all th
 TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, and what was drained") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
-  // Written by the daemon of version 2: test[0-99] start, test[2-3] and test5 are drained and test3 is not
-  // any more, test1 has a property, test[10-89] are drained and undrained, an expiration, and test99 leaves.
+  // Written by the daemon of version 2: test[0-99] start, test[2-3] and test5 are drained, test3 is
+  // undrained, test1 gets a property, test[10-89] are drained and undrained, an expiration, and test99
+  // leaves.
   std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_2.sqlite", path);
   for (int opened = 0; opened < 2; ++opened) {
     StoreWriter writer(path);
@@ -73,7 +74,7 @@ TEST_CASE("a store of version 2 keeps its log, whose events know their hosts, an
     CHECK(sequences_of("test3") == std::vector<Sequence>{1, 3, 5});
     CHECK(sequences_of("test50") == std::vector<Sequence>{1, 7, 8});
     CHECK(sequences_of("test99") == std::vector<Sequence>{1, 10});
-    // Its R was not kept then.
+    // Version 2 did not store its R.
     const auto define = reader.page({}, 2, 2, 1).events;
     REQUIRE(define.size() == 1);
     CHECK(define[0].defines);

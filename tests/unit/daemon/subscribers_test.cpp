@@ -1,4 +1,4 @@
-// What a scheduler is told: every change once, in one net change for as long as it does not read.
+// The updates to a scheduler: every change once, merged into one net change while it does not read.
 #include "daemon/streams/subscribers.hpp"
 
 #include <string>
@@ -31,7 +31,7 @@ Delta down(const IdSet& ranks) {
   return delta;
 }
 
-/// Subscribers of one client, whose events are all on disk up to the tenth.
+/// Subscribers of one client; all their events up to the tenth are on disk.
 struct Streams {
   Streams() {
     clients.add(transport, scheduler, {}, {});
@@ -110,7 +110,7 @@ TEST_CASE("subscribers: a holder that is gone is told nothing, and what concerns
   CHECK(stand.subscribers.flush().empty());
   CHECK(stand.told().empty());
   stand.subscribers.remove(holder);
-  // Its number is not given to another.
+  // Its number is not reused.
   CHECK(stand.subscribe(2) != holder);
 }
 

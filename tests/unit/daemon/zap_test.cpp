@@ -1,4 +1,4 @@
-// ZeroMQ RFC 27, as a handler sees it.
+// ZeroMQ RFC 27 (ZAP) from the side of a handler.
 #include "daemon/transport/zap.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The bound on messages that do not end, over real TCP connections.
+// The limit of messages that never end, over real TCP connections.
 #include "daemon/transport/zmq_connections.hpp"
 
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t most = 1 << 20;
 constexpr std::uint64_t most_in_all = 4 << 20;
 
-/// A TCP connection over the loopback interface; the daemon's end reads what this end sends.
+/// A TCP connection over the loopback interface; the daemon's end reads what the test sends.
 class TcpConnection {
  public:
   TcpConnection() {
@@ -49,7 +49,7 @@ class TcpConnection {
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  /// Sends so many bytes, all of which the daemon's end receives.
+  /// Sends this many bytes and receives them at the daemon's end.
   void transfer(std::size_t bytes) const {
     std::thread sender([&] {
       const std::string block(65536, 'x');
@@ -82,11 +82,11 @@ class TcpConnection {
 struct WatchedEndpoint {
   ZmqConnections connections{std::make_shared<ConnectionCount>(ConnectionCount::Limits{})};
 
-  /// Looks at every connection, and says how many were ended.
+  /// Checks every connection, and returns the number of ended ones.
   std::size_t look() { return connections.end_overlong(most, most_in_all).size(); }
 };
 
-/// The first look only lists the connections.
+/// The first check only registers the connection.
 struct OneConnection : WatchedEndpoint {
   TcpConnection peer;
   OneConnection() {

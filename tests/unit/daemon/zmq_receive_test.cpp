@@ -13,7 +13,7 @@
 namespace resourced::daemon::transport {
 namespace {
 
-/// Two ends of a connection within the process: what one has sent, the other has.
+/// Two ends of a connection within the process; sent messages are available at once.
 struct Ends {
   zmq::context_t context;
   zmq::socket_t sender{context, zmq::socket_type::pair};
@@ -21,7 +21,7 @@ struct Ends {
   Multipart message;
 
   Ends() {
-    // No bound on what may wait, or the sender would block.
+    // Unlimited queues, or the sender would block.
     for (zmq::socket_t* end : {&sender, &receiver}) {
       end->set(zmq::sockopt::linger, 0);
       end->set(zmq::sockopt::sndhwm, 0);
@@ -43,7 +43,7 @@ TEST_CASE_FIXTURE(Ends, "a message comes whole, and then there is none") {
   CHECK(views_of(message, 0) ==
         std::vector<std::string_view>{"one", "", std::string_view(message.parts[2].data<char>(), 256)});
   CHECK_FALSE(message.too_many);
-  // A frame has two bytes before up to 255 of its own, and nine before more.
+  // A frame has a header of two bytes for up to 255 bytes of content, and of nine for more.
   CHECK(message.bytes == (2 + 3) + 2 + (9 + 256));
   CHECK(receive_now(receiver, message, 3) == Reading::nothing);
 }
@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(Ends, "the parts of a message beyond a limit are thrown away, 
   CHECK_FALSE(message.too_many);
 }
 
-/// A message from the other end of a connection, whenever it comes.
+/// Waits for a message from the other end.
 std::uint64_t wait_for_bytes(zmq::socket_t& socket, Multipart& message) {
   constexpr std::chrono::seconds patience{30};
   std::array<zmq::pollitem_t, 1> items{{{socket.handle(), 0, ZMQ_POLLIN, 0}}};
@@ -76,7 +76,8 @@ std::uint64_t wait_for_bytes(zmq::socket_t& socket, Multipart& message) {
   return message.bytes;
 }
 
-// Against the kernel's own count: a client whose messages are counted short is cut off in the end.
+// Compared with the count of the kernel: a client whose messages are counted too small would eventually be
+// cut off.
 TEST_CASE("the bytes of a message are those that its TCP connection has carried, encrypted or not") {
   for (const bool is_encrypted : {false, true}) {
     CAPTURE(is_encrypted);

@@ -1,4 +1,5 @@
-// The ZeroMQ transport against real sockets: who a client is said to be, who gets in, and who is cut off.
+// The ZeroMQ transport with real sockets: the credentials of a client, the clients that are accepted, and
+// those that are cut off.
 #include "daemon/transport/zmq_transport.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ namespace {
 using wire::KeyPair;
 using wire::RawSocket;
 
-// Keeps what it hears.
+// Records the calls.
 struct Recorder final : Listener {
   void on_client(Transport& /*transport*/, ClientId client, const Credentials& credentials) override {
     clients[client] = credentials;
@@ -53,7 +54,7 @@ struct Recorder final : Listener {
   std::function<void()> writable;
 };
 
-// A DEALER that never comes back by itself once its connection has ended, and the monitor that says so.
+// A DEALER that does not reconnect, and a socket monitor that reports the end of its connection.
 class Client {
  public:
   explicit Client(const std::string& uri, const std::optional<KeyPair>& keys = {},
@@ -207,7 +208,7 @@ TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
     client.send("a.b");
     until([&] { return client.ended(); });
   }
-  // One that is known comes in afterwards, and is the only one.
+  // A client with a known key connects afterwards, and is the only one.
   Client good(uri, known, server_keys.public_key);
   good.send("c.d");
   until_messages(1);

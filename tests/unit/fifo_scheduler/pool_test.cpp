@@ -1,5 +1,6 @@
-// The pool against a naive model that knows, core by core, who holds what: any history of requests, releases,
-// changes of the resources and restarts of the daemon. The model keeps hosts, and looks ranks up.
+// The pool, compared with a naive model that records the holder of each core: random histories of requests,
+// releases, changes of the resources and restarts of the daemon. The model identifies hosts by name and looks
+// up their ranks.
 #include "examples/fifo_scheduler/pool.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ struct Host {
   bool up = true;
   bool fast = false;
   bool local = false;
-  /// Core or gpu to the job that holds it.
+  /// The job that holds each core or gpu.
   std::map<IdSet::Id, Pool::JobId> core_holder;
   std::map<IdSet::Id, Pool::JobId> gpu_holder;
 
@@ -58,7 +59,7 @@ struct Host {
   bool available() const { return rank && up; }
 };
 
-/// A request, and what its allocation must be by the meaning of RFC 14.
+/// A request, and its expected allocation according to RFC 14.
 struct Ask {
   const char* shape;
   std::uint64_t slots;
@@ -68,7 +69,8 @@ struct Ask {
   std::uint64_t gpus;
   /// 0 for any number.
   std::uint64_t nodes;
-  /// On every node the cores are a multiple of this, and the gpus of the other times the same factor.
+  /// On every node the cores are a multiple of `cores_of_slot`, and the gpus the same multiple of
+  /// `gpus_of_slot`.
   std::uint64_t cores_of_slot;
   std::uint64_t gpus_of_slot;
 };
@@ -143,7 +145,7 @@ class World {
     }
   }
 
-  /// Everything comes back: then every node can be had.
+  /// Releases everything and checks that every node can be allocated.
   void settle() {
     while (!jobs_.empty()) release_one();
     reacquire();
@@ -164,7 +166,7 @@ class World {
     return *std::ranges::find_if(hosts_, [&](const Host& host) { return host.rank == rank; });
   }
 
-  /// What hosts `keep`, with what `resources` gives of each, as the daemon would say it.
+  /// The hosts that satisfy `keep`, with the resources from `resources`, in the form that the daemon sends.
   template <class Keep, class Resources>
   ResourceSet resource_set(const Keep& keep, const Resources& resources) const {
     std::map<IdSet::Id, const Host*> by_rank;
@@ -196,7 +198,7 @@ class World {
     return set;
   }
 
-  /// What a request could have now: for whole nodes, only those of which nothing is held.
+  /// The resources that a request could get now: for whole nodes, only those of which nothing is held.
   ResourceSet free(bool whole) const {
     const auto unheld = [](const Ids& ids, const auto& holders) {
       Ids left;
@@ -318,7 +320,7 @@ class World {
     host.rank.reset();
   }
 
-  /// Most hosts, old ones and such as had left, under ranks of their own.
+  /// Acquires most hosts again, including some that had left, with new ranks.
   void reacquire() {
     std::vector<IdSet::Id> ranks(hosts_.size());
     std::iota(ranks.begin(), ranks.end(), IdSet::Id{0});
@@ -356,7 +358,7 @@ TEST_CASE("any history: nothing has two holders, nothing down is given away, nob
     waited += world.waited;
     denied += world.denied;
   }
-  // The histories are of some worth.
+  // Check that the histories cover all outcomes.
   CHECK(allocated > 1000);
   CHECK(waited > 1000);
   CHECK(denied > 50);
@@ -475,7 +477,7 @@ TEST_CASE("what else the inventory carries is carried on, and a failure takes no
 
 TEST_CASE("a placement that goes for the first node it sees would leave the rest without a place") {
   Pool pool;
-  // The node with gpus must be left to who needs them, and two nodes of three cores hold only one slot each.
+  // Only a0 has the 4 cores of the first part; the other two parts fill a1 and a2 completely.
   pool.acquire(ResourceSet({{{0}, IdSet::range(0, 3), {0, 1}}, {{1, 2}, IdSet::range(0, 2), {}}},
                            Hostlist::parse("a[0-2]")),
                {0, 1, 2});

@@ -1,4 +1,4 @@
-// The scheduler as its user and its acquisition drive it: lines and callbacks in, JSON out.
+// The scheduler with the input of its user and its acquisition: lines and callbacks in, JSON out.
 #include "examples/fifo_scheduler/scheduler.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ rset::ResourceSet four_nodes(const char* hosts = "n[0-3]") {
 struct Stand {
   Stand() { scheduler.on_resources(four_nodes(), IdSet::range(0, 3)), said.clear(); }
 
-  /// What is said about these lines; an allocation is cut down to its hosts.
+  /// The output for these lines; an allocation is reduced to its hosts.
   std::vector<std::string> say(std::initializer_list<const char*> lines) {
     for (const char* line : lines) scheduler.command(line);
     return take();
@@ -141,7 +141,7 @@ TEST_CASE("while the daemon is away nothing is given out; what is held then is k
         Lines{R"({"free":1})", R"({"id":3,"wait":"the daemon is away"})",
               R"({"id":4,"wait":"the daemon is away"})", R"({"id":5,"wait":"the daemon is away"})"});
 
-  // The host that is held was rank 1 and is rank 3 now.
+  // The held host was rank 1 and is rank 3 now.
   stand.scheduler.on_resources(four_nodes("n3,n2,n0,n1"), IdSet::range(0, 3));
   const Lines said = stand.take();
   REQUIRE(said.size() == 3);

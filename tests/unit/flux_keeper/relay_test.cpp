@@ -1,4 +1,5 @@
-// The keeper of a Flux instance's module: what the broker and the next service see when a service dies.
+// The keeper of a Flux instance's module: the messages to the broker and to the next service when a service
+// dies.
 #include "flux/keeper/relay.hpp"
 
 #include <cerrno>
@@ -50,7 +51,7 @@ std::vector<Told> told(std::string& bytes) {
   return all;
 }
 
-/// As the broker hands it on: its own route on top, the client's below.
+/// A request as the broker delivers it: its own route on top, the client's below.
 Message request(const std::string& topic, std::uint32_t matchtag, const std::string& client = "client",
                 std::uint8_t flags = 0, std::string payload = "{}") {
   Message message = proto::make_request(topic, matchtag, proto::make_payload(std::move(payload)), flags);
@@ -373,7 +374,7 @@ TEST_CASE("what is no frame is an error, and no read beyond it") {
   CHECK_THROWS_AS((void)reader.next(), Error);
   const std::string whole = proto::encode_local_frame(request("resource.ping", 1));
   for (std::size_t size = proto::local_header_size; size < whole.size(); ++size) {
-    // As a frame of the wrong length would have it; the last bytes are not PROTO then.
+    // Like a frame of the wrong length, whose last bytes are not PROTO.
     const std::string cut(whole.substr(0, size));
     CHECK_THROWS_AS((void)read_head(cut), Error);
   }

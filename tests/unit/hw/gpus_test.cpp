@@ -1,4 +1,4 @@
-// How many GPUs there are when several libraries name them.
+// The number of GPUs when several libraries report them.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@ using hw::GpuSighting;
 
 namespace {
 
-/// `cuda@1` is seen by cuda at place 1, `cuda` at a place that it does not tell.
+/// `cuda@1` is reported by cuda at place 1, `cuda` at an unknown place.
 std::vector<GpuSighting> sightings(const std::vector<std::string>& texts) {
   std::vector<GpuSighting> seen;
   for (const auto& text : texts) {

@@ -1,6 +1,5 @@
-// What a node has, of many kinds of nodes. The topologies of tests/vectors/hwloc were made with
-// `lstopo -i SYNTHETIC --of xml`; devices, and what is allowed, were added by hand. Their names say what they
-// are.
+// The hardware of many kinds of nodes. The topologies of tests/vectors/hwloc were made with `lstopo -i
+// SYNTHETIC --of xml`; devices and allowed sets were added by hand. Their names describe them.
 #include "hw/probe.hpp"
 
 #include <cerrno>
@@ -67,16 +66,16 @@ TEST_SUITE("probe") {
       Hardware hardware;
     };
     const std::vector<Case> cases = {
-        // The graphics of its management controller are no GPU.
+        // The graphics device of its management controller is not a GPU.
         {"two_sockets", {8, 0}},
         // Two hardware threads make one core.
         {"smt", {8, 0}},
         {"big_numa", {128, 0}},
         // Two cores whole, two with one of their threads, four not at all.
         {"restricted_cpuset", {4, 0}},
-        // Each seen by CUDA, NVML and OpenCL.
+        // Each is reported by CUDA, NVML and OpenCL.
         {"four_gpus", {16, 4}},
-        // OpenCL sees both of them, but not where they are, and the processor.
+        // OpenCL reports both without their places, and the processor.
         {"two_gpus_and_opencl_without_place", {6, 2}},
         {"one_gpu_with_tiles", {4, 1}},
     };
@@ -135,7 +134,7 @@ TEST_SUITE("probe") {
     const auto hardware = probe({});
     CHECK(hardware.cores >= 1);
     CHECK(hardware.cores <= std::thread::hardware_concurrency());
-    // An empty variable is none.
+    // An empty variable counts as unset.
     const Variable xml("HWLOC_XMLFILE", "");
     const Variable synthetic("HWLOC_SYNTHETIC", "");
     CHECK(probe({}) == hardware);
@@ -155,7 +154,7 @@ TEST_SUITE("probe") {
     CPU_SET(first, &one);
     REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
     CHECK(probe({}) == Hardware{1, 0});
-    // Of another machine all do, unless it is said to be this one.
+    // Of another machine all cores count, unless HWLOC_THISSYSTEM says that it is this one.
     CHECK(probe(from_text("core:256 pu:1")).cores == 256);
     const Variable this_system("HWLOC_THISSYSTEM", "1");
     CHECK(probe(from_text("core:256 pu:1")).cores == 1);

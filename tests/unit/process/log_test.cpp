@@ -1,4 +1,4 @@
-// Lines of the log, for people and for journald (sd-daemon(3)).
+// Log lines for terminals and for journald (sd-daemon(3)).
 #include <memory>
 #include <sstream>
 #include <string>

@@ -89,7 +89,7 @@ TEST_SUITE("watch") {
     });
     loop.poll();
     there.send(zmq::str_buffer("news"));
-    // Takes in the commands of the other socket, and with them the edge.
+    // Processes the commands of the other socket, which consumes the edge.
     here.send(zmq::str_buffer("other"));
     (void)here.get(zmq::sockopt::events);
     watch.look_again();
@@ -135,7 +135,7 @@ TEST_SUITE("signal loop") {
     int times = 0;
     CHECK(loop.work_until(
         event.fd(), [&] { ++times; }, [&] { return times == 3; }));
-    // Nothing is waited for, and nothing called, when it is done already.
+    // If the condition already holds, it returns without waiting or calling.
     CHECK(loop.work_until(
         event.fd(), [&] { ++times; }, [] { return true; }));
     CHECK(times == 3);

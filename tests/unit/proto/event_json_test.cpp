@@ -1,4 +1,4 @@
-// Resource events (RFC 44) as entries of an event log (RFC 18): the keys of each, there and back.
+// Resource events (RFC 44) as entries of an event log (RFC 18): the keys of each, encoded and decoded.
 #include "proto/event_json.hpp"
 
 #include <string>
@@ -166,7 +166,7 @@ TEST_CASE("the one form that earlier daemons had for all changes of the inventor
   const UpdateEvent shrink = read(R"({"shrink":"1-2","nodelist":"n[1-2]"})");
   CHECK(shrink.shrink.encode() == "1-2");
   CHECK(shrink.shrink_nodelist.encode() == "n[1-2]");
-  // Several at once were never written; whoever has such a line loses nothing of it.
+  // No version wrote several at once, but such a line is preserved.
   constexpr const char* all =
       R"({"expiration":5.0,"property-add":{"fast":"0-1"},"shrink":"1-2","nodelist":"n[1-2]"})";
   CHECK(json::parse(encode_event({wall_time(7), read(all)}))["context"] == json::parse(all));

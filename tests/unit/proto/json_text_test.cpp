@@ -1,4 +1,4 @@
-// JSON written as text: what is not plain is written as the JSON library writes it.
+// JSON encoded as text, with escapes as in the JSON library.
 #include "proto/json_text.hpp"
 
 #include <doctest/doctest.h>

@@ -73,7 +73,7 @@ TEST_CASE("a key that others may read or change is refused") {
     CHECK(error.errnum() == EACCES);
     CHECK(std::string(error.what()) ==
           fmt::format("{0}: others may read or change this key (mode {1:04o}): chmod 600 {0}", path, mode));
-    // Its public half is no secret.
+    // The public key may still be read.
     CHECK(load_public_key(path) == client_public);
   }
   for (const mode_t mode : {0600U, 0400U}) {

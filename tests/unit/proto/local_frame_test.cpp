@@ -1,4 +1,4 @@
-// The framing of the local connector: the recorded frames, limits, and streams that are split, cut or
+// The framing of the local connector: recorded frames, limits, and streams that are split, truncated or
 // damaged.
 #include "proto/local_frame.hpp"
 
@@ -24,7 +24,7 @@ std::string be32(std::size_t value) { return from_hex(fmt::format("{:08x}", valu
 
 std::string frame(const std::string& body) { return magic + be32(body.size()) + body; }
 
-/// What comes out of a stream: the parts of each frame, then what is left over or what is wrong.
+/// The parts of each frame of a stream, then the remaining bytes or the error.
 std::vector<std::string> outcome(const std::vector<std::string>& chunks, std::size_t max_frame) {
   std::vector<std::string> seen;
   LocalFrameDecoder decoder(max_frame);
@@ -136,7 +136,7 @@ TEST_CASE("part lengths: one byte up to 254, four more bytes from 255") {
     REQUIRE(parts);
     CHECK(describe(from_parts(*parts)) == describe(message));
   }
-  // The long form of a short part is no use, but says the same.
+  // The long form of a short length is accepted, though not needed.
   LocalFrameDecoder decoder;
   decoder.feed(frame(from_hex("ff 00000014") + proto));
   CHECK(decoder.next() == Parts{proto});
@@ -179,7 +179,7 @@ TEST_CASE("malformed streams are EPROTO as soon as they show it, and stay so") {
     CAPTURE(text);
     CHECK(text.find(row.error) != std::string::npos);
     CHECK(errnum_of(next) == EPROTO);
-    // No later bytes make it whole, and none are kept.
+    // Later bytes do not repair it, and are not kept.
     decoder.feed(frame(from_hex("14") + proto));
     CHECK(error_of(next) == text);
     CHECK(decoder.pending() == 0);
@@ -223,8 +223,8 @@ TEST_CASE("truncation: no frame and no error until the last byte is there") {
 
 namespace {
 
-/// Where the bytes of a recorded frame are, worked out from what it says: header, delimiter, topic, payload
-/// (if any), PROTO, each part after its length byte.
+/// The layout of a recorded frame, computed from its fields: header, delimiter, topic, payload (if any),
+/// PROTO, each part after its length byte.
 struct Layout {
   explicit Layout(const Recorded& recorded)
       : topic(10),
@@ -246,7 +246,7 @@ struct Layout {
 
 enum class Expected { same_bytes, without_last_topic_byte, incomplete, error };
 
-/// What wire.md makes of a recorded frame with one byte changed.
+/// The expected result of decoding a recorded frame with one byte changed.
 Expected judge(const Recorded& recorded, std::size_t at, unsigned char byte) {
   const Layout layout(recorded);
   if (layout.in_payload(at)) {
@@ -265,7 +265,7 @@ Expected judge(const Recorded& recorded, std::size_t at, unsigned char byte) {
       case 1:
         return Expected::error;
       case 2:
-        // As a control message it would have no parts but PROTO.
+        // A control message would have PROTO as its only part.
         return byte == 1 || byte == 2 || byte == 4 ? Expected::same_bytes : Expected::error;
       case 3:
         return (byte & parts) == (recorded.flags & parts) ? Expected::same_bytes : Expected::error;
@@ -283,8 +283,8 @@ Expected judge(const Recorded& recorded, std::size_t at, unsigned char byte) {
     return length > recorded.bytes.size() - 8 && length <= default_max_local_frame ? Expected::incomplete
                                                                                    : Expected::error;
   }
-  // Magic, and the lengths of parts: with any other one the rest does not come out even, or the parts are not
-  // those that the flags announce.
+  // Magic, and the lengths of parts: with any other length the parts do not fill the frame, or do not match
+  // the flags.
   return Expected::error;
 }
 
@@ -427,7 +427,7 @@ TEST_CASE("streams: damaged bytes fare the same at once and in pieces") {
     REQUIRE(outcome(split_at_random(stream, random), max_frame) == at_once);
     ++(at_once.back() == "0 bytes left" ? whole : broken);
   }
-  // Most bytes are data that the framing does not look at; some are lengths and magic.
+  // Most bytes are data that the framing does not check; some are lengths and magic.
   CHECK(broken > 20);
   CHECK(whole > 20);
 }
@@ -439,7 +439,7 @@ TEST_CASE("streams: noise is rejected, and from_parts copes with whatever a fram
   std::size_t messages = 0;
   for (int round = 0; round < 20000; ++round) {
     CAPTURE(round);
-    // Parts of random bytes and lengths before a PROTO with random flags, so that many get far.
+    // Random parts before a PROTO with random flags, so that many frames pass the first checks.
     std::vector<std::string> parts;
     const auto count = std::uniform_int_distribution<int>(0, 4)(random);
     for (int i = 0; i < count; ++i) {

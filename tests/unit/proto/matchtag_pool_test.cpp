@@ -1,4 +1,4 @@
-// RFC 6 on the client: a matchtag is not used again while a response to its request may come.
+// RFC 6 on the client: a matchtag is not reused while a response to its request may still arrive.
 #include <map>
 #include <random>
 

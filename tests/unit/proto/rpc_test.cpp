@@ -189,7 +189,7 @@ TEST_CASE("payload: nesting is limited, however much of it there is") {
           return parse_object(with_payload(objects));
         }) == EPROTO);
 
-  // Brackets within strings are text, and what is closed does not count.
+  // Brackets within strings are text, and closed brackets do not count.
   const std::string brackets(1000, '[');
   CHECK(parse_object(with_payload(R"({"a":"\")" + brackets + R"(\\"})"))["a"] == "\"" + brackets + "\\");
   std::string wide = R"({"a":[)";

@@ -1,4 +1,4 @@
-// What the tests of the wire share: bytes from hex, messages to compare, and the recorded frames.
+// Shared by the tests of the wire format: bytes from hex, messages to compare, and the recorded frames.
 #pragma once
 
 #include <cstdint>
@@ -48,19 +48,19 @@ std::string error_of(Call&& call) {
   }
 }
 
-/// A frame that a Flux command line sent, and what it is known to say.
+/// A recorded frame of a Flux command line, and its known fields.
 struct Recorded {
   std::string command;
   std::string bytes;
   std::string topic;
-  /// Serialized; empty if there is none.
+  /// The JSON text; empty if there is none.
   std::string payload;
   std::uint8_t flags = 0;
   std::uint32_t nodeid = 0;
   std::uint32_t matchtag = 0;
 };
 
-/// Those of tests/vectors/wire.json.
+/// The frames of tests/vectors/wire.json.
 std::vector<Recorded> recorded_frames();
 
 }  // namespace resourced::proto::test

@@ -1,4 +1,4 @@
-// Endpoint addresses and the places that are used when none is given.
+// Endpoint addresses, and the defaults when none is given.
 #include "proto/uri.hpp"
 
 #include <map>
@@ -131,7 +131,7 @@ TEST_CASE("what is no address is EINVAL, and the text quotes it on one line") {
 TEST_CASE("a path fits into a socket address") {
   const auto fits = "/" + std::string(106, 'p');
   const auto too_long = fits + "p";
-  // It is the path that is used which counts.
+  // The length of the normalized path counts.
   const auto unnormal = "///." + fits;
   for (const std::string scheme : {"ipc://", "local://"}) {
     CHECK(parse_endpoint(scheme + fits, EndpointUse::listen).path == fits);
@@ -215,7 +215,7 @@ TEST_CASE("a client takes the socket that it may connect to") {
                          Row{{bus, local}, {local}, "local:///run/resourced/local"},
                          Row{{bus, local, own}, {local, own}, "local:///run/user/7/resourced/local"},
                          Row{{bus, local, own}, {local}, "local:///run/resourced/local"},
-                         // Nothing is permitted: the error names what is there.
+                         // No access is permitted: the error names the existing endpoint.
                          Row{{bus, local}, {}, "ipc:///run/resourced/bus"},
                          Row{{local}, {}, "local:///run/resourced/local"}}) {
     CAPTURE(row.uri);

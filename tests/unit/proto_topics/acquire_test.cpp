@@ -1,4 +1,4 @@
-// resource.acquire: request, first response and changes, both ways.
+// resource.acquire: request, first response and changes, encoded and decoded.
 #include "proto/topics/acquire.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// resource.journal: the request and the batches, both ways.
+// resource.journal: the request and the batches, encoded and decoded.
 #include "proto/topics/journal.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a decoder says of a payload that is wrong.
+// The error of a decoder for an invalid payload.
 #pragma once
 
 #include <string>

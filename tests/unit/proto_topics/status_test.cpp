@@ -1,5 +1,4 @@
-// Payloads of what is read: resource.status as an instance inside another reads it, attr.get,
-// feasibility.check.
+// Payloads of queries: resource.status as read by an inner instance, attr.get, feasibility.check.
 #include "proto/topics/status.hpp"
 
 #include <doctest/doctest.h>

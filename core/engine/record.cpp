@@ -1,4 +1,4 @@
-#include "core/engine/recorder.hpp"
+#include "core/engine/record.hpp"
 
 #include <utility>
 #include <variant>
@@ -24,7 +24,8 @@ void add_properties(TableChanges& changes, const Module& module, const std::stri
   }
 }
 
-// Any property may compare otherwise with the configuration after a definition, so all rows are written anew.
+// After a definition any property may differ from the configuration in another way, so all rows are
+// rewritten.
 void rewrite_properties(TableChanges& changes, const Module& module) {
   changes.forget_properties = true;
   const IdSet& all = module.inventory().ranks();
@@ -54,7 +55,7 @@ struct Concerned {
   }
 };
 
-// Hosts of the event's own come first, since the inventory may not have them yet, or any more.
+// The hosts in the event take precedence, since the inventory may not have them yet, or no longer.
 struct ConcernedHosts {
   Hostlist operator()(const module::RestartEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::DrainEvent& event) const { return event.nodelist; }
