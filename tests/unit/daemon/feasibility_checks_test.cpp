@@ -130,9 +130,11 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   CHECK(stand.receive(hostile).errnum() == EBUSY);
   const std::size_t before = stand.transport.sent[hostile].size();
   stand.request(friendly, "feasibility.check", nodes(1));
+  // Before the friendly one: the checks that were done until then, and the one that was under way.
+  const std::size_t most = stand.posted() + 1;
   while (stand.silent(friendly)) stand.step();
   CHECK(stand.receive(friendly).errnum() == 0);
-  CHECK(stand.transport.sent[hostile].size() - before < service::FeasibilityChecks::max_waiting / 2);
+  CHECK(stand.transport.sent[hostile].size() - before <= most);
   // Of large requests fewer may wait.
   stand.disconnect(hostile);
   const proto::ClientId large = stand.connect({1003, 1003, {}, {}});

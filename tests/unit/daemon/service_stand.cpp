@@ -105,6 +105,11 @@ std::uint32_t Stand::request(proto::ClientId client, const std::string& topic, c
   return last_matchtag_;
 }
 
+std::size_t Stand::posted() {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
 void Stand::step() {
   std::function<void()> work;
   {

@@ -67,6 +67,8 @@ class Stand {
   void catch_up();
   /// Runs one function that the store posts; waits for it if necessary.
   void step();
+  /// How many pieces of work step() would run now.
+  std::size_t posted();
 
   /// The next message to a client. Requires that there is one.
   proto::Message receive(proto::ClientId client);
