@@ -69,7 +69,12 @@ def mod_main(h, *args):
     }
     os.set_inheritable(channel, True)
     keeper = program("resourced-keeper")
-    service = program("resourced" if known.get("rank") == "0" else "resourced-follower")
+    if known.get("rank") == "0":
+        service = os.environ.get("RESOURCED_FLUX_LEADER")
+        if not service:
+            raise NotImplementedError("rank 0 is not served yet: RESOURCED_FLUX_LEADER has to name a program that does")
+    else:
+        service = program("resourced-follower")
     os.execv(
         keeper,
         [

@@ -2,12 +2,14 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -91,9 +93,22 @@ class Follower {
     }
   }
 
+  /// Waits for a service of another rank that is being started again.
+  Message call(const std::string& topic, const json& payload, module::Channel::Target target) {
+    constexpr int most_tries = 60;
+    for (int tries = 1;; ++tries) {
+      try {
+        return channel_.call(topic, payload, target);
+      } catch (const Error& error) {
+        if (error.errnum() != EHOSTUNREACH || tries == most_tries) throw;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  }
+
   void ask_upstream() {
     try {
-      const Message answer = channel_.call("resource.get", nullptr, channel_.upstream());
+      const Message answer = call("resource.get", nullptr, channel_.upstream());
       json object = proto::parse_object(answer, most_values);
       method_ = object.at("method").get<std::string>();
       resources_ = ResourceSet::from_json(std::move(object.at("R")));
@@ -108,9 +123,9 @@ class Follower {
         module::mismatch(welcome_.rank, *resources_, node_.resources, settings_.verify);
     if (reason.empty()) return;
     channel_.log(level_error, "draining: " + reason);
-    (void)channel_.call("resource.drain",
-                        {{"targets", std::to_string(welcome_.rank)}, {"reason", reason}, {"mode", "update"}},
-                        module::Channel::leader());
+    (void)call("resource.drain",
+               {{"targets", std::to_string(welcome_.rank)}, {"reason", reason}, {"mode", "update"}},
+               module::Channel::leader());
   }
 
   /// Reports the resources of this rank and those below it upstream, once all of them are known.
@@ -189,6 +204,10 @@ int run(module::Channel& channel, const module::Welcome& welcome) {
   Follower follower(channel, welcome);
   try {
     follower.start();
+  } catch (const json::exception& error) {
+    channel.log(level_error, error.what());
+    channel.failed(EPROTO);
+    return 1;
   } catch (const Error& error) {
     channel.log(level_error, error.what());
     channel.failed(error.errnum());

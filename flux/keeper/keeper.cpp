@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/error.hpp"
 #include "flux/keeper/relay.hpp"
 
 namespace resourced::flux::keeper {
@@ -79,6 +80,8 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     /// There may be room again.
     std::function<void()> on_written;
     std::function<bool()> may_read;
+    /// The other side has gone, although its end may not have been read.
+    std::function<void()> on_write_error = [] {};
   };
 
   Pipe(Socket socket, Callbacks callbacks) : socket_(std::move(socket)), callbacks_(std::move(callbacks)) {}
@@ -123,8 +126,8 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
                       [self = shared_from_this()](const error_code& error, std::size_t) {
                         self->is_writing_ = false;
                         self->writing_.clear();
-                        // read() reports the end.
-                        if (error || self->is_over_) return;
+                        if (self->is_over_) return;
+                        if (error) return self->callbacks_.on_write_error();
                         self->write_next();
                         self->callbacks_.on_written();
                       });
@@ -145,6 +148,9 @@ class Keeper {
   explicit Keeper(const Options& options) : options_(options) {
     // Ignored, as the terminal's signals are for the broker, which asks the module to stop.
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     const int flags = ::fcntl(options.channel, F_GETFD);
     if (flags < 0 || ::fcntl(options.channel, F_SETFD, flags | FD_CLOEXEC) < 0) {
       throw std::system_error(errno, std::system_category(), "channel");
@@ -152,13 +158,18 @@ class Keeper {
     broker_ = std::make_shared<Pipe>(
         Socket(loop_, asio::local::stream_protocol(), options.channel),
         Pipe::Callbacks{[this](std::string_view bytes) { from_broker(bytes); }, [this] { finish(1); },
-                        [this] { broker_written(); }, [this] { return !service_ || !service_->is_full(); }});
+                        [this] { broker_written(); },
+                        [this] { return !broker_->is_full() && (!service_ || !service_->is_full()); },
+                        [this] { finish(1); }});
   }
 
   int run() {
     await_children();
     start_service();
-    if (options_.queued >= 0) from_broker(read_all(options_.queued));
+    if (options_.queued >= 0) {
+      from_broker(read_all(options_.queued));
+      ::close(options_.queued);
+    }
     broker_->read();
     loop_.run();
     return exit_status_;
@@ -172,8 +183,17 @@ class Keeper {
   }
 
   void from_service(std::string_view bytes) {
-    from_service_.feed(bytes);
-    while (const auto message = from_service_.next()) relay_.from_service(*message);
+    if (is_broken_) return;
+    try {
+      from_service_.feed(bytes);
+      while (const auto message = from_service_.next()) relay_.from_service(*message);
+    } catch (const Error& error) {
+      // There is no going on in its bytes. The next service starts with new ones.
+      is_broken_ = true;
+      relay_.log_error(options_.rank, time_now(),
+                       fmt::format("{}: {}", options_.service.front(), error.what()));
+      if (child_ > 0) ::kill(child_, SIGKILL);
+    }
     flush();
   }
 
@@ -186,29 +206,52 @@ class Keeper {
   void broker_written() {
     if (relay_.state() == State::left && broker_->is_idle()) {
       finish(0);
-    } else if (service_) {
-      service_->read();
+    } else {
+      broker_->read();
+      if (service_) service_->read();
     }
   }
 
   void start_service() {
     int ends[2] = {-1, -1};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      throw std::system_error(errno, std::system_category(), "socketpair");
-    }
-    from_service_ = link::LinkReader();
-    relay_.service_started();
-    started_at_ = Clock::now();
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return cannot_start("socketpair", errno);
     child_ = ::fork();
-    if (child_ < 0) throw std::system_error(errno, std::system_category(), "fork");
+    if (child_ < 0) {
+      const int errnum = errno;
+      for (const int end : ends) ::close(end);
+      return cannot_start("fork", errnum);
+    }
+    // In either process, as the service is told its generation.
+    relay_.service_started();
     if (child_ == 0) exec_service(ends[1]);
     ::close(ends[1]);
+    started_at_ = Clock::now();
+    from_service_ = link::LinkReader();
+    is_broken_ = false;
     service_ = std::make_shared<Pipe>(
         Socket(loop_, asio::local::stream_protocol(), ends[0]),
         Pipe::Callbacks{[this](std::string_view bytes) { from_service(bytes); }, [this] { link_ended(); },
                         [this] { broker_->read(); }, [this] { return !broker_->is_full(); }});
     service_->read();
     flush();
+  }
+
+  /// The system may have what is missing later, and the first service is not worth a wait.
+  void cannot_start(const char* call, int errnum) {
+    const std::system_error error(errnum, std::system_category(), call);
+    if (relay_.state() != State::running) throw error;
+    relay_.log_error(options_.rank, time_now(),
+                     fmt::format("{}: {}", options_.service.front(), error.what()));
+    flush();
+    start_later(longest_pause);
+  }
+
+  void start_later(milliseconds pause) {
+    timer_.expires_after(pause);
+    timer_.async_wait([this](const error_code& error) {
+      if (!error && relay_.state() == State::running) start_service();
+    });
   }
 
   [[noreturn]] void exec_service(int link) const {
@@ -274,10 +317,7 @@ class Keeper {
     if (before != State::running) return;
     const auto lived = Clock::now() - started_at_;
     pause_ = lived >= steady_after ? milliseconds(0) : std::clamp(2 * pause_, first_pause, longest_pause);
-    timer_.expires_after(pause_);
-    timer_.async_wait([this](const error_code& error) {
-      if (!error && relay_.state() == State::running) start_service();
-    });
+    start_later(pause_);
   }
 
   void finish(int exit_status) {
@@ -298,6 +338,8 @@ class Keeper {
   pid_t child_ = -1;
   int exit_of_child_ = 0;
   bool link_is_over_ = false;
+  /// The service has sent bytes that are no messages.
+  bool is_broken_ = false;
   Clock::time_point started_at_;
   milliseconds pause_{0};
   int exit_status_ = 0;

@@ -18,6 +18,10 @@ using proto::MessageType;
 namespace flag = proto::flag;
 
 constexpr std::string_view shutdown_topic = "resource.shutdown";
+/// What a rank tells of those below it. It is told once.
+constexpr std::string_view report_topic = "resource.topo-reduce";
+/// More than any tree of brokers has children.
+constexpr std::size_t most_reports = 4096;
 constexpr std::string_view disconnect_end = ".disconnect";
 constexpr std::string_view cancel_end = "-cancel";
 constexpr unsigned generation_shift = 24;
@@ -55,7 +59,8 @@ void Relay::from_broker(std::string_view frame) {
 }
 
 void Relay::request_from_broker(const link::Head& head, std::string_view frame) {
-  if (head.topic == shutdown_topic) {
+  const bool is_owner = (head.rolemask & proto::role::owner) != 0;
+  if (head.topic == shutdown_topic && is_owner) {
     if (state_ == State::leaving || state_ == State::left) return;
     state_ = State::stopping;
     if (!is_served_) leave(0);
@@ -63,6 +68,8 @@ void Relay::request_from_broker(const link::Head& head, std::string_view frame) 
     note_disconnect(head);
   } else if (head.has(flag::noresponse)) {
     if (head.topic.ends_with(cancel_end)) note_cancel(head, frame);
+    if (head.topic == report_topic && is_owner && reports_.size() < most_reports)
+      reports_.emplace_back(frame);
   } else {
     open_row(head, frame);
   }
@@ -148,6 +155,7 @@ void Relay::service_started() {
   is_served_ = true;
   // Skip 0, the generation of the keeper's own matchtags.
   if (++generation_ == 0) ++generation_;
+  for (const std::string& report : reports_) link::append_link_message(for_service_, {{}, report});
   for (const auto& [number, row] : rows_) {
     link::append_link_message(for_service_, {row.mark, row.frame});
     if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});

@@ -5,6 +5,7 @@
 // the service, which does the work, may die and be restarted:
 //  - a plain request that the dead service had not answered is answered with EHOSTUNREACH,
 //  - a stream is passed to the next service as it was requested, with the mark of its last response,
+//  - reports of other ranks, which come once, are passed to the next service too,
 //  - responses to requests of the dead service to the broker are dropped.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "flux/link/frames.hpp"
 #include "proto/message.hpp"
@@ -96,6 +98,8 @@ class Relay {
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> by_key_;
   /// The services of which this service has requested streams.
   std::set<std::string, std::less<>> streams_from_;
+  /// What other ranks have reported, for each service to come.
+  std::vector<std::string> reports_;
   std::string for_broker_;
   std::string for_service_;
 };

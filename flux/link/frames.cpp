@@ -49,6 +49,7 @@ void check_length(std::size_t length) {
 }  // namespace
 
 Head read_head(std::string_view frame) {
+  if (frame.size() < proto::local_header_size) throw Error(EPROTO, "frame: the header is cut off");
   std::string_view body = frame.substr(proto::local_header_size);
   const std::size_t header_of_proto = 1;
   if (body.size() < header_of_proto + proto::proto_size) throw Error(EPROTO, "frame: no PROTO part");

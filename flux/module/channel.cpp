@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,9 @@ std::string time_now() {
 }  // namespace
 
 Channel::Channel(int socket, std::uint8_t generation, std::uint32_t rank)
-    : socket_(socket), generation_(generation), rank_(rank) {}
+    : socket_(socket), generation_(generation), rank_(rank) {
+  ::fcntl(socket_, F_SETFD, FD_CLOEXEC);
+}
 
 Channel::~Channel() { ::close(socket_); }
 

@@ -83,6 +83,8 @@ Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), we
     channel_.clear_counts();
     if (request.type == proto::MessageType::request) channel_.respond(request);
   });
+  // That of the owner ends the module, and comes no further than take().
+  add("shutdown", Right::owner, [](const Message&) {});
   add("rusage", Right::user, [this](const Message& request) { channel_.respond(request, usage(request)); });
   add("debug", Right::owner, [this](const Message& request) { debug(request); });
 }

@@ -297,6 +297,35 @@ TEST_CASE("a module that is asked to stop leaves in order") {
   }
 }
 
+TEST_CASE("a guest cannot stop the module") {
+  Module module;
+  Message shutdown = request("resource.shutdown", 5, "client");
+  shutdown.userid = guest;
+  shutdown.rolemask = proto::role::user;
+  module.from_broker(shutdown);
+  CHECK(module.relay.state() == State::running);
+  module.from_service(proto::make_error(shutdown, EPERM));
+  CHECK(module.broker_sees().at(0).errnum() == EPERM);
+  module.relay.service_ended();
+  module.from_broker(shutdown);
+  CHECK(module.relay.state() == State::running);
+}
+
+TEST_CASE("the reports of other ranks are there for each service") {
+  Module module;
+  const Message report = request("resource.topo-reduce", 0, "rank3", flag::noresponse);
+  module.from_broker(report);
+  CHECK(module.service_sees().size() == 1);
+  module.relay.service_ended();
+  const Message late = request("resource.topo-reduce", 0, "rank4", flag::noresponse);
+  module.from_broker(late);
+  module.relay.service_started();
+  const auto seen = module.service_sees();
+  REQUIRE(seen.size() == 2);
+  CHECK(proto::encode_local_frame(seen[0].message) == proto::encode_local_frame(report));
+  CHECK(proto::encode_local_frame(seen[1].message) == proto::encode_local_frame(late));
+}
+
 TEST_CASE("a module that is asked to stop while no service runs leaves at once") {
   Module module;
   module.relay.service_ended();
@@ -373,7 +402,7 @@ TEST_CASE("what is no frame is an error, and no read beyond it") {
   reader.feed("GET / HTTP/1.1");
   CHECK_THROWS_AS((void)reader.next(), Error);
   const std::string whole = proto::encode_local_frame(request("resource.ping", 1));
-  for (std::size_t size = proto::local_header_size; size < whole.size(); ++size) {
+  for (std::size_t size = 0; size < whole.size(); ++size) {
     // Like a frame of the wrong length, whose last bytes are not PROTO.
     const std::string cut(whole.substr(0, size));
     CHECK_THROWS_AS((void)read_head(cut), Error);
