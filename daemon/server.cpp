@@ -35,6 +35,7 @@
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "process/loop.hpp"
 #include "process/service.hpp"
 #include "proto/uri.hpp"
 
@@ -194,9 +195,7 @@ class Server {
 
   void wake_at(SteadyTime when) {
     if (stopping_) return;
-    using Duration = asio::steady_timer::duration;
-    const auto time = std::chrono::duration_cast<Duration>(when.time_since_epoch());
-    agent_timer_.expires_at(asio::steady_timer::time_point(time));
+    agent_timer_.expires_at(asio::steady_timer::time_point(process::timer_duration(when.time_since_epoch())));
     agent_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) service_.on_time();
     });
@@ -205,7 +204,7 @@ class Server {
   void later(Seconds pause, std::function<void()> work) {
     if (pause <= Seconds(0)) return asio::post(loop_, std::move(work));
     const auto timer = std::make_shared<asio::steady_timer>(loop_);
-    timer->expires_after(std::chrono::ceil<asio::steady_timer::duration>(pause));
+    timer->expires_after(process::timer_duration(pause));
     timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
       if (!error) work();
     });

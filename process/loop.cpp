@@ -1,6 +1,9 @@
 #include "process/loop.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -9,6 +12,11 @@
 namespace resourced::process {
 
 namespace asio = boost::asio;
+
+asio::steady_timer::duration timer_duration(Seconds duration) {
+  constexpr Seconds longest{1e9};
+  return std::chrono::ceil<asio::steady_timer::duration>(std::min(duration, longest));
+}
 
 // Shared with the handlers in the loop, which may run after the watch has been destroyed.
 struct Watch::State : std::enable_shared_from_this<Watch::State> {
@@ -55,10 +63,12 @@ SignalLoop::SignalLoop() : signals_(loop_, SIGINT, SIGTERM) { wait_for_signal();
 
 bool SignalLoop::work_until(int descriptor, const std::function<void()>& work,
                             const std::function<bool()>& done) {
-  const Watch watch(loop_, descriptor, work);
+  std::optional<Watch> watch(std::in_place, loop_, descriptor, work);
   while (!done()) {
     loop_.run_one();
     if (!has_signal_) continue;
+    // The descriptor may stay readable for ever, so it is not waited for any more.
+    watch.reset();
     // Signals that came together count as one.
     loop_.poll();
     has_signal_ = false;

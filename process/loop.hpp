@@ -6,8 +6,15 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "core/time.hpp"
 
 namespace resourced::process {
+
+/// A duration for a timer. One of more than 30 years, which may have no number of nanoseconds, becomes 30
+/// years.
+[[nodiscard]] boost::asio::steady_timer::duration timer_duration(Seconds duration);
 
 /// Waits for a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
 /// client::Connection. The descriptor is never closed here.

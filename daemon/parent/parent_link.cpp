@@ -90,9 +90,7 @@ void ParentLink::arm() {
     timer_.cancel();
     return;
   }
-  using Duration = asio::steady_timer::duration;
-  const auto time = std::chrono::duration_cast<Duration>(deadline->time_since_epoch());
-  timer_.expires_at(asio::steady_timer::time_point(time));
+  timer_.expires_at(asio::steady_timer::time_point(process::timer_duration(deadline->time_since_epoch())));
   timer_.async_wait([this, session = std::weak_ptr(session_)](const boost::system::error_code& error) {
     if (error || session.expired()) return;
     follower_->tick(uptime_());

@@ -278,7 +278,7 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   NodeAgent pretender(daemon.uri(), "test5", {"--key", user_key, "--synthetic", four_cores});
   pretender.expect_log("resource.agent requires the role agent");
   NodeAgent nobody(daemon.uri(), "test6");
-  nobody.expect_log("require");
+  nobody.expect_log("a key");
   CHECK(scheduler.settle().up() == std::set<unsigned>{3, 4});
 }
 

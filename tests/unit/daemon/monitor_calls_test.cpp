@@ -80,8 +80,8 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
   const proto::ClientId client = stand.connect();
   for (const json& up : {json(-1), json(9), json(18446744073709551615U)}) {
     CAPTURE(up);
-    const proto::Message refused =
-        stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(up));
+    // The last one does not fit what encode_waitup() takes.
+    const proto::Message refused = stand.call(client, "resource.monitor-waitup", {{"up", up}});
     CHECK(refused.errnum() == EPROTO);
     CHECK(refused.text() == "up value is out of range");
   }

@@ -16,7 +16,10 @@
 #include <unistd.h>
 #include <zmq.hpp>
 
+using resourced::forever;
+using resourced::Seconds;
 using resourced::process::SignalLoop;
+using resourced::process::timer_duration;
 using resourced::process::Watch;
 
 namespace {
@@ -127,6 +130,14 @@ TEST_SUITE("watch") {
   }
 }
 
+TEST_CASE("a timer waits for 30 years at the most") {
+  CHECK(timer_duration(Seconds(0)) == std::chrono::nanoseconds(0));
+  CHECK(timer_duration(Seconds(1.5)) == std::chrono::milliseconds(1500));
+  for (const Seconds long_time : {Seconds(1e12), Seconds(1e300), forever}) {
+    CHECK(timer_duration(long_time) == std::chrono::seconds(1'000'000'000));
+  }
+}
+
 TEST_SUITE("signal loop") {
   TEST_CASE("it works until it is done") {
     SignalLoop loop;
@@ -158,6 +169,18 @@ TEST_SUITE("signal loop") {
     bool done = false;
     CHECK(loop.work_until(
         event.fd(), [&] { done = true; }, [&] { return done; }));
+  }
+
+  TEST_CASE("a signal ends the work also while the descriptor stays readable") {
+    SignalLoop loop;
+    const EventDescriptor event;
+    event.set();
+    int times = 0;
+    const auto work = [&times] {
+      if (++times == 3) std::raise(SIGTERM);
+      REQUIRE(times < 1000);
+    };
+    CHECK_FALSE(loop.work_until(event.fd(), work, [] { return false; }));
   }
 
   TEST_CASE("what the work throws leaves through the loop, which goes on with the next call") {
