@@ -1,5 +1,5 @@
 // Reads an R document, both editions of RFC 20, into a ResourceSet. The entries of R_lite may have been taken
-// out of the text already (text_reader.hpp): then the document has an empty R_lite.
+// out of the text already (read_text() below): then the document has an empty R_lite.
 #pragma once
 
 #include <string_view>
