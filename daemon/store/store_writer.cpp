@@ -15,8 +15,10 @@ namespace {
 
 // The write-ahead log is moved into the file, as far as readers allow, after this many more pages.
 constexpr std::size_t pages_between_checkpoints = 1000;
-// With this many pages, 16 MiB, readers are waited for.
+// With this many pages, 16 MiB, readers are waited for, and the next attempt comes sooner: a reader that
+// begins at the wrong moment keeps the log from beginning anew.
 constexpr std::size_t most_log_pages = 4096;
+constexpr std::size_t pages_between_late_checkpoints = 100;
 
 std::uintmax_t size_of(const std::string& path) {
   std::error_code missing;
@@ -219,7 +221,9 @@ void StoreWriter::checkpoint(const std::function<void(const std::function<void()
   const std::size_t pages = database_.log_pages();
   // A commit has begun the log anew.
   if (pages < log_pages_) log_pages_ = 0;
-  if (pages - log_pages_ < pages_between_checkpoints) return;
+  const std::size_t between =
+      pages < most_log_pages ? pages_between_checkpoints : pages_between_late_checkpoints;
+  if (pages - log_pages_ < between) return;
   log_pages_ = pages;
   if (database_.checkpoint() || pages < most_log_pages) return;
   without_readers([this] { database_.checkpoint(); });
