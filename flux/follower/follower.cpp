@@ -30,8 +30,6 @@ using module::Right;
 using nlohmann::json;
 using proto::Message;
 
-constexpr int level_error = 3;
-
 [[noreturn]] void refuse_on_follower(const Message& request) {
   throw Error(ENOSYS, fmt::format("{} is only available on rank 0", request.topic));
 }
@@ -122,7 +120,7 @@ class Follower {
     const std::string reason =
         module::mismatch(welcome_.rank, *resources_, node_.resources, settings_.verify);
     if (reason.empty()) return;
-    channel_.log(level_error, "draining: " + reason);
+    channel_.log_error("draining: " + reason);
     (void)call("resource.drain",
                {{"targets", std::to_string(welcome_.rank)}, {"reason", reason}, {"mode", "update"}},
                module::Channel::leader());
@@ -145,7 +143,7 @@ class Follower {
       reduced_ = append(reduced_, found);
       count_ += count;
     } catch (const std::exception& error) {
-      channel_.log(level_error, fmt::format("error decoding topo-reduce request: {}", error.what()));
+      channel_.log_error(fmt::format("error decoding topo-reduce request: {}", error.what()));
       return;
     }
     report();
@@ -205,11 +203,11 @@ int run(module::Channel& channel, const module::Welcome& welcome) {
   try {
     follower.start();
   } catch (const json::exception& error) {
-    channel.log(level_error, error.what());
+    channel.log_error(error.what());
     channel.failed(EPROTO);
     return 1;
   } catch (const Error& error) {
-    channel.log(level_error, error.what());
+    channel.log_error(error.what());
     channel.failed(error.errnum());
     return 1;
   }

@@ -19,7 +19,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -28,6 +27,7 @@
 
 #include "core/error.hpp"
 #include "flux/keeper/relay.hpp"
+#include "proto/local_frame.hpp"
 
 namespace resourced::flux::keeper {
 namespace {
@@ -55,14 +55,6 @@ std::string read_all(int fd) {
     text.append(part.data(), static_cast<std::size_t>(size));
   }
   return text;
-}
-
-std::string time_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                     micros);
 }
 
 std::string end_of(int status) {
@@ -190,8 +182,7 @@ class Keeper {
     } catch (const Error& error) {
       // There is no going on in its bytes. The next service starts with new ones.
       is_broken_ = true;
-      relay_.log_error(options_.rank, time_now(),
-                       fmt::format("{}: {}", options_.service.front(), error.what()));
+      log_error(fmt::format("{}: {}", options_.service.front(), error.what()));
       if (child_ > 0) ::kill(child_, SIGKILL);
     }
     flush();
@@ -241,8 +232,7 @@ class Keeper {
   void cannot_start(const char* call, int errnum) {
     const std::system_error error(errnum, std::system_category(), call);
     if (relay_.state() != State::running) throw error;
-    relay_.log_error(options_.rank, time_now(),
-                     fmt::format("{}: {}", options_.service.front(), error.what()));
+    log_error(fmt::format("{}: {}", options_.service.front(), error.what()));
     flush();
     start_later(longest_pause);
   }
@@ -309,7 +299,7 @@ class Keeper {
       const std::string text =
           fmt::format("{} has ended ({}){}", options_.service.front(), end_of(exit_of_child_),
                       before == State::running ? " and is started again" : "");
-      relay_.log_error(options_.rank, time_now(), text);
+      log_error(text);
     }
     relay_.service_ended();
     flush();
@@ -318,6 +308,12 @@ class Keeper {
     const auto lived = Clock::now() - started_at_;
     pause_ = lived >= steady_after ? milliseconds(0) : std::clamp(2 * pause_, first_pause, longest_pause);
     start_later(pause_);
+  }
+
+  void log_error(std::string_view text) {
+    proto::append_local_frame(
+        relay_.for_broker(),
+        link::make_error_line(options_.rank, ::getpid(), std::chrono::system_clock::now(), text));
   }
 
   void finish(int exit_status) {

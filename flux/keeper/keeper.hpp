@@ -1,6 +1,7 @@
 // The keeper's loop: relays between the broker's channel and the service process, and restarts the service.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct Options {
   /// A file with the broker's welcome, which is passed on to the service and not read here; -1 for none.
   int welcome = -1;
   /// The broker's rank, for lines of the log.
-  std::string rank = "0";
+  std::uint32_t rank = 0;
   /// The service and its arguments. It is started with RESOURCED_FLUX_LINK=fd://N, a socket to the keeper,
   /// RESOURCED_FLUX_WELCOME=fd://N and RESOURCED_FLUX_GENERATION=N (see Relay::generation()), and has to end
   /// when the link ends.

@@ -24,7 +24,6 @@ constexpr std::string_view report_topic = "resource.topo-reduce";
 constexpr std::size_t most_reports = 4096;
 constexpr std::string_view disconnect_end = ".disconnect";
 constexpr std::string_view cancel_end = "-cancel";
-constexpr unsigned generation_shift = 24;
 /// Below those of all generations.
 constexpr std::uint32_t leaving_matchtag = 1;
 
@@ -37,7 +36,7 @@ void Relay::from_broker(std::string_view frame) {
       request_from_broker(head, frame);
       return;
     case MessageType::response:
-      if (head.matchtag >> generation_shift == 0) {
+      if (link::generation_of(head.matchtag) == 0) {
         // The only request of the keeper that has a response.
         if (state_ == State::leaving) {
           for (const auto& [number, row] : rows_) refuse(row.request, ENOSYS, {});
@@ -48,7 +47,7 @@ void Relay::from_broker(std::string_view frame) {
         }
         return;
       }
-      if (!is_served_ || head.matchtag >> generation_shift != generation_) return;
+      if (!is_served_ || link::generation_of(head.matchtag) != generation_) return;
       break;
     case MessageType::event:
     case MessageType::control:
@@ -201,14 +200,6 @@ void Relay::leave(std::uint32_t errnum) {
   state_ = State::leaving;
   errnum_ = errnum;
   say_status(R"({"status":2})", leaving_matchtag);
-}
-
-void Relay::log_error(std::string_view rank, std::string_view time, std::string_view text) {
-  constexpr int priority = 3 * 8;
-  const std::string line = fmt::format("<{}>1 {} {} resource 0 - - {}", priority, time, rank, text);
-  proto::append_local_frame(
-      for_broker_,
-      proto::make_request("log.append", 0, std::make_shared<const std::string>(line), flag::noresponse));
 }
 
 }  // namespace resourced::flux::keeper

@@ -46,8 +46,6 @@ class Relay {
   void service_started();
   /// The service process has ended, and all its complete messages have been taken.
   void service_ended();
-  /// Sends a line of this text to the broker's log, at level err (RFC 5424: severity 3).
-  void log_error(std::string_view rank, std::string_view time, std::string_view text);
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] std::uint8_t generation() const noexcept { return generation_; }

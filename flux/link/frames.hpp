@@ -3,6 +3,7 @@
 // instance's tree; and messages of the link to the service process, each a mark and a frame.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,23 @@ struct Head {
 [[nodiscard]] Head read_head(std::string_view frame);
 /// A message that owns its fields: all of the head but the payload.
 [[nodiscard]] proto::Message without_payload(const Head& head);
+
+/// The matchtag of a service's request to the broker: the generation of the service (Relay::generation()) is
+/// in the upper byte, which tells the answers to a dead service from those to its successor. The keeper's own
+/// requests have generation 0.
+inline constexpr unsigned generation_shift = 24;
+[[nodiscard]] constexpr std::uint32_t matchtag_of(std::uint8_t generation, std::uint32_t number) noexcept {
+  return std::uint32_t{generation} << generation_shift | (number & ((1U << generation_shift) - 1));
+}
+[[nodiscard]] constexpr std::uint8_t generation_of(std::uint32_t matchtag) noexcept {
+  return static_cast<std::uint8_t>(matchtag >> generation_shift);
+}
+
+/// The request that adds a line of level err to the broker's log (RFC 5424). `rank` is that of the broker,
+/// `process` the id of the sender.
+[[nodiscard]] proto::Message make_error_line(std::uint32_t rank, int process,
+                                             std::chrono::system_clock::time_point time,
+                                             std::string_view text);
 
 /// Upper bound of a frame's length in bytes: values of a KVS and responses about a large cluster fit.
 inline constexpr std::size_t max_frame = std::size_t{1} << 30U;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
@@ -22,9 +21,6 @@ namespace {
 using proto::Message;
 using proto::MessageType;
 namespace flag = proto::flag;
-
-constexpr unsigned generation_shift = 24;
-constexpr std::uint32_t matchtag_mask = (1U << generation_shift) - 1;
 
 void count(Channel::Counts& counts, MessageType type) {
   switch (type) {
@@ -41,15 +37,6 @@ void count(Channel::Counts& counts, MessageType type) {
       ++counts.control;
       return;
   }
-}
-
-/// The format of the broker's log: YYYY-MM-DDTHH:MM:SS.UUUUUUZ.
-std::string time_now() {
-  using std::chrono::microseconds;
-  constexpr long second = 1'000'000;
-  const auto now = std::chrono::time_point_cast<microseconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                     now.time_since_epoch().count() % second);
 }
 
 }  // namespace
@@ -126,8 +113,7 @@ Message Channel::request(std::string topic, const nlohmann::json& payload, Targe
                          std::uint8_t flags) {
   std::uint32_t matchtag = 0;
   if ((flags & flag::noresponse) == 0) {
-    last_matchtag_ = (last_matchtag_ + 1) & matchtag_mask;
-    matchtag = std::uint32_t{generation_} << generation_shift | last_matchtag_;
+    matchtag = link::matchtag_of(generation_, ++last_matchtag_);
   }
   Message message = proto::make_request(std::move(topic), matchtag,
                                         payload.is_null() ? nullptr : proto::make_json_payload(payload),
@@ -166,14 +152,8 @@ void Channel::failed(int errnum) {
   write(bytes);
 }
 
-void Channel::log(int level, std::string_view text) {
-  constexpr int levels = 8;
-  Message line = proto::make_request(
-      "log.append", 0,
-      std::make_shared<const std::string>(
-          fmt::format("<{}>1 {} {} resource {} - - {}", level * levels, time_now(), rank_, ::getpid(), text)),
-      flag::noresponse);
-  send(line);
+void Channel::log_error(std::string_view text) {
+  send(link::make_error_line(rank_, ::getpid(), std::chrono::system_clock::now(), text));
 }
 
 }  // namespace resourced::flux::module

@@ -53,8 +53,8 @@ class Channel {
   void running();
   /// Reports that the module cannot be loaded.
   void failed(int errnum);
-  /// Writes a line to the broker's log. Levels of RFC 5424: 3 err, 6 info.
-  void log(int level, std::string_view text);
+  /// Adds a line of level err to the broker's log.
+  void log_error(std::string_view text);
 
   /// Messages of each type since the last clear.
   struct Counts {

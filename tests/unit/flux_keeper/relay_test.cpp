@@ -3,6 +3,7 @@
 #include "flux/keeper/relay.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -361,13 +362,20 @@ TEST_CASE("a service that is started again does not tell the broker once more") 
 }
 
 TEST_CASE("a line for the broker's log is as RFC 5424 has it") {
-  Module module;
-  module.relay.log_error("3", "2026-11-22T08:00:00.000001Z", "resourced has ended");
-  const auto seen = module.broker_sees();
-  REQUIRE(seen.size() == 1);
-  CHECK(seen[0].topic == "log.append");
-  CHECK(seen[0].has(flag::noresponse));
-  CHECK(*seen[0].payload == "<24>1 2026-11-22T08:00:00.000001Z 3 resource 0 - - resourced has ended");
+  using namespace std::chrono;
+  const auto time = system_clock::time_point(seconds(1795334400) + microseconds(1));
+  const Message line = make_error_line(3, 17, time, "resourced has ended");
+  CHECK(line.topic == "log.append");
+  CHECK(line.has(flag::noresponse));
+  CHECK(*line.payload == "<24>1 2026-11-22T08:00:00.000001Z 3 resource 17 - - resourced has ended");
+}
+
+TEST_CASE("a matchtag has its generation, however many there were before") {
+  for (const std::uint32_t number : {1U, 0xFFFFFFU, 0x1000001U, 0xFFFFFFFFU}) {
+    CHECK(generation_of(matchtag_of(7, number)) == 7);
+    CHECK(generation_of(matchtag_of(255, number)) == 255);
+  }
+  CHECK(matchtag_of(2, 3) == 0x02000003U);
 }
 
 TEST_CASE("bytes come in any portions") {
