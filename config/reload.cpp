@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/setting.hpp"
+#include "core/rset/operations.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -83,26 +84,15 @@ bool follows_anew(const Config& now, const Config& next) {
   });
 }
 
-/// The properties that `in` has and `from` lacks, by name.
-ResourceSet::Properties difference(const ResourceSet::Properties& in, const ResourceSet::Properties& from) {
-  ResourceSet::Properties result;
-  for (const auto& [name, ranks] : in) {
-    const auto other = from.find(name);
-    IdSet more = other == from.end() ? ranks : ranks - other->second;
-    if (!more.empty()) result.emplace(name, std::move(more));
-  }
-  return result;
-}
-
 }  // namespace
 
 ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                        const Inventory& next_inventory) {
   check_settings(now, next);
   check_resources(now_inventory.resources, next, next_inventory.resources);
-  const auto& before = now_inventory.resources.properties();
-  const auto& after = next_inventory.resources.properties();
-  return {difference(after, before), difference(before, after), follows_anew(now, next)};
+  const ResourceSet& before = now_inventory.resources;
+  const ResourceSet& after = next_inventory.resources;
+  return {rset::new_properties(after, before), rset::new_properties(before, after), follows_anew(now, next)};
 }
 
 }  // namespace resourced::config

@@ -2,6 +2,7 @@
 #include <variant>
 
 #include "core/module/module.hpp"
+#include "core/rset/operations.hpp"
 
 namespace resourced::module {
 
@@ -9,17 +10,6 @@ using rset::ResourceSet;
 using text::IdSet;
 
 namespace {
-
-// The properties in `now` that are not in `before`, by name.
-ResourceSet::Properties gained(const ResourceSet::Properties& before, const ResourceSet::Properties& now) {
-  ResourceSet::Properties result;
-  for (const auto& [name, ranks] : now) {
-    const auto old = before.find(name);
-    IdSet fresh = old == before.end() ? ranks : ranks - old->second;
-    if (!fresh.empty()) result.emplace(name, std::move(fresh));
-  }
-  return result;
-}
 
 IdSet with_property(const ResourceSet& set, const std::string& name) {
   const auto found = set.properties().find(name);
@@ -51,8 +41,8 @@ void Module::settle(const IdSet& touched, Delta& delta) {
 void Module::apply_to(const RestartEvent& /*event*/, Delta& delta) { settle(inventory_.ranks(), delta); }
 
 void Module::apply_to(const DefineEvent& event, Delta& delta) {
-  delta.property_add = gained(inventory_.properties(), event.inventory->properties());
-  delta.property_remove = gained(event.inventory->properties(), inventory_.properties());
+  delta.property_add = rset::new_properties(*event.inventory, inventory_);
+  delta.property_remove = rset::new_properties(inventory_, *event.inventory);
   if (event.inventory->expiration() != inventory_.expiration()) {
     delta.expiration = event.inventory->expiration();
   }

@@ -132,6 +132,16 @@ ResourceSet exclude(const ResourceSet& set, std::string_view targets) {
   return set.copy_ranks(set.ranks() - parse_targets(targets, set));
 }
 
+ResourceSet::Properties new_properties(const ResourceSet& set, const ResourceSet& before) {
+  ResourceSet::Properties result;
+  for (const auto& [name, ranks] : set.properties()) {
+    const auto old = before.properties().find(name);
+    IdSet fresh = old == before.properties().end() ? ranks : ranks - old->second;
+    if (!fresh.empty()) result.emplace(name, std::move(fresh));
+  }
+  return result;
+}
+
 IdSet ranks_with_properties(const ResourceSet& set, std::string_view names) {
   IdSet ranks = set.ranks();
   while (true) {

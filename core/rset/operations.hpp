@@ -30,6 +30,9 @@ namespace resourced::rset {
 /// EINVAL for an empty name.
 [[nodiscard]] text::IdSet ranks_with_properties(const ResourceSet& set, std::string_view names);
 
+/// The properties that `set` gives to ranks and `before` does not, by name.
+[[nodiscard]] ResourceSet::Properties new_properties(const ResourceSet& set, const ResourceSet& before);
+
 /// The ranks are renumbered from 0 in their order.
 [[nodiscard]] ResourceSet remap(const ResourceSet& set);
 

@@ -98,6 +98,20 @@ TEST_CASE("include and exclude take ranks or hosts") {
   CHECK_THROWS_AS(static_cast<void>(include(set, "4")), Error);
 }
 
+TEST_CASE("properties that one set has and another lacks") {
+  ResourceSet before = nodes("0-3", "0", "", "n[0-3]");
+  ResourceSet set = before;
+  before.add_property("p", IdSet::parse("0-1"));
+  before.add_property("gone", IdSet::parse("3"));
+  set.add_property("p", IdSet::parse("1-2"));
+  set.add_property("fresh", IdSet::parse("0"));
+  CHECK(new_properties(set, before) ==
+        ResourceSet::Properties{{"p", IdSet::parse("2")}, {"fresh", IdSet::parse("0")}});
+  CHECK(new_properties(before, set) ==
+        ResourceSet::Properties{{"p", IdSet::parse("0")}, {"gone", IdSet::parse("3")}});
+  CHECK(new_properties(set, set).empty());
+}
+
 TEST_CASE("ranks are chosen by properties") {
   ResourceSet set = nodes("0-3", "0", "", "n[0-3]");
   set.add_property("p", IdSet::parse("0-2"));
