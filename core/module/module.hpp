@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "core/module/apply.hpp"
 #include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
-#include "core/module/fold.hpp"
 #include "core/module/target_names.hpp"
 #include "core/time.hpp"
 

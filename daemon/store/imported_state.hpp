@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/module/apply.hpp"
 #include "core/module/event.hpp"
-#include "core/module/fold.hpp"
 #include "core/module/logged_targets.hpp"
 #include "core/module/target_names.hpp"
 #include "core/text/hostlist.hpp"

@@ -1,6 +1,7 @@
-// Applies events (RFC 44) to an inventory and to the states of targets. There is no other code for this: the
-// module (live and at a start), the check of a command before it is applied, an import and the mirror of an
-// enclosing instance all use these functions. An event in ranks of another instance is translated first.
+// Applies events (RFC 44) to an inventory and to the states of targets. There is no other code for this:
+// Module::apply() (live and at a start, in apply.cpp too), the check of a command before it is applied, an
+// import and the mirror of an enclosing instance all use these functions. An event in ranks of another
+// instance is translated first.
 #pragma once
 
 #include <vector>
