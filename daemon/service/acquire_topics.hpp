@@ -9,8 +9,8 @@
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
-#include "daemon/streams/subscribers.hpp"
 
 namespace resourced::daemon::service {
 

@@ -34,7 +34,6 @@
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
-#include "daemon/streams/subscribers.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "daemon/transport/transport.hpp"
 

@@ -1,10 +1,14 @@
-// All responses leave the daemon through here. A response that depends on an event waits, in order, until
-// that event is on disk, so that no client sees a change that a crash could undo.
+// Messages from the daemon to its clients. All pass the Outbox: one that depends on an event waits there, in
+// order, until that event is on disk, so that no client sees a change that a crash could undo. Subscribers
+// keeps changes for schedulers from then on until they are sent.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,6 +18,7 @@
 #include "core/module/delta.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/store/records.hpp"
+#include "daemon/streams/registry.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 
@@ -33,6 +38,7 @@ struct Update {
 
 using Outgoing = std::variant<Response, Update>;
 
+/// The queue of messages that wait for the disk.
 class Outbox {
  public:
   struct Listeners {
@@ -78,6 +84,46 @@ class Outbox {
   Listeners listeners_;
   std::deque<std::pair<store::Sequence, Outgoing>> waiting_;
   store::Sequence committed_ = 0;
+};
+
+/// The response streams of schedulers that hold resources. The changes that a scheduler has not been sent yet
+/// are merged into one, so one that does not read takes bounded memory.
+class Subscribers {
+ public:
+  using HolderId = engine::HolderId;
+
+  /// `registry` has the request of each holder until remove().
+  Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
+
+  HolderId add(proto::RequestKey request);
+  /// Ignores a holder that is gone.
+  void remove(HolderId holder);
+
+  /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
+  /// holder that is gone.
+  void update(store::Sequence after, HolderId holder, const module::Delta& delta);
+  /// Sends pending changes to holders with room. Returns the clients that turned out to be gone.
+  std::vector<proto::ClientId> flush();
+
+  /// How many changes were merged into one that was waiting already.
+  [[nodiscard]] std::uint64_t merged() const noexcept { return merged_; }
+
+ private:
+  struct Subscriber {
+    proto::RequestKey request;
+    module::Delta pending;
+    /// The last event that `pending` includes.
+    store::Sequence after = 0;
+  };
+
+  transport::SendResult tell(const Subscriber& subscriber);
+
+  Outbox& outbox_;
+  const Registry& registry_;
+  std::map<HolderId, Subscriber> subscribers_;
+  std::set<HolderId> dirty_;
+  HolderId last_ = 0;
+  std::uint64_t merged_ = 0;
 };
 
 }  // namespace resourced::daemon::streams

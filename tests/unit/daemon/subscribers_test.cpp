@@ -1,12 +1,11 @@
 // The updates to a scheduler: every change once, merged into one net change while it does not read.
-#include "daemon/streams/subscribers.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "daemon/streams/outbox.hpp"
 #include "proto/rpc.hpp"
 #include "service_stand.hpp"
 
