@@ -6,9 +6,9 @@
 
 #include "core/rset/resource_set.hpp"
 #include "daemon/service/executor.hpp"
-#include "daemon/service/gate.hpp"
 #include "daemon/service/inventory_file.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/service/topics.hpp"
 
 namespace resourced::daemon::service {
 

@@ -3,20 +3,12 @@
 #include <cerrno>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "proto/rpc.hpp"
 
 namespace resourced::daemon::service {
 
 using proto::Message;
 using proto::RequestKey;
-
-nlohmann::json Call::object() const { return proto::parse_object(request, topic.bound.values); }
-
-nlohmann::json Call::optional_object() const {
-  return proto::parse_optional_object(request, topic.bound.values);
-}
 
 Error normal_end(std::string_view topic, const std::string& text) {
   return {topic == "resource.journal" ? ENODATA : ECANCELED, text};

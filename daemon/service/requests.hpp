@@ -9,11 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "core/engine/engine.hpp"
 #include "core/error.hpp"
-#include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
@@ -22,20 +19,6 @@
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
-
-/// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
-/// call only.
-struct Call {
-  proto::ClientId client;
-  const proto::Message& request;
-  const peers::Principal& sender;
-  const Topic& topic;
-
-  /// The payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
-  /// proto::parse_optional_object() do.
-  [[nodiscard]] nlohmann::json object() const;
-  [[nodiscard]] nlohmann::json optional_object() const;
-};
 
 /// Why a kept request has ended.
 enum class End {

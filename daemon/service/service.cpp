@@ -42,7 +42,6 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                [this] { later_(Seconds(0), [this] { flush(); }); }),
       journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
-      operator_(executor_, requests_),
       monitor_(executor_, requests_),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),

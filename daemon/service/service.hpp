@@ -22,10 +22,8 @@
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_topics.hpp"
-#include "daemon/service/gate.hpp"
 #include "daemon/service/journal_topics.hpp"
 #include "daemon/service/monitor_topics.hpp"
-#include "daemon/service/operator_topics.hpp"
 #include "daemon/service/query_topics.hpp"
 #include "daemon/service/reload_topics.hpp"
 #include "daemon/service/requests.hpp"
@@ -152,7 +150,6 @@ class Service final : public transport::Listener {
   AcquireTopics acquire_;
   JournalTopics journal_;
   AgentTopics agents_;
-  OperatorTopics operator_;
   MonitorTopics monitor_;
   QueryTopics query_;
   // Declared last, so that their threads end before the other members are destroyed.

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "daemon/service/service.hpp"
 #include "proto/rpc.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/diagnostics.hpp"
+#include "proto/topics/operate.hpp"
 
 namespace resourced::daemon::service {
 namespace {
@@ -28,6 +35,12 @@ void Topics::call(Service& service, const Call& call) {
   (service.*Group.*Handler)(call);
 }
 
+template <auto Parse, class Input = module::Command>
+void Topics::command(Service& service, const Call& call) {
+  service.executor_.step(Input{Parse(call.object())});
+  service.requests_.respond(call);
+}
+
 std::span<const Topic> Topics::all() noexcept {
   using peers::Right;
   using S = Service;
@@ -35,7 +48,6 @@ std::span<const Topic> Topics::all() noexcept {
   using Agent = AgentTopics;
   using Journal = JournalTopics;
   using Monitor = MonitorTopics;
-  using Operator = OperatorTopics;
   using Query = QueryTopics;
   constexpr auto cancel = [](Service& service, const Call& call) { service.cancel(call); };
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
@@ -49,14 +61,14 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.agent-cancel", Right::none, Answer::once, small, cancel},
       {"resource.agent-beat", Right::report, Answer::once, small, call<&S::agents_, &Agent::beat>},
       {"resource.disconnect", Right::none, Answer::once, small, disconnect},
-      {"resource.drain", Right::operate, Answer::once, large, call<&S::operator_, &Operator::drain>},
-      {"resource.undrain", Right::operate, Answer::once, large, call<&S::operator_, &Operator::undrain>},
-      {"resource.property", Right::operate, Answer::once, large, call<&S::operator_, &Operator::property>},
+      {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>},
+      {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>},
+      {"resource.property", Right::operate, Answer::once, large, command<proto::topics::parse_property>},
       {"resource.expiration", Right::operate, Answer::once, large,
-       call<&S::operator_, &Operator::expiration>},
+       command<proto::topics::parse_expiration, engine::SetExpiration>},
       {"resource.expiration-update", Right::operate, Answer::once, large,
-       call<&S::operator_, &Operator::expiration>},
-      {"resource.shrink", Right::operate, Answer::once, large, call<&S::operator_, &Operator::shrink>},
+       command<proto::topics::parse_expiration, engine::SetExpiration>},
+      {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>},
       {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
       {"resource.monitor-force-down", Right::own, Answer::once, large,
        call<&S::monitor_, &Monitor::force_down>},
@@ -78,6 +90,56 @@ std::span<const Topic> Topics::all() noexcept {
 const Topic* Topics::find(std::string_view name) noexcept {
   const auto found = std::ranges::find(all(), name, &Topic::name);
   return found == all().end() ? nullptr : &*found;
+}
+
+nlohmann::json Call::object() const { return proto::parse_object(request, topic.bound.values); }
+
+nlohmann::json Call::optional_object() const {
+  return proto::parse_optional_object(request, topic.bound.values);
+}
+
+Error denial(std::string_view topic, peers::Right right) {
+  return {EPERM, fmt::format("{} requires the role {}", topic, peers::role_for(right))};
+}
+
+Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats)
+    : access_(std::move(access)), limits_(limits), stats_(stats) {}
+
+std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const proto::Message& request,
+                                         std::size_t kept, SteadyTime now) const {
+  const auto rate = static_cast<double>(limits_.requests_per_second);
+  const double left = client.requests.take(now, {rate, rate}, 1);
+  // A debt of one second's requests: the client keeps sending although it is refused.
+  if (left < -rate) return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
+  if (left < 0) {
+    return Refusal{
+        Error(EBUSY, fmt::format("more than {} requests in a second", limits_.requests_per_second)), false};
+  }
+  const std::size_t outstanding = client.waiting + client.backlog.size() + kept;
+  if (outstanding >= limits_.outstanding_requests && !request.has(proto::flag::noresponse)) {
+    return Refusal{Error(EBUSY, fmt::format("{} requests wait already", outstanding)), false};
+  }
+  return std::nullopt;
+}
+
+void Gate::check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right) {
+  if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
+  stats_.denied();
+  if (const auto before = denials_.admit()) {
+    spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, sender.name, *before);
+  }
+  throw denial(request.topic, right);
+}
+
+void Gate::check_form(const proto::Message& request, const Topic& topic, std::size_t targets) {
+  const std::size_t size = request.payload ? request.payload->size() : 0;
+  const std::size_t most = topic.bound.bytes + topic.bound.bytes_a_target * targets;
+  if (size > most) {
+    throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
+  }
+  if (topic.answer == Answer::stream && !request.has(proto::flag::streaming)) {
+    throw Error(EPROTO, request.topic + ": the request must have the streaming flag");
+  }
 }
 
 }  // namespace resourced::daemon::service

@@ -1,12 +1,22 @@
-// The table of topics that the daemon serves: the right, the bounds, the kind of answer and the handler of
-// each.
+// The table of topics that the daemon serves, with the right, the bounds, the kind of answer and the handler
+// of each, and the checks of a request before its handler: the limits of its client and the row of its topic.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "config/config.hpp"
+#include "core/error.hpp"
+#include "core/time.hpp"
 #include "daemon/peers/access.hpp"
+#include "daemon/peers/clients.hpp"
+#include "daemon/peers/limits.hpp"
+#include "daemon/service/stats.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::service {
 
@@ -40,6 +50,20 @@ struct Topic {
   void (*handle)(Service& service, const Call& call);
 };
 
+/// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
+/// call only.
+struct Call {
+  proto::ClientId client;
+  const proto::Message& request;
+  const peers::Principal& sender;
+  const Topic& topic;
+
+  /// The payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
+  /// proto::parse_optional_object() do.
+  [[nodiscard]] nlohmann::json object() const;
+  [[nodiscard]] nlohmann::json optional_object() const;
+};
+
 class Topics {
  public:
   [[nodiscard]] static std::span<const Topic> all() noexcept;
@@ -47,8 +71,47 @@ class Topics {
   [[nodiscard]] static const Topic* find(std::string_view name) noexcept;
 
  private:
+  /// The handler in a group of topics.
   template <auto Group, auto Handler>
   static void call(Service& service, const Call& call);
+  /// The handler of a request that is one command to the engine: `Parse` makes the command of the payload.
+  template <auto Parse, class Input>
+  static void command(Service& service, const Call& call);
 };
+
+/// Checks requests before their handlers.
+class Gate {
+ public:
+  Gate(peers::Access access, const config::Limits& limits, Stats& stats);
+
+  void set_access(peers::Access access) { access_ = std::move(access); }
+  void set_limits(const config::Limits& limits) { limits_ = limits; }
+  [[nodiscard]] const peers::Access& access() const noexcept { return access_; }
+
+  /// A request beyond a limit of its client.
+  struct Refusal {
+    Error error;
+    /// The client keeps sending in spite of refusals: disconnect it without an answer.
+    bool is_flood;
+  };
+  /// Counts a request of a client against its limits. `kept` is the number of its requests in the registry.
+  [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
+                                             std::size_t kept, SteadyTime now) const;
+
+  /// Throws Error EPERM if the request does not have the right, and logs it.
+  void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);
+  /// Throws Error EMSGSIZE for a payload above the bound of its topic with so many `targets`, EPROTO if the
+  /// topic streams and the request has no streaming flag.
+  static void check_form(const proto::Message& request, const Topic& topic, std::size_t targets);
+
+ private:
+  peers::Access access_;
+  config::Limits limits_;
+  Stats& stats_;
+  peers::RateLimit denials_;
+};
+
+/// The Error for a sender without the right that a topic requires.
+[[nodiscard]] Error denial(std::string_view topic, peers::Right right);
 
 }  // namespace resourced::daemon::service
