@@ -14,6 +14,16 @@ namespace resourced::engine {
 using module::Command;
 using module::Event;
 using module::Partition;
+using text::IdSet;
+
+namespace {
+
+bool loses_targets(const Event& event) {
+  const auto* update = std::get_if<module::UpdateEvent>(&event.body);
+  return update != nullptr && update->lost;
+}
+
+}  // namespace
 
 Effects Engine::step(const Input& input, Now now) {
   now.wall = std::max(last_timestamp_, now.wall);
@@ -34,9 +44,9 @@ void Engine::apply(Event event, Effects& effects) {
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
-  // A target that left for good is in no table any more.
+  // A target that left is not in the inventory any more, and one that left for good is in no table.
   RESOURCED_INVARIANT(!module_.inventory().ranks().intersects(outcome.delta.shrink));
-  RESOURCED_INVARIANT(!module_.drains().ranks().intersects(outcome.delta.shrink));
+  RESOURCED_INVARIANT(loses_targets(event) || !module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
@@ -66,6 +76,21 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
   carry_out(nodes_.begin(module_, now.steady), now, effects);
 }
 
+void Engine::take(const Begin& input, Now now, Effects& effects) {
+  RESOURCED_INVARIANT(!input.hosts.empty() && !module_.has_brokers() && !module_.defined());
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
+  apply({now.wall, module::RestartEvent{ranks, input.online & ranks, input.hosts, true}}, effects);
+  for (const module::DrainGroup& drain : input.drains) {
+    module_.apply({drain.timestamp,
+                   module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason}});
+  }
+}
+
+void Engine::take(const DefineInstance& input, Now now, Effects& effects) {
+  RESOURCED_INVARIANT(module_.has_brokers());
+  for (Event& event : module_.define(input, now.wall)) apply(std::move(event), effects);
+}
+
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
   rset::ResourceSet inventory = module_.inventory();
   for (const Event& event : events) fold_inventory(event.body, inventory);
@@ -82,7 +107,6 @@ void Engine::take(const Load& input, Now now, Effects& effects) {
 }
 
 void Engine::execute(const Command& command, Now now, Effects& effects) {
-  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
   std::vector<Event> events = module_.decide(command, now.wall);
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<module::UpdateEvent>(event.body) ||
@@ -168,8 +192,8 @@ void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
 }
 
 void Engine::take(const ForceDown& input, Now now, Effects& effects) {
-  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  if (!module_.inventory().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
+  if (!module_.defined() && !module_.has_brokers()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!module_.addressable().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
   module::MonitorCommand command;
   command.offline = input.ranks & module_.online();
   nodes_.force_down(command.offline, now.steady);

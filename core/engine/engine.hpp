@@ -34,6 +34,20 @@ struct Start {
   std::vector<module::PartitionRule> partitions;
 };
 
+/// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes once, in the
+/// place of a Start and before any other command. The inventory may not be known yet.
+struct Begin {
+  /// Of each rank. Not empty.
+  text::Hostlist hosts;
+  /// The ranks whose brokers are online now.
+  text::IdSet online;
+  /// By present rank. The log has them already.
+  std::vector<module::DrainGroup> drains;
+};
+
+/// The inventory of the instance is known, or is replaced. Comes after a Begin. States stay with their ranks.
+using DefineInstance = module::DefineCommand;
+
 /// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
 struct Load {
   module::LoadCommand command;
@@ -98,7 +112,7 @@ struct AgentEnd {
 };
 
 /// Takes online targets offline until their agents say hello again. Refused with EINVAL if one is not in the
-/// inventory.
+/// inventory; with brokers, if it is no target.
 struct ForceDown {
   text::IdSet ranks;
 };
@@ -115,9 +129,9 @@ struct ParentSays {
 /// The time of next_deadline() has come. An earlier or later Tick does no harm.
 struct Tick {};
 
-using Input =
-    std::variant<Start, Load, module::Command, Acquire, Release, Mute, SetExpiration, WatchNodes, Discover,
-                 DiscoverWithout, AgentHello, AgentBeat, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+using Input = std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Release, Mute,
+                           SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
+                           AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -161,8 +175,8 @@ class Engine {
       : last_timestamp_(last_timestamp), applied_(last) {}
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
-  /// before the inventory is known, EINVAL for partitions that would overlap, and what Module::decide(),
-  /// Acquisition::acquire() and nodes::Nodes::hello() throw.
+  /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
+  /// overlap, and what Module::decide(), Acquisition::acquire() and nodes::Nodes::hello() throw.
   [[nodiscard]] Effects step(const Input& input, Now now);
 
   /// When a Tick has something to do if nothing else comes until then.
@@ -179,6 +193,8 @@ class Engine {
 
  private:
   void take(const Start& input, Now now, Effects& effects);
+  void take(const Begin& input, Now now, Effects& effects);
+  void take(const DefineInstance& input, Now now, Effects& effects);
   void take(const Load& input, Now now, Effects& effects);
   void take(const module::Command& command, Now now, Effects& effects);
   void take(const Acquire& input, Now now, Effects& effects);

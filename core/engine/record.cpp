@@ -39,6 +39,7 @@ void rewrite_properties(TableChanges& changes, const Module& module) {
 
 void record_update(TableChanges& changes, const UpdateEvent& update, WallTime timestamp,
                    const Module& module) {
+  if (update.lost) return;
   for (const auto& [name, ranks] : update.property_add) add_properties(changes, module, name, ranks, true);
   for (const auto& [name, ranks] : update.property_remove) add_properties(changes, module, name, ranks, true);
   if (update.expiration)
@@ -61,16 +62,16 @@ struct ConcernedHosts {
   Hostlist operator()(const module::DrainEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::UndrainEvent& event) const { return event.nodelist; }
   Hostlist operator()(const UpdateEvent& event) const {
-    Hostlist hosts = inventory.hosts(Concerned{}(event));
+    Hostlist hosts = targets.hosts(property_targets(event));
     hosts.append(event.shrink_nodelist);
     return hosts;
   }
   template <class OfRanks>
   Hostlist operator()(const OfRanks& event) const {
-    return inventory.hosts(Concerned{}(event));
+    return targets.hosts(Concerned{}(event));
   }
 
-  const rset::ResourceSet& inventory;
+  const rset::ResourceSet& targets;
 };
 
 void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
@@ -100,13 +101,14 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   Record record;
   record.sequence = sequence;
   record.ranks = std::visit(Concerned{}, event.body);
-  record.hosts = std::visit(ConcernedHosts{module.inventory()}, event.body);
+  record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
   for (const module::DrainGroup& group : outcome.drained) {
     record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
   }
   record.changes.undrained = module.names(outcome.undrained);
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
     record_update(record.changes, *update, event.timestamp, module);
+    record.hidden = update->lost;
   } else if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
     record.resources = std::make_shared<const std::string>(module.inventory().encode());
     record_define(record.changes, *define, event.timestamp, module);

@@ -66,6 +66,9 @@ struct Record {
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
+  /// Only schedulers and the present state show the event (UpdateEvent::lost): a log writes nothing for it
+  /// and counts it as durable once all before it are, the journal passes over it.
+  bool hidden = false;
 };
 
 /// The record of an event that has just been applied to `module`.

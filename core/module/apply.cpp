@@ -1,6 +1,7 @@
 // Events were checked when they were decided, so nothing here can fail.
 #include "core/module/apply.hpp"
 
+#include <utility>
 #include <variant>
 
 #include "core/module/module.hpp"
@@ -21,7 +22,7 @@ struct FoldStates {
   }
   void operator()(const DefineEvent& /*event*/) const {}
   void operator()(const UpdateEvent& event) const {
-    if (event.shrink.empty()) return;
+    if (event.shrink.empty() || event.lost) return;
     changes.undrained = states.drains.undrain(event.shrink);
     states.online -= event.shrink;
     states.torpid -= event.shrink;
@@ -48,6 +49,10 @@ IdSet with_property(const ResourceSet& set, const std::string& name) {
   return found == set.properties().end() ? IdSet{} : found->second;
 }
 
+IdSet broker_ranks(const text::Hostlist& brokers) {
+  return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
+}
+
 }  // namespace
 
 void fold_inventory(const DefineEvent& event, ResourceSet& inventory) { inventory = *event.inventory; }
@@ -70,6 +75,14 @@ DrainChanges fold_states(const Event& event, TargetStates& states) {
   return changes;
 }
 
+ResourceSet Module::addressable_with(const ResourceSet& inventory) const {
+  const IdSet brokers = broker_ranks(brokers_);
+  const IdSet others = inventory.ranks() - brokers;
+  text::Hostlist hosts = brokers_;
+  hosts.append(inventory.hosts(others));
+  return {{{brokers | others, IdSet{0}, IdSet{}}}, std::move(hosts)};
+}
+
 Outcome Module::apply(const Event& event) {
   Outcome outcome;
   static_cast<DrainChanges&>(outcome) = fold_states(event, states_);
@@ -90,7 +103,13 @@ void Module::settle(const IdSet& touched, Delta& delta) {
   delta.down |= down;
 }
 
-void Module::apply_to(const RestartEvent& /*event*/, Delta& delta) { settle(inventory_.ranks(), delta); }
+void Module::apply_to(const RestartEvent& event, Delta& delta) {
+  if (event.of_brokers) {
+    brokers_ = event.nodelist;
+    addressable_ = addressable_with(inventory_);
+  }
+  settle(inventory_.ranks(), delta);
+}
 
 void Module::apply_to(const DefineEvent& event, Delta& delta) {
   delta.property_add = rset::new_properties(*event.inventory, inventory_);
@@ -101,6 +120,7 @@ void Module::apply_to(const DefineEvent& event, Delta& delta) {
   const IdSet touched = inventory_.ranks() | event.inventory->ranks();
   if (event.loaded) move_states(*event.inventory);
   fold_inventory(event, inventory_);
+  if (has_brokers()) addressable_ = addressable_with(inventory_);
   exclude_ = event.exclude;
   configured_ = event.configured ? *event.configured : inventory_;
   kept_properties_ = event.kept_properties;
@@ -121,8 +141,10 @@ void Module::apply_to(const UpdateEvent& event, Delta& delta) {
   // Includes excluded targets: a scheduler may have acquired them before they were excluded.
   delta.shrink = event.shrink;
   delta.down = event.shrink;
-  exclude_ -= event.shrink;
+  if (!event.lost) exclude_ -= event.shrink;
   available_ -= event.shrink;
+  if (const IdSet gone = event.shrink - broker_ranks(brokers_); has_brokers() && !gone.empty())
+    addressable_.remove_ranks(gone);
   ++inventory_version_;
 }
 

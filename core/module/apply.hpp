@@ -33,8 +33,8 @@ void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
 void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 
 /// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
-/// target that leaves for good has no state any more. A definition changes nothing: where it renumbers
-/// targets, their owner moves the states.
+/// target that leaves for good has no state any more, one whose broker is lost keeps it. A definition changes
+/// nothing: where it renumbers targets, their owner moves the states.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
 }  // namespace resourced::module

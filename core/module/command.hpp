@@ -126,6 +126,18 @@ struct MonitorCommand {
 using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
                              ReloadCommand, LoadCommand, MonitorCommand>;
 
+/// Defines the inventory of a module that has brokers, or replaces it.
+struct DefineCommand {
+  DefineMethod method = DefineMethod::configuration;
+  /// As configured, found or loaded.
+  std::shared_ptr<const rset::ResourceSet> inventory;
+  /// Ranks that are no targets are ignored.
+  text::IdSet exclude;
+  /// Changes of run time. Ranks that the inventory does not have are ignored.
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
+};
+
 /// Starts the module: the inventory becomes known, and recorded state is applied to it.
 struct StartCommand {
   DefineMethod method = DefineMethod::configuration;

@@ -48,28 +48,32 @@ void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& d
 }  // namespace
 
 std::vector<Event> Module::decide(const Command& command, WallTime now) const {
-  if (!defined_) throw Error(EAGAIN, "the inventory is not known yet");
+  const bool concerns_states = std::holds_alternative<DrainCommand>(command) ||
+                               std::holds_alternative<UndrainCommand>(command) ||
+                               std::holds_alternative<MonitorCommand>(command);
+  if (!defined_ && !(has_brokers() && concerns_states)) throw Error(EAGAIN, "the inventory is not known yet");
   return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
 }
 
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
-  const IdSet targets = parse_targets(command.targets, inventory_);
+  const IdSet targets = parse_targets(command.targets, addressable());
   const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
 
-  // Targets whose entry would stay as it is are left out of the event.
+  // Targets whose entry would stay as it is are left out of the event. A Flux instance records them: a rank
+  // that drains itself may be drained already, and tells its reason all the same.
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
-  if (overwrite == Overwrite::nothing) {
+  if (overwrite == Overwrite::nothing && !has_brokers()) {
     changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
   }
   if (changing.empty()) return {};
-  Hostlist hosts = inventory_.hosts(changing);
+  Hostlist hosts = addressable().hosts(changing);
   return {{now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}}};
 }
 
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
-  const IdSet targets = parse_targets(command.targets, inventory_);
+  const IdSet targets = parse_targets(command.targets, addressable());
   if (command.mode == DrainMode::none) {
     if (const IdSet idle = targets - states_.drains.ranks(); !idle.empty()) {
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
@@ -77,7 +81,7 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
   }
   IdSet changing = targets & states_.drains.ranks();
   if (changing.empty()) return {};
-  Hostlist hosts = inventory_.hosts(changing);
+  Hostlist hosts = addressable().hosts(changing);
   return {
       {now, UndrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite_of(command.mode)}}};
 }
@@ -99,7 +103,7 @@ std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime no
     if (!targets.empty()) update.property_remove.emplace(command.name, targets);
   }
   if (targets.empty()) return {};
-  update.property_nodelist = inventory_.hosts(targets);
+  update.property_nodelist = addressable().hosts(targets);
   return {{now, std::move(update)}};
 }
 
@@ -112,7 +116,7 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
     throw Error(EINVAL,
                 fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
   }
-  if (time == inventory_.expiration()) return {};
+  if (time == inventory_.expiration() && !has_brokers()) return {};
   UpdateEvent update;
   update.expiration = time;
   return {{now, std::move(update)}};
@@ -121,7 +125,7 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
   UpdateEvent update;
   update.shrink = parse_targets(command.targets, inventory_);
-  update.shrink_nodelist = inventory_.hosts(update.shrink);
+  update.shrink_nodelist = addressable().hosts(update.shrink);
   return {{now, std::move(update)}};
 }
 
@@ -165,10 +169,18 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
   std::vector<Event> events;
   IdSet offline = command.offline & states_.online;
-  IdSet online = (command.online & inventory_.ranks()) - (states_.online - offline);
+  IdSet online = (command.online & addressable().ranks()) - (states_.online - offline);
   const IdSet torpid_before = states_.torpid - offline;
   IdSet torpid = (command.torpid & ((states_.online - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
+  if (IdSet lost = offline & inventory_.ranks(); loses_targets() && !lost.empty()) {
+    // Before offline, so that schedulers get one change that has both.
+    UpdateEvent update;
+    update.shrink_nodelist = addressable().hosts(lost);
+    update.shrink = std::move(lost);
+    update.lost = true;
+    events.push_back({now, std::move(update)});
+  }
   if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
   // Torpid before online, so that no scheduler sees such a target come up in between.
   if (!torpid.empty()) events.push_back({now, TorpidEvent{std::move(torpid)}});

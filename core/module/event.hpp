@@ -19,6 +19,8 @@ struct RestartEvent {
   text::IdSet ranks;
   text::IdSet online;
   text::Hostlist nodelist;
+  /// `ranks` are those of the brokers of a Flux instance, from 0 without gaps.
+  bool of_brokers = false;
 };
 
 enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kvs };
@@ -55,6 +57,9 @@ struct UpdateEvent {
   /// Targets that left for good, and their hosts.
   text::IdSet shrink;
   text::Hostlist shrink_nodelist;
+  /// `shrink` has ranks whose brokers are lost: they leave this inventory only, their drains and other states
+  /// stay, and the next definition may have them again. No log has such an event.
+  bool lost = false;
 };
 
 /// All targets whose properties an update changes.

@@ -1,6 +1,9 @@
 // The resource module: the inventory, the state of each execution target, and the decisions on commands
 // (RFC 28, RFC 44). `decide` returns events and changes nothing, `apply` folds one event into the state; a
 // start goes through the same `apply`. Holders of the resources are kept in acquisition.hpp.
+//
+// State belongs to an execution target of a host. In a Flux instance a target is the rank of a broker, may be
+// drained or online without being in the inventory, and keeps its state whatever inventory is defined.
 #pragma once
 
 #include <cstdint>
@@ -47,19 +50,33 @@ class Module {
   /// of its host, or is dropped with its host; an excluded target is undrained.
   [[nodiscard]] static std::vector<StartEvent> start(const StartCommand& command, WallTime now);
 
+  /// The events of a definition, in order. Requires brokers. Throws Error EINVAL for the name of a property
+  /// that RFC 20 does not allow.
+  [[nodiscard]] std::vector<Event> define(const DefineCommand& command, WallTime now) const;
+
   Outcome apply(const Event& event);
+
+  /// Whether targets are ranks of brokers, as a RestartEvent has said.
+  [[nodiscard]] bool has_brokers() const noexcept { return !brokers_.empty(); }
+  /// The targets that a command may name, with their hosts: the inventory. With brokers, all of these and the
+  /// ranks of the inventory above theirs; each has one core, and only ranks and hosts mean anything.
+  [[nodiscard]] const rset::ResourceSet& addressable() const noexcept {
+    return has_brokers() ? addressable_ : inventory_;
+  }
 
   /// Whether the inventory is known.
   [[nodiscard]] bool defined() const noexcept { return defined_; }
   [[nodiscard]] DefineMethod method() const noexcept { return method_; }
   /// All targets, excluded ones too, without those that left for good.
   [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return inventory_; }
+  /// Targets of the inventory; with brokers also others.
   [[nodiscard]] const text::IdSet& excluded() const noexcept { return exclude_; }
   /// The targets that a scheduler may be given, up or not.
   [[nodiscard]] text::IdSet acquirable() const { return inventory_.ranks() - exclude_; }
   /// The targets that are up: acquirable, online, neither drained nor torpid. Kept up to date, never
   /// recomputed.
   [[nodiscard]] const text::IdSet& available() const noexcept { return available_; }
+  /// Drains, and who is online and torpid: of targets of the inventory; with brokers also of others.
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
@@ -67,7 +84,9 @@ class Module {
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
   /// The names of these ranks in the store.
-  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const { return names_of(ranks, configured_); }
+  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
+    return names_of(ranks, has_brokers() ? addressable_ : configured_);
+  }
   /// A property of these targets compared with the configuration, for the store.
   [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name,
                                                            const text::IdSet& ranks) const;
@@ -87,6 +106,13 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
 
+  /// addressable() with this inventory. Requires brokers.
+  [[nodiscard]] rset::ResourceSet addressable_with(const rset::ResourceSet& inventory) const;
+  /// Whether a target leaves the inventory when its broker is lost.
+  [[nodiscard]] bool loses_targets() const noexcept {
+    return has_brokers() && defined_ && method_ != DefineMethod::configuration;
+  }
+
   void apply_to(const RestartEvent& event, Delta& delta);
   void apply_to(const DefineEvent& event, Delta& delta);
   void apply_to(const UpdateEvent& event, Delta& delta);
@@ -102,6 +128,10 @@ class Module {
   bool defined_ = false;
   DefineMethod method_ = DefineMethod::configuration;
   rset::ResourceSet inventory_;
+  /// The host of each broker; empty where there are no brokers.
+  text::Hostlist brokers_;
+  /// With brokers.
+  rset::ResourceSet addressable_;
   rset::ResourceSet configured_;
   // As DefineEvent has them.
   rset::ResourceSet::Properties kept_properties_;

@@ -94,7 +94,29 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
   return events;
 }
 
-using text::IdSet;
+std::vector<Event> Module::define(const DefineCommand& command, WallTime now) const {
+  const ResourceSet addressable = addressable_with(*command.inventory);
+  ResourceSet inventory = *command.inventory;
+  DefineEvent define;
+  for (const auto& [name, ranks] : command.property_add) {
+    const IdSet present = ranks & inventory.ranks();
+    inventory.add_property(name, present);
+    if (!present.empty()) define.kept_properties.emplace(name, present);
+  }
+  for (const auto& [name, ranks] : command.property_remove)
+    inventory.remove_property(name, ranks & inventory.ranks());
+  define.method = command.method;
+  define.inventory = std::make_shared<const ResourceSet>(std::move(inventory));
+  define.exclude = command.exclude & addressable.ranks();
+  define.configured = command.inventory;
+  IdSet undrain = define.exclude & states_.drains.ranks();
+  std::vector<Event> events{{now, std::move(define)}};
+  if (!undrain.empty()) {
+    text::Hostlist hosts = addressable.hosts(undrain);
+    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
+  }
+  return events;
+}
 
 std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) const {
   const rset::ResourceSet& next = *command.inventory;

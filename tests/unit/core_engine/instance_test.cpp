@@ -1,0 +1,178 @@
+// The steps of a module in a Flux instance: its records, what schedulers are told, and what no log has.
+#include <memory>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "core/engine/engine.hpp"
+#include "core/error.hpp"
+
+namespace resourced::engine {
+
+using module::DefineMethod;
+using module::DrainCommand;
+using module::DrainMode;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+Begin begin(const char* hosts, const char* online, std::vector<module::DrainGroup> drains = {}) {
+  return {Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online), std::move(drains)};
+}
+
+DefineInstance definition(DefineMethod method, const char* ranks, const char* hosts,
+                          const char* exclude = "") {
+  DefineInstance input;
+  input.method = method;
+  input.inventory = std::make_shared<const rset::ResourceSet>(
+      std::vector<rset::ResourceGroup>{{IdSet::parse(ranks), IdSet::range(0, 1), IdSet{}}},
+      Hostlist::parse(hosts));
+  if (*exclude != '\0') input.exclude = IdSet::parse(exclude);
+  return input;
+}
+
+/// An engine that takes inputs a second apart.
+struct Stand {
+  Engine engine{0, {}};
+  double now = 100;
+
+  Effects step(const Input& input) {
+    now += 1;
+    return engine.step(input, {wall_time(now), steady_time(now)});
+  }
+  Effects monitor(const char* offline, const char* online) {
+    module::MonitorCommand command;
+    if (*offline != '\0') command.offline = IdSet::parse(offline);
+    if (*online != '\0') command.online = IdSet::parse(online);
+    return step(module::Command(command));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a begin leaves a restart with the brokers and who is online; the log has the drains already") {
+  Engine engine(7, wall_time(200));
+  const Effects effects = engine.step(
+      begin("a,a,b", "0,2,9", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(900), std::nullopt}}),
+      {wall_time(100), steady_time(1)});
+  REQUIRE(effects.records.size() == 1);
+  const Record& record = effects.records[0];
+  CHECK(record.sequence == 8);
+  // Not before the last event of the log, and not with the drain that is later.
+  CHECK(record.event.timestamp == wall_time(200));
+  const auto& restart = std::get<module::RestartEvent>(record.event.body);
+  CHECK(restart.ranks == IdSet::parse("0-2"));
+  CHECK(restart.online == IdSet::parse("0,2"));
+  CHECK(restart.nodelist.encode() == "a,a,b");
+  CHECK(!record.hidden);
+  CHECK(engine.module().drains().ranks() == IdSet::parse("1-2"));
+  CHECK(engine.module().drains().find(1)->timestamp == wall_time(50));
+  CHECK(engine.module().drains().find(1)->reason == "fan");
+  CHECK(engine.applied_at() == wall_time(200));
+}
+
+TEST_CASE("an instance is defined once R is known, and what is drained and excluded is undrained") {
+  Stand it;
+  it.step(begin("a,b,c", "0-2", {{IdSet::parse("0,2"), wall_time(50), "fan"}}));
+  const Effects effects = it.step(definition(DefineMethod::kvs, "0-1", "a,b", "2"));
+  REQUIRE(effects.records.size() == 2);
+  CHECK(std::get<module::DefineEvent>(effects.records[0].event.body).method == DefineMethod::kvs);
+  CHECK(*effects.records[0].resources == it.engine.module().inventory().encode());
+  CHECK(std::get<module::UndrainEvent>(effects.records[1].event.body).ranks == IdSet{2});
+  CHECK(effects.records[1].hosts.encode() == "c");
+  CHECK(it.engine.module().available() == IdSet{1});
+}
+
+TEST_CASE("states change before R is known, and an acquire after that has them") {
+  Stand it;
+  it.step(begin("a,b,c", ""));
+  CHECK(it.monitor("", "0-2").records.size() == 1);
+  CHECK(it.step(DrainCommand{"1", "fan", DrainMode::none}).records.size() == 1);
+  CHECK(it.step(ForceDown{IdSet{2}}).records.size() == 1);
+  CHECK_THROWS_WITH_AS(it.step(ForceDown{IdSet{3}}), "idset is out of range", Error);
+  CHECK_THROWS_WITH_AS(it.step(SetExpiration{{wall_time(9000)}}), "the inventory is not known yet", Error);
+  it.step(definition(DefineMethod::configuration, "0-2", "a,b,c"));
+  CHECK(it.step(Acquire{1, {}}).acquired->resources == IdSet::parse("0-2"));
+  CHECK(it.engine.module().available() == IdSet{0});
+}
+
+TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no log tells of it") {
+  Stand it;
+  it.step(begin("a,b,c", "0-2"));
+  it.step(definition(DefineMethod::dynamic_discovery, "0-2", "a,b,c"));
+  it.step(DrainCommand{"2", "fan", DrainMode::none});
+  it.step(Acquire{5, {}});
+  const Effects effects = it.monitor("1-2", "");
+  REQUIRE(effects.updates.size() == 1);
+  CHECK(effects.updates[0].delta.down == IdSet::parse("1-2"));
+  CHECK(effects.updates[0].delta.shrink == IdSet::parse("1-2"));
+  REQUIRE(effects.records.size() == 2);
+  CHECK(effects.records[0].hidden);
+  CHECK(effects.records[0].changes.shrunk.empty());
+  CHECK(effects.records[0].changes.undrained.empty());
+  CHECK(!effects.records[1].hidden);
+  CHECK(std::holds_alternative<module::OfflineEvent>(effects.records[1].event.body));
+  CHECK(effects.records[1].sequence == effects.records[0].sequence + 1);
+  CHECK(effects.records[1].hosts.encode() == "b,c");
+  CHECK(it.engine.module().drains().ranks() == IdSet{2});
+
+  // The broker is back: nothing for this scheduler, nor for the next one.
+  CHECK(it.monitor("", "1").updates.empty());
+  it.step(Release{5});
+  CHECK(it.step(Acquire{6, {}}).acquired->resources == IdSet{0});
+  it.step(Release{6});
+  it.step(definition(DefineMethod::reload, "0-2", "a,b,c"));
+  CHECK(it.step(Acquire{7, {}}).acquired->resources == IdSet::parse("0-2"));
+  CHECK(it.engine.module().available() == IdSet::parse("0-1"));
+}
+
+TEST_CASE("with a configured R a rank that goes offline is down, and up when it is back") {
+  Stand it;
+  it.step(begin("a,b", "0-1"));
+  it.step(definition(DefineMethod::configuration, "0-1", "a,b"));
+  it.step(Acquire{1, {}});
+  const Effects gone = it.monitor("1", "");
+  REQUIRE(gone.updates.size() == 1);
+  CHECK(gone.updates[0].delta.down == IdSet{1});
+  CHECK(gone.updates[0].delta.shrink.empty());
+  REQUIRE(gone.records.size() == 1);
+  CHECK(!gone.records[0].hidden);
+  const Effects back = it.monitor("", "1");
+  REQUIRE(back.updates.size() == 1);
+  CHECK(back.updates[0].delta.up == IdSet{1});
+}
+
+TEST_CASE("ranks that share a host, or have none in R, come and go one by one") {
+  Stand it;
+  it.step(begin("h,h,h,h", "0-3"));
+  it.step(definition(DefineMethod::configuration, "0-2", "h,h,h"));
+  it.step(Acquire{1, {}});
+  const Effects drained = it.step(DrainCommand{"2-3", "fan", DrainMode::none});
+  REQUIRE(drained.updates.size() == 1);
+  CHECK(drained.updates[0].delta.down == IdSet{2});
+  CHECK(drained.records[0].ranks == IdSet::parse("2-3"));
+  CHECK(drained.records[0].hosts.encode() == "h,h");
+  REQUIRE(drained.records[0].changes.drained.size() == 1);
+  CHECK(drained.records[0].changes.drained[0].targets.ordinals == std::vector<std::uint32_t>{2, 3});
+  CHECK(it.monitor("3", "").updates.empty());
+  // The name of the host stands for all of its ranks.
+  const Effects all = it.step(DrainCommand{"h", "disk", DrainMode::update});
+  CHECK(all.records[0].ranks == IdSet::parse("0-3"));
+  REQUIRE(all.updates.size() == 1);
+  CHECK(all.updates[0].delta.down == IdSet::parse("0-1"));
+}
+
+TEST_CASE("an expiration that is the present one is recorded, and told to the holder") {
+  Stand it;
+  it.step(begin("a,b", "0-1"));
+  it.step(definition(DefineMethod::configuration, "0-1", "a,b"));
+  it.step(Acquire{1, {}});
+  CHECK(it.step(SetExpiration{{wall_time(9000)}}).updates.size() == 1);
+  const Effects again = it.step(SetExpiration{{wall_time(9000)}});
+  REQUIRE(again.records.size() == 1);
+  REQUIRE(again.updates.size() == 1);
+  CHECK(again.updates[0].delta.expiration == wall_time(9000));
+}
+
+}  // namespace resourced::engine
