@@ -4,21 +4,51 @@
 //
 // State belongs to an execution target of a host. In a Flux instance a target is the rank of a broker, may be
 // drained or online without being in the inventory, and keeps its state whatever inventory is defined.
+//
+// There is no other code for the application of events than fold_inventory() and fold_states(): the module,
+// the check of a command before it is applied, an import and the mirror of an enclosing instance all use
+// them. An event in ranks of another instance is translated first.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "core/module/apply.hpp"
 #include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
 #include "core/module/target_names.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::module {
+
+/// The states of targets, as events tell them.
+struct TargetStates {
+  DrainTable drains;
+  text::IdSet online;
+  text::IdSet torpid;
+};
+
+/// The changes of an event in the table of drains: targets whose entry has changed, and targets that are no
+/// longer drained.
+struct DrainChanges {
+  std::vector<DrainGroup> drained;
+  text::IdSet undrained;
+};
+
+/// Applies an event to an inventory. Only definitions and updates change it.
+void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
+void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
+void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
+
+/// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
+/// target that leaves for good has no state any more, one whose broker is lost keeps it. A definition changes
+/// nothing: where it renumbers targets, their owner moves the states.
+DrainChanges fold_states(const Event& event, TargetStates& states);
 
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
 struct Outcome : DrainChanges {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/module/apply.hpp"
 #include "core/module/event.hpp"
 #include "core/module/logged_targets.hpp"
+#include "core/module/module.hpp"
 #include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"

@@ -5,7 +5,7 @@
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; keys that it does
-// not know are passed over. core/module/decide.cpp checks whether the targets exist.
+// not know are passed over. core/module/module.cpp checks whether the targets exist.
 #pragma once
 
 #include <optional>
