@@ -10,7 +10,6 @@
 
 #include "config/document.hpp"
 #include "core/json/reader.hpp"
-#include "core/json/utf8.hpp"
 #include "core/nodes/parent.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"
@@ -127,14 +126,13 @@ void add_scheduling(const Config& config, ResourceSet& resources) {
   const auto fail = [&](std::string_view what, int errnum) {
     throw config.fault("resource.scheduling", fmt::format("{}: {}", path, what), errnum);
   };
-  if (const auto at = json_text::find_invalid_utf8(text))
-    fail(fmt::format("is not UTF-8 (at byte {})", *at + 1), EINVAL);
   auto read = read_json(text, max_scheduling_depth, json_text::JsonManners::lenient);
   if (const auto* fault = std::get_if<JsonFault>(&read)) {
     if (fault->kind == JsonFault::Kind::number) fail("holds a number that is out of range", EINVAL);
     if (fault->kind == JsonFault::Kind::depth)
       fail(fmt::format("is nested deeper than {} levels", max_scheduling_depth), EINVAL);
-    fail(fmt::format("is not JSON (at byte {})", fault->at + 1), EINVAL);
+    const std::string_view wanted = fault->kind == JsonFault::Kind::utf8 ? "UTF-8" : "JSON";
+    fail(fmt::format("is not {} (at byte {})", wanted, fault->at + 1), EINVAL);
   }
   try {
     resources.set_scheduling(std::get<nlohmann::json>(std::move(read)));

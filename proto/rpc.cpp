@@ -109,19 +109,16 @@ nlohmann::json parse_object(const Message& message, std::size_t most_values) {
   if (!message.has(flag::payload)) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
-  const auto text = message.text();
-  if (!json_text::find_invalid_utf8(text)) {
-    const std::size_t values =
-        message.type == MessageType::request ? most_values : std::numeric_limits<std::size_t>::max();
-    auto read = read_json(text, max_json_depth, json_text::JsonManners::lenient, values);
-    if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
-      return std::move(*object);
-    }
-    if (const auto* fault = std::get_if<JsonFault>(&read); fault && fault->kind == JsonFault::Kind::depth) {
-      throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
-    } else if (fault && fault->kind == JsonFault::Kind::values) {
-      throw Error(EPROTO, fmt::format("{}: payload has more than {} values", message.topic, most_values));
-    }
+  const std::size_t values =
+      message.type == MessageType::request ? most_values : std::numeric_limits<std::size_t>::max();
+  auto read = read_json(message.text(), max_json_depth, json_text::JsonManners::lenient, values);
+  if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
+    return std::move(*object);
+  }
+  if (const auto* fault = std::get_if<JsonFault>(&read); fault && fault->kind == JsonFault::Kind::depth) {
+    throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
+  } else if (fault && fault->kind == JsonFault::Kind::values) {
+    throw Error(EPROTO, fmt::format("{}: payload has more than {} values", message.topic, most_values));
   }
   throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));
 }

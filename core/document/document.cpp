@@ -68,7 +68,7 @@ std::optional<nlohmann::json> read_json_document(std::string_view text) {
   auto read = read_json(text, max_document_depth, json_text::JsonManners::strict);
   if (auto* value = std::get_if<nlohmann::json>(&read)) return std::move(*value);
   const auto& fault = std::get<JsonFault>(read);
-  if (fault.kind != JsonFault::Kind::syntax) refuse(fault);
+  if (fault.kind != JsonFault::Kind::syntax && fault.kind != JsonFault::Kind::utf8) refuse(fault);
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 // Reads JSON text (RFC 8259) into a value in one pass, in less than half of the time that the JSON library
-// takes. The text is hostile: nesting is bounded here; its size, and whether it is UTF-8, are for the caller.
+// takes, or part by part for callers that need no values. The text is hostile: it may be any bytes, and
+// nesting is bounded here. Its size is for the caller.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace resourced::json_text {
 
-/// Treatment of cases that JSON leaves open: a key that an object has already, and an integer beyond 64 bits.
+/// Treatment of cases that JSON leaves open: a key that an object has already, and a number that is an
+/// integer beyond 64 bits or closer to 0 than any double.
 enum class JsonManners {
   strict,   ///< both are refused
   lenient,  ///< the later value counts, as does the nearest floating point number
@@ -23,9 +25,10 @@ enum class JsonManners {
 struct JsonFault {
   enum class Kind {
     syntax,
+    utf8,  ///< the byte is not part of UTF-8, and the text before it is the beginning of JSON
     depth,
     repeated_key,
-    number,  ///< out of range: no double is near it, be it too large or too close to 0
+    number,  ///< too large for a double or, if the manners are strict, out of range
     values,  ///< there are too many
   };
   using Step = std::variant<std::string, std::size_t>;
@@ -41,9 +44,126 @@ struct JsonFault {
 
 /// Reads one value with nothing but blanks around it. Arrays and objects may be nested `depth` deep. The text
 /// may have at most `values` values, arrays and objects included, since a value of two bytes takes more time
-/// and memory than a string of a thousand. The text must be valid UTF-8.
+/// and memory than a string of a thousand.
 [[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
     std::string_view text, std::size_t depth, JsonManners manners,
     std::size_t values = std::numeric_limits<std::size_t>::max());
+
+/// The same by recursive descent, for a caller that takes parts of the text without making values of them: it
+/// reads each value with the function for its kind. A function returns false if the text is refused; then its
+/// callers return false as well, and fault() has the reason.
+class JsonReader {
+ public:
+  /// As read_json().
+  JsonReader(std::string_view text, std::size_t depth, JsonManners manners,
+             std::size_t values = std::numeric_limits<std::size_t>::max());
+
+  /// The first byte of the next value, or 0 at the end of the text: `{`, `[` or `"` tell its kind.
+  [[nodiscard]] char next() {
+    skip_blanks();
+    return peek();
+  }
+
+  /// Reads any value.
+  [[nodiscard]] bool value(nlohmann::json& out);
+  /// Reads a string into the place of the last one.
+  [[nodiscard]] bool string(std::string& out) {
+    skip_blanks();
+    return count() && quoted(out);
+  }
+  /// Reads an object: `member(std::string& key)` reads the value of each key. It may move the key away.
+  template <class Member>
+  [[nodiscard]] bool object(Member&& member) {
+    if (!enter('{')) return false;
+    if (next() != '}') {
+      std::string key;
+      do {
+        skip_blanks();
+        if (!quoted(key)) return false;
+        skip_blanks();
+        if (!accept(':') || !member(key)) return false;
+        skip_blanks();
+      } while (accept(','));
+    }
+    return leave('}');
+  }
+  /// Reads an array: `item()` reads each value.
+  template <class Item>
+  [[nodiscard]] bool array(Item&& item) {
+    if (!enter('[')) return false;
+    if (next() != ']') {
+      do {
+        if (!item()) return false;
+        skip_blanks();
+      } while (accept(','));
+    }
+    return leave(']');
+  }
+
+  /// Whether nothing but blanks is left.
+  [[nodiscard]] bool at_end() {
+    skip_blanks();
+    return at_ == text_.size() && !is_cut_;
+  }
+  /// The fault that ended the reading, after a false.
+  [[nodiscard]] JsonFault fault() &&;
+
+ private:
+  bool enter(char bracket) {
+    skip_blanks();
+    return count() && peek() == bracket && descend();
+  }
+  bool leave(char bracket) {
+    ++depth_left_;
+    return accept(bracket);
+  }
+
+  bool descend() {
+    if (depth_left_ == 0) return refuse(JsonFault::Kind::depth);
+    --depth_left_;
+    ++at_;
+    return true;
+  }
+
+  bool count() { return values_left_-- > 0 || refuse(JsonFault::Kind::values); }
+
+  bool refuse(JsonFault::Kind kind) {
+    fault_.kind = kind;
+    return false;
+  }
+
+  bool object_value(nlohmann::json& out);
+  bool array_value(nlohmann::json& out);
+  bool string_value(nlohmann::json& out);
+  bool name_value(std::string_view word, nlohmann::json meaning, nlohmann::json& out);
+  bool number_value(nlohmann::json& out);
+  bool quoted(std::string& out);
+  template <class Step>
+  bool add_step(const Step& step);
+
+  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+
+  void skip_blanks() {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
+      ++at_;
+    }
+  }
+
+  /// The text up to the first byte that is not UTF-8.
+  std::string_view text_;
+  bool is_cut_;
+  std::size_t at_ = 0;
+  std::size_t depth_left_;
+  std::size_t values_left_;
+  JsonManners manners_;
+  JsonFault fault_;
+};
 
 }  // namespace resourced::json_text

@@ -14,7 +14,6 @@
 #include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "core/json/utf8.hpp"
 #include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/store/imported_state.hpp"
@@ -58,7 +57,6 @@ class Lines {
 };
 
 nlohmann::json read_entry(std::string_view line) {
-  if (json_text::find_invalid_utf8(line)) throw Error(EINVAL, "not JSON");
   auto read = read_json(line, max_depth, json_text::JsonManners::lenient);
   if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
   if (std::get<json_text::JsonFault>(read).kind == json_text::JsonFault::Kind::depth)

@@ -11,7 +11,6 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "core/json/utf8.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/store/event_rows.hpp"
@@ -29,10 +28,8 @@ using text::IdSet;
 namespace {
 
 nlohmann::json read_row(const std::string& text) {
-  if (!json_text::find_invalid_utf8(text)) {
-    auto read = read_json(text, proto::max_json_depth, json_text::JsonManners::lenient);
-    if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
-  }
+  auto read = read_json(text, proto::max_json_depth, json_text::JsonManners::lenient);
+  if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
   throw Error(EINVAL, "not JSON");
 }
 

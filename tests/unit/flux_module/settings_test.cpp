@@ -101,9 +101,11 @@ TEST_CASE("resources from a file, and scheduling on the leader alone") {
             .starts_with(dir.file("none") + ": unable to open "));
   const std::string bad = dir.write("bad", R"({"version":42,"execution":{}})");
   CHECK(fault(json{{"resource", {{"path", bad}}}}).starts_with("error parsing R: "));
-  const std::string text = dir.write("text", "graph");
-  CHECK(fault(json{{"resource", {{"path", path}, {"scheduling", text}}}})
-            .starts_with("error loading resource.scheduling: "));
+  for (const char* text : {"graph", "{\"graph\":\"\xff\"}"}) {
+    const std::string file = dir.write("text", text);
+    CHECK(fault(json{{"resource", {{"path", path}, {"scheduling", file}}}})
+              .starts_with("error loading resource.scheduling: "));
+  }
 }
 
 TEST_CASE("what is wrong") {
