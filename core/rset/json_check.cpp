@@ -1,33 +1,22 @@
 #include "core/rset/json_check.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/text/quote.hpp"
+#include "core/json/json_path.hpp"
 
 namespace resourced::rset {
 
 using nlohmann::json;
-
-namespace {
-
-bool is_plain(std::string_view key) {
-  return !key.empty() && key.size() <= text::max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-}
-
-}  // namespace
 
 void fail_at(std::string_view path, std::string_view text) {
   throw Error(EINVAL, path.empty() ? std::string(text) : fmt::format("{}: {}", path, text));
 }
 
 std::string member_path(std::string_view path, std::string_view key) {
-  const std::string name = is_plain(key) ? std::string(key) : text::quoted(key);
-  return path.empty() ? name : fmt::format("{}.{}", path, name);
+  std::string out(path);
+  json_text::append_path_key(out, key);
+  return out;
 }
 
 const json* member(const json& object, std::string_view key) {

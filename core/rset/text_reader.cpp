@@ -1,4 +1,5 @@
-
+// The text of an R. The entries of R_lite are most of it: they are taken one by one into buffers that are
+// reused, without a JSON value for each.
 #include <memory>
 #include <string>
 #include <utility>
@@ -6,236 +7,127 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/reader.hpp"
 #include "core/rset/document_reader.hpp"
-#include "core/rset/dom_builder.hpp"
 #include "core/rset/entry_collector.hpp"
 #include "core/rset/json_check.hpp"
 
 namespace resourced::rset {
 
+using json_text::JsonFault;
+using json_text::JsonReader;
 using nlohmann::json;
 
 namespace {
 
-/// Takes one entry of R_lite after another. Known members go straight into buffers that are reused; anything
-/// else becomes a JSON value.
-class EntryEvents {
+// The functions that read return false where the text is not JSON, and throw where an entry is no entry.
+class TextReader {
  public:
-  explicit EntryEvents(EntryCollector& entries) : entries_(entries) {}
+  explicit TextReader(std::string_view text)
+      : reader_(text, ResourceSet::max_depth, json_text::JsonManners::lenient) {}
 
-  /// Objects and arrays that are open inside R_lite.
-  [[nodiscard]] std::size_t depth() const noexcept {
-    return (place_ == Place::list ? 0U : place_ == Place::entry ? 1U : 2U) + rest_.depth();
-  }
-
-  void value(json&& value) {
-    if (rest_.depth() > 0) {
-      rest_.value(std::move(value));
-      return;
-    }
-    require_other("is not a string");
-    extra_slot() = std::move(value);
-  }
-
-  void string(std::string& text) {
-    if (rest_.depth() > 0) {
-      rest_.value(std::move(text));
-    } else if (Text* field = known_text()) {
-      field->text.swap(text);
-      field->given = true;
-    } else {
-      value(std::move(text));
-    }
-  }
-
-  void open_object() {
-    if (rest_.depth() > 0) {
-      rest_.open(json::object());
-    } else if (place_ == Place::list) {
-      place_ = Place::entry;
-      begin();
-    } else if (place_ == Place::entry && key_ == "children") {
-      place_ = Place::children;
-      has_children_ = true;
-    } else {
-      open_other(json::object());
-    }
-  }
-
-  void open_array() {
-    if (rest_.depth() > 0) {
-      rest_.open(json::array());
-    } else {
-      open_other(json::array());
-    }
-  }
-
-  void close() {
-    if (rest_.depth() > 0) {
-      rest_.close();
-    } else if (place_ == Place::children) {
-      place_ = Place::entry;
-    } else {
-      place_ = Place::list;
-      end();
-    }
-  }
-
-  void key(std::string& key) {
-    if (rest_.depth() > 0) {
-      rest_.key(key);
-    } else {
-      key_.swap(key);
-    }
+  ResourceSet read() {
+    json document;
+    if (!read_document(document) || !reader_.at_end()) fail(std::move(reader_).fault());
+    return DocumentReader::read(std::move(document), entries_);
   }
 
  private:
-  enum class Place { list, entry, children };
   struct Text {
     std::string text;
     bool given = false;
     [[nodiscard]] const std::string* get() const { return given ? &text : nullptr; }
   };
 
-  Text* known_text() {
-    if (place_ == Place::entry) return key_ == "rank" ? &rank_ : nullptr;
-    if (place_ == Place::children) return key_ == "core" ? &core_ : key_ == "gpu" ? &gpu_ : nullptr;
-    return nullptr;
+  [[noreturn]] static void fail(const JsonFault& fault) {
+    if (fault.kind == JsonFault::Kind::depth)
+      fail_at("", fmt::format("R is nested deeper than {} levels", ResourceSet::max_depth));
+    fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", fault.at + 1));
   }
 
-  void require_other(std::string_view otherwise) {
-    if (place_ == Place::list) entries_.fail("", "is not an object");
-    if (place_ == Place::entry && key_ == "children") entries_.fail("children", "is not an object");
-    if (known_text() != nullptr)
-      entries_.fail((place_ == Place::children ? "children." : "") + key_, otherwise);
+  bool read_document(json& out) {
+    if (reader_.next() != '{') return reader_.value(out);
+    out = json::object();
+    return reader_.object([&](const std::string& key) {
+      json& member = out[key];
+      return key == "execution" ? read_execution(member) : reader_.value(member);
+    });
   }
 
-  void open_other(json&& empty) {
-    require_other("is not a string");
-    rest_.start(extra_slot());
-    rest_.open(std::move(empty));
+  bool read_execution(json& out) {
+    if (reader_.next() != '{') return reader_.value(out);
+    out = json::object();
+    return reader_.object([&](const std::string& key) {
+      json& member = out[key];
+      return key == "R_lite" ? read_entries(member) : reader_.value(member);
+    });
   }
 
-  json& extra_slot() { return extra_[place_ == Place::children ? "children" : "entry"][key_]; }
+  bool read_entries(json& out) {
+    if (reader_.next() != '[') return reader_.value(out);
+    out = json::array();
+    entries_ = EntryCollector();
+    return reader_.array([this] { return read_entry(); });
+  }
 
-  void begin() {
+  bool read_entry() {
+    if (reader_.next() != '{') return refuse("", "is not an object");
     rank_.given = core_.given = gpu_.given = has_children_ = false;
     extra_ = nullptr;
+    const bool is_json = reader_.object([this](const std::string& key) {
+      if (key == "rank") return read_text("rank", rank_);
+      if (key == "children") return read_children();
+      return reader_.value(extra_["entry"][key]);
+    });
+    if (is_json) add_entry();
+    return is_json;
   }
 
-  void end() {
+  // Of a key that stands twice the later value counts, so nothing is left of earlier children.
+  bool read_children() {
+    if (reader_.next() != '{') return refuse("children", "is not an object");
+    has_children_ = true;
+    core_.given = gpu_.given = false;
+    if (extra_.is_object()) extra_.erase("children");
+    return reader_.object([this](const std::string& key) {
+      if (key == "core") return read_text("children.core", core_);
+      if (key == "gpu") return read_text("children.gpu", gpu_);
+      return reader_.value(extra_["children"][key]);
+    });
+  }
+
+  bool read_text(std::string_view place, Text& out) {
+    if (reader_.next() != '"') return refuse(place, "is not a string");
+    out.given = true;
+    return reader_.string(out.text);
+  }
+
+  // Throws, unless the value is a scalar that is not JSON.
+  bool refuse(std::string_view place, std::string_view reason) {
+    const char first = reader_.next();
+    json scalar;
+    if (first != '[' && first != '{' && !reader_.value(scalar)) return false;
+    entries_.fail(place, reason);
+  }
+
+  void add_entry() {
     EntryCollector::Entry entry;
     entry.rank = rank_.get();
     entry.has_children = has_children_;
     entry.core = core_.get();
     entry.gpu = gpu_.get();
-    if (!extra_.is_null()) entry.extra = std::make_shared<const json>(std::move(extra_));
+    if (!extra_.empty()) entry.extra = std::make_shared<const json>(std::move(extra_));
     entries_.add(entry);
   }
 
-  EntryCollector& entries_;
-  Place place_ = Place::list;
-  std::string key_;
+  JsonReader reader_;
+  EntryCollector entries_;
+  // The entry that is read.
   Text rank_;
   Text core_;
   Text gpu_;
   bool has_children_ = false;
   json extra_;
-  DomBuilder rest_;
-};
-
-/// The events of nlohmann's parser (its SAX interface).
-class Events {
- public:
-  Events() { document_.start(root_); }
-
-  bool null() { return value(nullptr); }
-  bool boolean(bool value) { return this->value(value); }
-  bool number_integer(json::number_integer_t value) { return this->value(value); }
-  bool number_unsigned(json::number_unsigned_t value) { return this->value(value); }
-  bool number_float(json::number_float_t value, const std::string&) { return this->value(value); }
-  bool binary(json::binary_t&) { return false; }
-  bool string(std::string& text) {
-    if (!entry_events_) return value(std::move(text));
-    entry_events_->string(text);
-    return true;
-  }
-
-  bool start_object(std::size_t) {
-    check_depth();
-    if (entry_events_) {
-      entry_events_->open_object();
-    } else {
-      document_.open(json::object());
-    }
-    return true;
-  }
-  bool start_array(std::size_t) {
-    check_depth();
-    if (entry_events_) {
-      entry_events_->open_array();
-      return true;
-    }
-    const bool is_r_lite = at_r_lite_ && document_.depth() == 2 && document_.innermost()->is_object();
-    document_.open(json::array());
-    if (is_r_lite) {
-      entries_ = EntryCollector();
-      entry_events_ = std::make_unique<EntryEvents>(entries_);
-    }
-    return true;
-  }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-
-  bool key(std::string& key) {
-    if (entry_events_) {
-      entry_events_->key(key);
-      return true;
-    }
-    if (document_.depth() == 1) in_execution_ = key == "execution";
-    if (document_.depth() == 2) at_r_lite_ = in_execution_ && key == "R_lite";
-    document_.key(key);
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string&, const json::exception&) {
-    fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", position));
-  }
-
-  ResourceSet finish() { return DocumentReader::read(std::move(root_), entries_); }
-
- private:
-  bool value(json&& value) {
-    if (entry_events_) {
-      entry_events_->value(std::move(value));
-    } else {
-      document_.value(std::move(value));
-    }
-    return true;
-  }
-
-  bool close() {
-    if (entry_events_ && entry_events_->depth() > 0) {
-      entry_events_->close();
-      return true;
-    }
-    entry_events_.reset();
-    document_.close();
-    return true;
-  }
-
-  void check_depth() const {
-    const std::size_t depth = document_.depth() + (entry_events_ ? entry_events_->depth() : 0);
-    if (depth >= ResourceSet::max_depth)
-      fail_at("", fmt::format("R is nested deeper than {} levels", ResourceSet::max_depth));
-  }
-
-  json root_;
-  DomBuilder document_;
-  bool in_execution_ = false;
-  bool at_r_lite_ = false;
-  EntryCollector entries_;
-  std::unique_ptr<EntryEvents> entry_events_;
 };
 
 }  // namespace
@@ -243,9 +135,7 @@ class Events {
 ResourceSet read_text(std::string_view text) {
   if (text.size() > ResourceSet::max_text)
     fail_at("", fmt::format("R is longer than {} bytes", ResourceSet::max_text));
-  Events events;
-  json::sax_parse(text, &events);
-  return events.finish();
+  return TextReader(text).read();
 }
 
 }  // namespace resourced::rset

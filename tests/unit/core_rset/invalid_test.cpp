@@ -212,12 +212,42 @@ TEST_CASE("ranks without hosts are refused at once, however many they are") {
         "execution.R_lite: has more than 16777216 ranks");
 }
 
-TEST_CASE("text that is not JSON is refused with the place") {
-  for (const char* text :
-       {"", "{", "{\"version\":1", "{}x", "{\"version\":\x01}", "\xff", "{\"a\":\"\xff\"}"}) {
+TEST_CASE("text that is not JSON is refused with the number of the first wrong byte") {
+  using namespace std::string_literals;
+  const struct {
+    std::string text;
+    int byte;
+  } rows[] = {{"", 1},
+              {"{", 2},
+              {R"({"version":1)", 13},
+              {"{}x", 3},
+              {"{\"version\":\x01}", 12},
+              {R"({"a":"\x"})", 8},
+              {R"({"a":1e999})", 6},
+              {R"({"execution":{"R_lite":[{"rank" "0"}]}})", 33},
+              {R"({"execution":{"R_lite":[{"rank":tru}]}})", 33},
+              // Text that is not UTF-8, also where it comes after a complete document or a fault.
+              {"\xff", 1},
+              {"{\"a\":\"\xff\"}", 7},
+              {"{\"a\" \"\xff\"}", 6},
+              {"{\"execution\":{\"R_lite\":[{\"rank\":\"\xc3\"}]}}", 34},
+              {with("nslots", "1") + "\xff", static_cast<int>(with("nslots", "1").size()) + 1},
+              // Text after the end, a NUL among it, and a byte order mark before the start.
+              {with("nslots", "1") + "\0"s, static_cast<int>(with("nslots", "1").size()) + 1},
+              {"\xef\xbb\xbf" + with("nslots", "1"), 1}};
+  for (const auto& row : rows) {
+    CAPTURE(row.text);
+    CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(row.text)); }) ==
+          "R is not JSON: the text is wrong at byte " + std::to_string(row.byte));
+  }
+}
+
+TEST_CASE("an entry that is wrong is named before text after it that is not JSON") {
+  for (const char* value : {"0", "null", "[", "[1,2", "{", "{x"}) {
+    const std::string text = R"({"version":1,"execution":{"R_lite":[{"rank":)" + std::string(value);
     CAPTURE(text);
-    CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(text)); }).substr(0, 36) ==
-          "R is not JSON: the text is wrong at ");
+    CHECK(error_of([&] { static_cast<void>(ResourceSet::parse(text)); }) ==
+          "execution.R_lite[0].rank: is not a string");
   }
 }
 
@@ -281,6 +311,27 @@ TEST_CASE("a key that stands twice counts once") {
       ResourceSet::parse(R"({"version":1,"execution":{"R_lite":[{"rank":"5","children":{"core":"5"}}],)"
                          R"("R_lite":[{"rank":"0","rank":"1","children":{"core":"7"}}],"nodelist":["a"]}})");
   CHECK(set.ranks() == text::IdSet{1});
+
+  const std::string text =
+      with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":"7","x":1},"y":1}])");
+  std::string twice = text;
+  twice.replace(twice.find(R"("children")"), 0, R"("children":{"core":"1","gpu":"2","z":2},)");
+  CHECK(ResourceSet::parse(twice) == ResourceSet::parse(text));
+  twice = with("R_lite", R"([{"rank":"0-1","children":{"core":"0"}}])");
+  twice.replace(twice.find(R"("children")"), 0, R"("children":{"core":"1","gpu":"2","z":2},)");
+  CHECK(ResourceSet::parse(twice) == ResourceSet::from_json(json::parse(twice)));
+  CHECK(ResourceSet::parse(twice).counts() == ResourceCounts{2, 2, 0});
+}
+
+TEST_CASE("the numbers of a carried key are those of the JSON library") {
+  for (const char* number :
+       {"18446744073709551615", "18446744073709551616", "-9223372036854775809", "1e-999", "-0.0", "-1e-999",
+        "4.9e-324", "1.7976931348623157e308", "123456789012345678901234567890.5"}) {
+    const std::string text = R"({"version":1,"execution":{"R_lite":[],"nodelist":[]},"scheduling":{"x":)" +
+                             std::string(number) + "}}";
+    CAPTURE(text);
+    CHECK(ResourceSet::parse(text).encode() == ResourceSet::from_json(json::parse(text)).encode());
+  }
 }
 
 }  // namespace
