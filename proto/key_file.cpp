@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/text/z85.hpp"
 
 namespace resourced::proto {
@@ -20,6 +21,9 @@ namespace resourced::proto {
 namespace {
 
 using Json = nlohmann::json;
+
+// A key file has one level; a few more get a better error.
+constexpr std::size_t max_depth = 8;
 
 class Descriptor {
  public:
@@ -111,8 +115,10 @@ void sync_directory_of(const std::string& path) {
 }  // namespace
 
 KeyFile parse_key_file(std::string_view text, const std::string& file) {
-  Json object = Json::parse(text, nullptr, false);
-  if (!object.is_object()) reject(file, "not a key file (a JSON object)");
+  auto read = read_json(text, max_depth, json_text::JsonManners::lenient);
+  auto* const found = std::get_if<Json>(&read);
+  if (found == nullptr || !found->is_object()) reject(file, "not a key file (a JSON object)");
+  Json& object = *found;
   KeyFile keys;
   keys.name = take(object, "name", file);
   keys.public_key = take_key(object, "public-key", file);

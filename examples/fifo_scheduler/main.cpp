@@ -39,11 +39,9 @@ struct Options {
   throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
 }
 
-/// Prints one line of JSON and flushes it, since a reader may wait for it. Text from the daemon or the input
-/// may contain invalid UTF-8.
-void print(const nlohmann::ordered_json& object) {
-  const std::string line =
-      json_text::printable(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + '\n';
+/// Prints one line of JSON and flushes it, since a reader may wait for it.
+void print(std::string_view object) {
+  const std::string line = json_text::printable(object) + '\n';
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
     fail("standard output");
 }

@@ -26,6 +26,8 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
+void Scheduler::say(const Json& object) { say_(object.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
 void Scheduler::command(std::string_view line) {
   line = trimmed(line);
   if (line.empty() || line.starts_with('#')) return;
@@ -47,7 +49,7 @@ void Scheduler::submit(std::string_view line) {
   }
   try_head_ |= queue_.size() == 1;
   schedule();
-  if (!queue_.empty() && queue_.back().id == id) say_({{"id", id}, {"wait", reason_to_wait()}});
+  if (!queue_.empty() && queue_.back().id == id) say({{"id", id}, {"wait", reason_to_wait()}});
 }
 
 /// Releases a job, or removes a waiting request.
@@ -58,13 +60,13 @@ void Scheduler::free(std::string_view argument) {
   const bool is_id = failure == std::errc() && stopped == end;
   const auto has_id = [&](const Job& job) { return job.id == id; };
   if (!is_id || (!pool_.release(id) && std::erase_if(queue_, has_id) == 0))
-    return say_({{"error", fmt::format("free: {} holds nothing and does not wait", text::quoted(argument))}});
-  say_({{"free", id}});
+    return say({{"error", fmt::format("free: {} holds nothing and does not wait", text::quoted(argument))}});
+  say({{"free", id}});
   try_head_ = true;
   schedule();
 }
 
-void Scheduler::deny(Pool::JobId id, std::string_view why) { say_({{"id", id}, {"denied", why}}); }
+void Scheduler::deny(Pool::JobId id, std::string_view why) { say({{"id", id}, {"denied", why}}); }
 
 void Scheduler::schedule() {
   if (!acquired_) return;
@@ -75,7 +77,7 @@ void Scheduler::schedule() {
     try {
       const std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
       if (!allocation) return;
-      say_({{"id", head.id}, {"R", Json::parse(allocation->encode())}});
+      say_(fmt::format(R"({{"id":{},"R":{}}})", head.id, allocation->encode()));
     } catch (const Error& error) {
       deny(head.id, error.what());
     }
@@ -102,48 +104,48 @@ void Scheduler::on_resources(const rset::ResourceSet& resources, const IdSet& up
   pool_.acquire(resources, up);
   acquired_ = try_head_ = judge_ = true;
   const rset::ResourceCounts counts = resources.counts();
-  say_({{"acquired", {{"nodes", counts.nodes}, {"cores", counts.cores}, {"gpus", counts.gpus}}},
-        {"up", up.encode()}});
+  say({{"acquired", {{"nodes", counts.nodes}, {"cores", counts.cores}, {"gpus", counts.gpus}}},
+       {"up", up.encode()}});
 }
 
 void Scheduler::on_property_remove(std::string_view name, const IdSet& ranks) {
   pool_.remove_property(name, ranks);
   try_head_ = judge_ = true;
-  say_({{"property-remove", {{name, ranks.encode()}}}});
+  say({{"property-remove", {{name, ranks.encode()}}}});
 }
 
 void Scheduler::on_property_add(std::string_view name, const IdSet& ranks) {
   pool_.add_property(name, ranks);
   try_head_ = judge_ = true;
-  say_({{"property-add", {{name, ranks.encode()}}}});
+  say({{"property-add", {{name, ranks.encode()}}}});
 }
 
 void Scheduler::on_expiration(WallTime time) {
   pool_.set_expiration(time);
   try_head_ = true;
-  say_({{"expiration", to_number(time)}});
+  say({{"expiration", to_number(time)}});
 }
 
 void Scheduler::on_shrink(const IdSet& ranks) {
   pool_.shrink(ranks);
   try_head_ = judge_ = true;
-  say_({{"shrink", ranks.encode()}});
+  say({{"shrink", ranks.encode()}});
 }
 
 void Scheduler::on_down(const IdSet& ranks) {
   pool_.set_down(ranks);
-  say_({{"down", ranks.encode()}});
+  say({{"down", ranks.encode()}});
 }
 
 void Scheduler::on_up(const IdSet& ranks) {
   pool_.set_up(ranks);
   try_head_ = true;
-  say_({{"up", ranks.encode()}});
+  say({{"up", ranks.encode()}});
 }
 
 void Scheduler::on_lost(const Error& why) {
   acquired_ = false;
-  say_({{"lost", why.what()}});
+  say({{"lost", why.what()}});
 }
 
 }  // namespace resourced::fifo

@@ -20,7 +20,8 @@ namespace resourced::fifo {
 
 class Scheduler final : public client::AcquisitionObserver {
  public:
-  using Say = std::function<void(const nlohmann::ordered_json&)>;
+  /// Takes a JSON object on one line, without the newline.
+  using Say = std::function<void(std::string_view line)>;
   using Clock = std::function<WallTime()>;
 
   Scheduler(Say say, Clock clock) : say_(std::move(say)), clock_(std::move(clock)) {}
@@ -49,6 +50,7 @@ class Scheduler final : public client::AcquisitionObserver {
     Request request;
   };
 
+  void say(const nlohmann::ordered_json& object);
   void submit(std::string_view line);
   void free(std::string_view argument);
   void deny(Pool::JobId id, std::string_view why);

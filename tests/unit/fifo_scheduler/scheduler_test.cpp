@@ -41,7 +41,8 @@ struct Stand {
 
   WallTime now = wall_time(1000);
   std::vector<Json> said;
-  Scheduler scheduler{[this](const Json& object) { said.push_back(object); }, [this] { return now; }};
+  Scheduler scheduler{[this](std::string_view line) { said.push_back(Json::parse(line)); },
+                      [this] { return now; }};
 };
 
 using Lines = std::vector<std::string>;

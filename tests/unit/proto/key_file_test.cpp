@@ -123,6 +123,7 @@ TEST_CASE("what is wrong with a key file is said with its key, and without its s
       {"", "not a key file (a JSON object)"},
       {"[]", "not a key file (a JSON object)"},
       {"{", "not a key file (a JSON object)"},
+      {"{\"name\": \"\xff\"}", "not a key file (a JSON object)"},
       {"{}", "name: missing"},
       {R"({"name": 1})", "name: not a string"},
       {R"({"name": "a"})", "public-key: missing"},
