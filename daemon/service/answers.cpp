@@ -1,5 +1,7 @@
 #include "daemon/service/answers.hpp"
 
+#include <utility>
+
 #include "proto/rpc.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/status.hpp"
@@ -31,7 +33,12 @@ proto::Payload Answers::status() {
 
 proto::Payload Answers::sched_status() {
   return cached(sched_status_, module_.state_version(),
-                [this] { return proto::topics::encode_sched_status(module_); });
+                [this] { return proto::topics::encode_sched_status(module_, allocated_); });
+}
+
+void Answers::set_allocated(std::optional<rset::ResourceSet> resources) {
+  allocated_ = std::move(resources);
+  sched_status_.payload.reset();
 }
 
 proto::Payload Answers::inventory() {

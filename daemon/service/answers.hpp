@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/module/acquisition.hpp"
@@ -20,6 +21,8 @@ class Answers {
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
+  /// As Service::set_allocated().
+  void set_allocated(std::optional<rset::ResourceSet> resources);
   [[nodiscard]] proto::Payload inventory();
   /// Throws as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
@@ -47,6 +50,7 @@ class Answers {
   const module::Acquisition& acquisition_;
   Cached status_;
   Cached sched_status_;
+  std::optional<rset::ResourceSet> allocated_;
   Cached inventory_;
   Cached hostlist_;
   std::map<std::string, Resources> resources_;

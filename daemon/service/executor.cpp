@@ -17,7 +17,8 @@ store::Record stored(engine::Record&& record) {
           proto::encode_event(record.event),
           std::move(record.hosts),
           std::move(record.resources),
-          std::move(record.changes)};
+          std::move(record.changes),
+          record.hidden};
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     text::IdSet ranks = std::move(record.ranks);
     const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);
     store::Record row = stored(std::move(record));
-    store::LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources};
+    store::LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden};
     log_.append(std::move(row));
     listeners_.logged(std::move(event), std::move(ranks));
   }

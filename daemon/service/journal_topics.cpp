@@ -25,7 +25,7 @@ void JournalTopics::journal(const Call& call) {
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
-        journal_.add(key, std::move(wanted), executor_.module().inventory(), call.sender.name);
+        journal_.add(key, std::move(wanted), executor_.module().addressable(), call.sender.name);
     requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);

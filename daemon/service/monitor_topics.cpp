@@ -50,8 +50,8 @@ std::vector<proto::RequestKey> Waitups::take_above(std::size_t online) {
 void MonitorTopics::waitup(const Call& call) {
   const auto wanted = proto::topics::parse_waitup(call.object());
   const module::Module& module = executor_.module();
-  if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
-  if (wanted < 0 || std::cmp_greater(wanted, module.inventory().ranks().count())) throw out_of_range();
+  if (!module.defined() && !module.has_brokers()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (wanted < 0 || std::cmp_greater(wanted, module.addressable().ranks().count())) throw out_of_range();
   const auto online = static_cast<std::size_t>(wanted);
   if (module.online().count() == online) return requests_.respond(call);
   requests_.keep(call, [&](proto::RequestKey key) {
@@ -65,7 +65,7 @@ void MonitorTopics::on_changed() {
   const module::Module& module = executor_.module();
   for (const proto::RequestKey key : waitups_.take(module.online().count())) requests_.finish(key);
   // Another R, or one that has shrunk, may have fewer targets than are waited for.
-  for (const proto::RequestKey key : waitups_.take_above(module.inventory().ranks().count())) {
+  for (const proto::RequestKey key : waitups_.take_above(module.addressable().ranks().count())) {
     requests_.fail(key, out_of_range());
   }
 }

@@ -18,6 +18,26 @@ void QueryTopics::set_configuration(std::string configuration) {
   configuration_ = proto::make_payload(std::move(configuration));
 }
 
+void QueryTopics::require_inventory(int errnum, const char* text) const {
+  const module::Module& module = executor_.module();
+  if (module.has_brokers() && !module.defined()) throw Error(errnum, text);
+}
+
+void QueryTopics::status(const Call& call) {
+  require_inventory(ENOENT, "error preparing response: No such file or directory");
+  requests_.respond(call, answers_.status());
+}
+
+void QueryTopics::sched_status(const Call& call) {
+  require_inventory(EINVAL, "error preparing response: No such file or directory");
+  requests_.respond(call, answers_.sched_status());
+}
+
+void QueryTopics::inventory(const Call& call) {
+  require_inventory(ENOENT, "No such file or directory");
+  requests_.respond(call, answers_.inventory());
+}
+
 void QueryTopics::ping(const Call& call) {
   requests_.respond(call, proto::make_payload(proto::topics::answer_ping(
                               call.request, static_cast<std::uint64_t>(call.client))));

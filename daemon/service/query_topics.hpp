@@ -28,9 +28,9 @@ class QueryTopics {
   /// The answer to config.get: a JSON object.
   void set_configuration(std::string configuration);
 
-  void status(const Call& call) { requests_.respond(call, answers_.status()); }
-  void sched_status(const Call& call) { requests_.respond(call, answers_.sched_status()); }
-  void inventory(const Call& call) { requests_.respond(call, answers_.inventory()); }
+  void status(const Call& call);
+  void sched_status(const Call& call);
+  void inventory(const Call& call);
   void configuration(const Call& call) { requests_.respond(call, configuration_); }
   void ping(const Call& call);
   /// The broker attribute `hostlist`, from which Flux's command line derives the ranks of hosts. Other
@@ -40,6 +40,10 @@ class QueryTopics {
   void clear_stats(const Call& call);
 
  private:
+  /// Throws Error with this errno and text as long as the inventory of a Flux instance is not known. The
+  /// inventory of other daemons is empty then.
+  void require_inventory(int errnum, const char* text) const;
+
   const Executor& executor_;
   Requests& requests_;
   Answers& answers_;

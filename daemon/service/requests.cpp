@@ -15,12 +15,13 @@ Error normal_end(std::string_view topic, const std::string& text) {
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   const engine::Engine& engine, Stats& stats, Release release)
+                   const engine::Engine& engine, Stats& stats, bool instance, Release release)
     : registry_(registry),
       clients_(clients),
       outbox_(outbox),
       engine_(engine),
       stats_(stats),
+      instance_(instance),
       release_(std::move(release)) {}
 
 void Requests::respond(proto::ClientId client, const Message& request, proto::Payload payload) {
@@ -72,7 +73,9 @@ void Requests::cancel(const Call& call) {
   if (!cancelled) return;
   const Message& request = cancelled->request;
   release_({call.client, request.matchtag}, cancelled->stream, End::cancelled);
-  refuse(call.client, request, normal_end(request.topic, "the request was cancelled"));
+  Error end = normal_end(request.topic, "the request was cancelled");
+  if (instance_) end = Error(ENODATA, end.what());
+  refuse(call.client, request, end);
 }
 
 void Requests::forget(proto::ClientId client) {

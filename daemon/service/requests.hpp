@@ -33,9 +33,9 @@ class Requests {
   /// Releases what a request holds that was taken out of the registry.
   using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
 
-  /// `registry` has the kept requests; nothing else changes it.
+  /// `registry` has the kept requests; nothing else changes it. `instance` as in Service::Settings.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           const engine::Engine& engine, Stats& stats, Release release);
+           const engine::Engine& engine, Stats& stats, bool instance, Release release);
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -59,7 +59,8 @@ class Requests {
   /// Releases what the request holds, and then fails it.
   void end(proto::RequestKey key, const Error& error);
 
-  /// Ends the request that a cancellation names with normal_end(), if there is one.
+  /// Ends the request that a cancellation names with normal_end(), in an instance with ENODATA, if there is
+  /// one.
   void cancel(const Call& call);
   /// Ends all requests of a client, without responses.
   void forget(proto::ClientId client);
@@ -77,6 +78,7 @@ class Requests {
   streams::Outbox& outbox_;
   const engine::Engine& engine_;
   Stats& stats_;
+  bool instance_;
   Release release_;
 };
 

@@ -54,6 +54,10 @@ class Service final : public transport::Listener {
     ReloadTopics::Reload reload;
     ReloadTopics::Load load;
     JournalTopics::Later later;
+    /// The service is the resource module of a Flux instance, and its clients are those that Flux's own
+    /// module has: the owner's right is required by the rows of Flux, error texts are Flux's, a cancelled
+    /// acquire ends with ENODATA, and an acquire may lack the streaming flag.
+    bool instance = false;
   };
   Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
@@ -73,6 +77,11 @@ class Service final : public transport::Listener {
                 std::function<void(const rset::ResourceSet&)> define);
   /// Sets the hosts for which the discovery does not wait. Without a discovery it has no effect.
   void exclude_from_discovery(const text::Hostlist& hosts);
+  /// What sched-status shows as allocated: an R of jobs, nothing for none. It is shown with the properties
+  /// that its targets have in the inventory.
+  void set_allocated(std::optional<rset::ResourceSet> resources) {
+    answers_.set_allocated(std::move(resources));
+  }
   /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
   void on_defined();
   /// Takes a change that the enclosing instance requires.

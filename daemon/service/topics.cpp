@@ -55,7 +55,8 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
       {"resource.acquire-mute", Right::operate, Answer::once, large, call<&S::acquire_, &Acquire::mute>},
-      {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>},
+      {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>,
+       Right::own},
       {"resource.journal-cancel", Right::none, Answer::once, small, cancel},
       {"resource.agent", Right::report, Answer::stream, small, call<&S::agents_, &Agent::hello>},
       {"resource.agent-cancel", Right::none, Answer::once, small, cancel},
@@ -77,8 +78,8 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.reload", Right::operate, Answer::later, large, call<&S::reload_, &ReloadTopics::reload>},
       {"resource.status", Right::read, Answer::once, small, call<&S::query_, &Query::status>},
       {"resource.sched-status", Right::read, Answer::once, small, call<&S::query_, &Query::sched_status>},
-      {"resource.get", Right::read, Answer::once, small, call<&S::query_, &Query::inventory>},
-      {"resource.stats-get", Right::read, Answer::once, small, call<&S::query_, &Query::stats>},
+      {"resource.get", Right::read, Answer::once, small, call<&S::query_, &Query::inventory>, Right::own},
+      {"resource.stats-get", Right::read, Answer::once, small, call<&S::query_, &Query::stats>, Right::none},
       {"resource.stats-clear", Right::own, Answer::once, large, call<&S::query_, &Query::clear_stats>},
       {"resource.ping", Right::read, Answer::once, echoed, call<&S::query_, &Query::ping>},
       {"config.get", Right::read, Answer::once, small, call<&S::query_, &Query::configuration>},
@@ -98,12 +99,28 @@ nlohmann::json Call::optional_object() const {
   return proto::parse_optional_object(request, topic.bound.values);
 }
 
-Error denial(std::string_view topic, peers::Right right) {
+Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats, bool instance)
+    : access_(std::move(access)), limits_(limits), stats_(stats), instance_(instance) {}
+
+peers::Right Gate::right_for(const Topic& topic) const noexcept {
+  using peers::Right;
+  if (!instance_) return topic.right;
+  if (topic.in_instance) return *topic.in_instance;
+  return topic.right == Right::none || topic.right == Right::read ? topic.right : Right::own;
+}
+
+Error Gate::denial(std::string_view topic, peers::Right right) const {
+  if (instance_) {
+    return {EPERM, right == peers::Right::own ? "Request requires owner credentials"
+                                              : "Request rejected due to insufficient privilege"};
+  }
   return {EPERM, fmt::format("{} requires the role {}", topic, peers::role_for(right))};
 }
 
-Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats)
-    : access_(std::move(access)), limits_(limits), stats_(stats) {}
+Error Gate::unknown(std::string_view topic) const {
+  return {ENOSYS, instance_ ? fmt::format("Unknown service method '{}'", topic)
+                            : fmt::format("unknown topic: {}", topic)};
+}
 
 std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const proto::Message& request,
                                          std::size_t kept, SteadyTime now) const {
@@ -131,13 +148,14 @@ void Gate::check_right(const peers::Principal& sender, const proto::Message& req
   throw denial(request.topic, right);
 }
 
-void Gate::check_form(const proto::Message& request, const Topic& topic, std::size_t targets) {
+void Gate::check_form(const proto::Message& request, const Topic& topic, std::size_t targets) const {
   const std::size_t size = request.payload ? request.payload->size() : 0;
   const std::size_t most = topic.bound.bytes + topic.bound.bytes_a_target * targets;
   if (size > most) {
     throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
   }
-  if (topic.answer == Answer::stream && !request.has(proto::flag::streaming)) {
+  const bool may_lack_flag = instance_ && topic.name == "resource.acquire";
+  if (topic.answer == Answer::stream && !may_lack_flag && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": the request must have the streaming flag");
   }
 }

@@ -48,6 +48,9 @@ struct Topic {
   Answer answer;
   Bound bound;
   void (*handle)(Service& service, const Call& call);
+  /// The right that Flux requires, where it is neither that of the other topics that only read (read) nor
+  /// that of all others (own).
+  std::optional<peers::Right> in_instance = std::nullopt;
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
@@ -82,7 +85,8 @@ class Topics {
 /// Checks requests before their handlers.
 class Gate {
  public:
-  Gate(peers::Access access, const config::Limits& limits, Stats& stats);
+  /// `instance` as in Service::Settings: rights, form and error texts are those of Flux's own module.
+  Gate(peers::Access access, const config::Limits& limits, Stats& stats, bool instance);
 
   void set_access(peers::Access access) { access_ = std::move(access); }
   void set_limits(const config::Limits& limits) { limits_ = limits; }
@@ -98,20 +102,25 @@ class Gate {
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
                                              std::size_t kept, SteadyTime now) const;
 
+  /// The right that a request of this topic requires.
+  [[nodiscard]] peers::Right right_for(const Topic& topic) const noexcept;
+  /// The Error for a sender without it.
+  [[nodiscard]] Error denial(std::string_view topic, peers::Right right) const;
+  /// The Error for a topic that is not served.
+  [[nodiscard]] Error unknown(std::string_view topic) const;
+
   /// Throws Error EPERM if the request does not have the right, and logs it.
   void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);
   /// Throws Error EMSGSIZE for a payload above the bound of its topic with so many `targets`, EPROTO if the
-  /// topic streams and the request has no streaming flag.
-  static void check_form(const proto::Message& request, const Topic& topic, std::size_t targets);
+  /// topic streams and the request has no streaming flag. Flux also serves an acquire without it.
+  void check_form(const proto::Message& request, const Topic& topic, std::size_t targets) const;
 
  private:
   peers::Access access_;
   config::Limits limits_;
   Stats& stats_;
+  bool instance_;
   peers::RateLimit denials_;
 };
-
-/// The Error for a sender without the right that a topic requires.
-[[nodiscard]] Error denial(std::string_view topic, peers::Right right);
 
 }  // namespace resourced::daemon::service

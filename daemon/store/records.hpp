@@ -33,6 +33,8 @@ struct Record {
   /// whose R is not known.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
+  /// As engine::Record has it. Only in an instance; the store on disk never gets one.
+  bool hidden = false;
 };
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
@@ -66,6 +68,8 @@ struct LoggedEvent {
   bool defines = false;
   /// R as of that event; null where it is not known, in a log from before it was kept or from an import.
   std::shared_ptr<const std::string> resources = nullptr;
+  /// As engine::Record has it: it is not sent.
+  bool hidden = false;
 };
 
 /// Upper bounds of a page and of a response; a single event may be larger. A response has room for one R, so

@@ -361,6 +361,7 @@ proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Seq
   store::Sequence next = first;
   for (; next < end; ++next) {
     const Entry& entry = entries_[next - offset];
+    if (entry.event.hidden) continue;
     if (filter.since && entry.event.timestamp < *filter.since) continue;
     if (filter.targets && !entry.ranks.intersects(filter.targets->ranks)) continue;
     if (!room.admit(entry.event.text.size(), entry.event.defines)) break;

@@ -204,12 +204,26 @@ ParentStatus parse_parent_status(const nlohmann::json& payload) {
   return status;
 }
 
-std::string encode_sched_status(const Module& module) {
+namespace {
+
+std::string encode_allocated(ResourceSet allocated, const ResourceSet& inventory) {
+  for (const auto& [name, ranks] : inventory.properties())
+    allocated.add_property(name, ranks & allocated.ranks());
+  return allocated.encode(false);
+}
+
+}  // namespace
+
+std::string encode_sched_status(const Module& module, const std::optional<ResourceSet>& allocated) {
   const IdSet all = module.acquirable();
   std::string out = R"({"all":)";
   out += module.inventory().copy_ranks(all).encode(false);
   out += R"(,"allocated":)";
-  out += empty_resources;
+  if (allocated) {
+    out += encode_allocated(*allocated, module.inventory());
+  } else {
+    out += empty_resources;
+  }
   out += R"(,"down":)";
   out += module.inventory().copy_ranks(all - module.available()).encode(false);
   out += '}';

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,9 +64,11 @@ struct ParentStatus {
 /// Throws Error that names the key which is missing or wrong; other keys are ignored.
 [[nodiscard]] ParentStatus parse_parent_status(const nlohmann::json& payload);
 
-/// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, without excluded targets. `allocated` is
-/// always empty.
-[[nodiscard]] std::string encode_sched_status(const module::Module& module);
+/// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, the first and the last without
+/// excluded targets. `allocated` is shown with the properties that its targets have in the inventory; nothing
+/// is an empty R.
+[[nodiscard]] std::string encode_sched_status(const module::Module& module,
+                                              const std::optional<rset::ResourceSet>& allocated);
 
 struct SchedStatus {
   rset::ResourceSet all;
