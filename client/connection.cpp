@@ -14,7 +14,7 @@
 #include "client/connection_impl.hpp"
 #include "client/keys.hpp"
 #include "core/error.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::client {

@@ -12,7 +12,6 @@
 #include <poll.h>
 
 #include "proto/message.hpp"
-#include "proto/rpc.hpp"
 
 namespace resourced::client {
 

@@ -19,8 +19,8 @@
 #include "client/wakeup.hpp"
 #include "core/error.hpp"
 #include "proto/key_file.hpp"
+#include "proto/matchtag_pool.hpp"
 #include "proto/message.hpp"
-#include "proto/rpc.hpp"
 
 namespace resourced::client {
 

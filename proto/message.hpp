@@ -1,5 +1,7 @@
-// A message of the bus (RFC 3) apart from any transport: its fields, its topic, the key of a request, and the
-// fixed-size PROTO part.
+// A message of the bus apart from any transport: its fields, its topic, the key of a request, and its parts
+// (RFC 3); requests and responses (RFC 6): how they are made, when a stream is over, and how their JSON
+// payload is read. Which keys a payload has is in topics/; which requests wait for a response, in
+// daemon/streams/registry.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +12,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
 
 namespace resourced::proto {
 
@@ -123,6 +129,57 @@ struct RequestKey {
     return client != other.client ? client < other.client : matchtag < other.matchtag;
   }
 };
+
+// Requests and responses (RFC 6).
+
+/// A payload as it is sent, with a terminating NUL added to `text`.
+[[nodiscard]] Payload make_payload(std::string text);
+/// A JSON object on one line, with a terminating NUL. Bytes that are not UTF-8 are sent as replacement
+/// characters.
+[[nodiscard]] Payload make_json_payload(const nlohmann::json& object);
+
+/// A request to any node, without credentials and with an empty route stack. `flags` adds flag::noresponse or
+/// flag::streaming; those of the parts are set here.
+[[nodiscard]] Message make_request(std::string topic, std::uint32_t matchtag, Payload payload = nullptr,
+                                   std::uint8_t flags = 0);
+
+/// The request that cancels `request`: SERVICE.METHOD-cancel with its matchtag, noresponse.
+[[nodiscard]] Message make_cancel(const Message& request);
+
+/// A success: topic, matchtag, routes and credentials of the request, errnum 0, and the streaming flag if the
+/// request has it. Flux's clients drop a response whose rolemask shares no bit with that of its handler (RFC
+/// 12). The caller checks whether the request takes a response at all (noresponse).
+[[nodiscard]] Message make_response(const Message& request, Payload payload = nullptr);
+
+/// A failure, which also ends a stream. `errnum` is positive; an empty text sends no payload.
+[[nodiscard]] Message make_error(const Message& request, int errnum, std::string_view text = {});
+[[nodiscard]] Message make_error(const Message& request, const Error& error);
+
+/// True if no further response to the same request may follow, so that its matchtag is free again (RFC 6).
+[[nodiscard]] bool is_final(const Message& response) noexcept;
+
+/// The error that a response reports. Its text is that of the sender, passed through printable_line(), or
+/// else that of the errno. EPROTO if the errnum is not a valid errno.
+[[nodiscard]] Error response_error(const Message& response);
+
+/// How deep arrays and objects of a payload may nest, the object itself included.
+inline constexpr std::size_t max_json_depth = 64;
+
+/// How many values the payload of a request may have unless its topic says otherwise, arrays and objects
+/// included: they take time and memory out of proportion to their bytes. Responses are of any length.
+inline constexpr std::size_t max_request_values = 1024;
+
+/// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
+/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
+[[nodiscard]] nlohmann::json parse_object(const Message& message,
+                                          std::size_t most_values = max_request_values);
+/// The same, for a topic that takes no arguments: an empty object if there is no payload.
+[[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
+                                                   std::size_t most_values = max_request_values);
+
+/// The matchtag that a cancellation names. Error EPROTO unless the payload is an object with an integer
+/// `matchtag` of 32 bits; other keys are ignored, as in any request.
+[[nodiscard]] std::uint32_t parse_cancel(const Message& cancel);
 
 // The 32-bit big-endian integers of PROTO (RFC 3) and of the Unix-socket framing.
 

@@ -16,7 +16,7 @@
 #include "client/connection.hpp"
 #include "core/json/reader.hpp"
 #include "process/loop.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::cli::commands {
 

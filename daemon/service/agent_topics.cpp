@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 
 namespace resourced::daemon::service {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/status.hpp"
 

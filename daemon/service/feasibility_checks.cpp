@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/feasibility/feasibility.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon::service {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/quote.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/status.hpp"
 

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::service {
 

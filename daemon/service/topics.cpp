@@ -10,7 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "daemon/service/service.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"

@@ -21,7 +21,7 @@
 #include "daemon/store/store.hpp"
 #include "daemon/store/store_writer.hpp"
 #include "proto/event_json.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::store {
 namespace {

@@ -17,7 +17,7 @@
 #include "daemon/store/imported_state.hpp"
 #include "daemon/store/store_schema.hpp"
 #include "proto/event_json.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::store {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::streams {
 

@@ -1,7 +1,7 @@
 #include "daemon/streams/outbox.hpp"
 
 #include "core/invariant.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon::streams {

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "proto/message.hpp"
-#include "proto/rpc.hpp"
 
 namespace resourced::daemon::streams {
 

@@ -18,7 +18,7 @@
 #include "flux/module/duties.hpp"
 #include "flux/module/node.hpp"
 #include "flux/module/settings.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::flux::follower {
 

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "proto/local_frame.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::flux::keeper {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/error.hpp"
 #include "proto/local_frame.hpp"
 #include "proto/message.hpp"
-#include "proto/rpc.hpp"
 
 namespace resourced::flux::link {
 namespace {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "proto/local_frame.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::flux::module {
 namespace {

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "core/error.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::flux::module {
 namespace {

@@ -10,7 +10,6 @@
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
 #include "proto/message.hpp"
-#include "proto/rpc.hpp"
 
 namespace resourced::proto::topics {
 namespace {

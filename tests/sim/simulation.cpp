@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/rset/builder.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 #include "service_stand.hpp"
 

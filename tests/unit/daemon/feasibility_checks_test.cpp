@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "no_threads.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

@@ -2,7 +2,7 @@
 // connected.
 #include <doctest/doctest.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 #include "proto/topics/status.hpp"
 #include "service_stand.hpp"

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

@@ -16,7 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "no_threads.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

@@ -8,7 +8,7 @@
 
 #include "core/rset/builder.hpp"
 #include "daemon/service/monitor_topics.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 #include "service_stand.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

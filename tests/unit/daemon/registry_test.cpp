@@ -12,7 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::streams {
 namespace {

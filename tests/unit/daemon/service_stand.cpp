@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <spdlog/spdlog.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 namespace resourced::daemon::test {
 

@@ -1,7 +1,7 @@
 // The guarantees of the service to its clients, with commits controlled by the test.
 #include <doctest/doctest.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "service_stand.hpp"
 

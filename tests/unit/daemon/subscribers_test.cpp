@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/streams/outbox.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {

@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "proto/local_frame.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 using namespace resourced;
 using namespace resourced::flux::keeper;

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "tools.hpp"
 
 using namespace resourced::proto;

@@ -1,10 +1,12 @@
 // RFC 6 on the client: a matchtag is not reused while a response to its request may still arrive.
+#include "proto/matchtag_pool.hpp"
+
 #include <map>
 #include <random>
 
 #include <doctest/doctest.h>
 
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 #include "tools.hpp"
 
 using namespace resourced::proto;

@@ -1,6 +1,4 @@
 // RFC 6: requests, responses, streams, and JSON payloads from outside.
-#include "proto/rpc.hpp"
-
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "payload_errors.hpp"
-#include "proto/rpc.hpp"
+#include "proto/message.hpp"
 
 using namespace resourced::proto::topics;
 
