@@ -253,9 +253,11 @@ TEST_CASE("changes of run time are applied to the R that is defined, and counted
   Instance it("a,b");
   ResourceSet configured = *resources("0-1", "a,b");
   configured.add_property("big", ids("0-1"));
+  configured.add_property("wide", ids("0"));
   DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(configured);
   command.property_add["fast"] = ids("1,7");
+  command.property_add["wide"] = ids("0");
   command.property_remove["big"] = ids("0,7");
   it.define(command);
   CHECK(it.module.inventory().properties().at("big") == ids("1"));
@@ -266,6 +268,10 @@ TEST_CASE("changes of run time are applied to the R that is defined, and counted
   REQUIRE(fast.size() == 2);
   CHECK(fast[1].difference == Difference::added);
   CHECK(fast[1].ranks == ids("1"));
+  // It was added before it was configured, and would stay without that.
+  const auto wide = it.module.property_states("wide", ids("0"));
+  REQUIRE(wide.size() == 1);
+  CHECK(wide[0].difference == Difference::added);
 
   // Another R is as it was loaded.
   it.define(DefineMethod::reload, "0-1", "a,b");
