@@ -3,18 +3,24 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <zmq.hpp>
 
 #include "core/error.hpp"
 #include "proto/message.hpp"
+#include "proto/sockets/zmq_socket.hpp"
 
 namespace resourced::client {
+
+using proto::sockets::events_of;
+using proto::sockets::MonitorEvent;
+using proto::sockets::Multipart;
+using proto::sockets::open_monitor;
+using proto::sockets::Reading;
+using proto::sockets::send_now;
+using proto::sockets::uninterrupted;
 
 namespace {
 
@@ -28,13 +34,13 @@ constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEE
                           ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
 /// The cause of a failed connection, from an event of the monitor (zmq_socket_monitor(3)).
-ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
-  switch (event) {
+ConnectFailure failure_of(const MonitorEvent& event) {
+  switch (event.number) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
       return ConnectFailure::key_refused;
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-      return value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? ConnectFailure::other_mechanism
-                                                                 : ConnectFailure::bad_handshake;
+      return event.value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? ConnectFailure::other_mechanism
+                                                                       : ConnectFailure::bad_handshake;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
       return ConnectFailure::ended;
     default:
@@ -43,22 +49,6 @@ ConnectFailure failure_of(std::uint16_t event, std::uint32_t value) {
 }
 
 int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::rep>(time.count(), never)); }
-
-// Repeats a call of libzmq that a signal has interrupted, which happens even to calls that do not wait.
-template <class Call>
-auto uninterrupted(const Call& call) {
-  for (;;) {
-    try {
-      return call();
-    } catch (const zmq::error_t& error) {
-      if (error.num() != EINTR) throw;
-    }
-  }
-}
-
-bool receive_now(zmq::socket_t& socket, zmq::message_t& part) {
-  return uninterrupted([&] { return socket.recv(part, zmq::recv_flags::dontwait).has_value(); });
-}
 
 }  // namespace
 
@@ -100,14 +90,8 @@ class Link::ZmqImpl final : public Impl {
         socket_.set(zmq::sockopt::curve_publickey, keys->public_key);
         socket_.set(zmq::sockopt::curve_secretkey, keys->secret_key);
       }
-      monitor_.set(zmq::sockopt::linger, 0);
-      const auto monitor_address = context.monitor_address();
-      uninterrupted([&] {
-        if (zmq_socket_monitor(socket_.handle(), monitor_address.c_str(), monitored) != 0)
-          throw zmq::error_t();
-      });
-      uninterrupted([&] { monitor_.connect(monitor_address); });
-      uninterrupted([&] { socket_.connect(uri); });
+      open_monitor(socket_, monitor_, context.monitor_address(), monitored);
+      if (uninterrupted([&] { return zmq_connect(socket_.handle(), uri.c_str()); }) < 0) throw zmq::error_t();
     } catch (const zmq::error_t& error) {
       throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
     }
@@ -131,59 +115,45 @@ class Link::ZmqImpl final : public Impl {
     const auto parts = proto::to_parts(message, proto);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool more = i + 1 < parts.size();
-      const auto flags =
-          zmq::send_flags::dontwait | (more ? zmq::send_flags::sndmore : zmq::send_flags::none);
       // Only the first part can find no room. Where the connection ends between two parts, the message is
       // lost with the link.
-      if (!uninterrupted([&] { return socket_.send(zmq::buffer(parts[i]), flags); })) return false;
+      if (send_now(socket_, parts[i], more) != 0) return false;
     }
     return true;
   }
 
   std::optional<proto::Message> receive() override {
-    while (receive_parts()) {
-      if (parts_.size() > max_parts) continue;
-      std::vector<std::string_view> views;
-      views.reserve(parts_.size());
-      for (const auto& part : parts_) views.push_back(part.to_string_view());
+    for (;;) {
+      const Reading reading = receive_now(socket_, received_, max_parts);
+      if (reading == Reading::nothing) return std::nullopt;
+      if (reading == Reading::part_of_message || received_.too_many) continue;
       try {
-        auto message = proto::from_parts(views);
+        auto message = proto::from_parts(views_of(received_, 0));
         if (message.type == proto::MessageType::response) return message;
       } catch (const Error&) {
         continue;  // not a message of this protocol: there is no request that it could belong to
       }
     }
-    return std::nullopt;
   }
 
   std::optional<Event> next_event() override {
-    for (;;) {
-      zmq::message_t description;
-      if (!receive_now(monitor_, description)) return std::nullopt;
-      zmq::message_t address;
-      (void)receive_now(monitor_, address);
-      std::uint16_t what = 0;
-      std::uint32_t value = 0;
-      std::memcpy(&what, description.data(), sizeof(what));
-      std::memcpy(&value, description.data<char>() + sizeof(what), sizeof(value));
+    while (const auto event = proto::sockets::next_event(monitor_)) {
       if (over_) continue;
-      if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      if (event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         connected_ = true;
         return Event::connected;
       }
       over_ = true;
-      failure_ = failure_of(what, value);
+      failure_ = failure_of(*event);
       return connected_ ? Event::lost : Event::failed;
     }
+    return std::nullopt;
   }
 
   bool ready(bool to_send) override {
     const int wanted = ZMQ_POLLIN | (to_send ? ZMQ_POLLOUT : 0);
-    const auto events = [](zmq::socket_t& socket) {
-      return uninterrupted([&] { return socket.get(zmq::sockopt::events); });
-    };
-    const bool socket_ready = (events(socket_) & wanted) != 0;
-    const bool monitor_ready = (events(monitor_) & ZMQ_POLLIN) != 0;
+    const bool socket_ready = (events_of(socket_) & wanted) != 0;
+    const bool monitor_ready = (events_of(monitor_) & ZMQ_POLLIN) != 0;
     return socket_ready || monitor_ready;
   }
 
@@ -192,22 +162,10 @@ class Link::ZmqImpl final : public Impl {
   void set_linger(Milliseconds time) override { socket_.set(zmq::sockopt::linger, to_int(time)); }
 
  private:
-  /// Reads one message into parts_, and keeps at most one part more than max_parts.
-  bool receive_parts() {
-    parts_.clear();
-    for (bool more = true; more;) {
-      zmq::message_t part;
-      if (!receive_now(socket_, part)) return false;
-      more = part.more();
-      if (parts_.size() <= max_parts) parts_.push_back(std::move(part));
-    }
-    return true;
-  }
-
   Wakeup& wakeup_;
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
-  std::vector<zmq::message_t> parts_;
+  Multipart received_;
   bool connected_ = false;
   bool over_ = false;
   ConnectFailure failure_ = ConnectFailure::unreachable;

@@ -61,11 +61,4 @@ class Document {
 /// Merges a later file's value into an earlier one's: tables member by member, anything else is replaced.
 void merge(Node& base, Node&& over);
 
-// Reading whole files of bounded size, with errors that name the file.
-
-/// The content of a regular file. Throws Error with the errno of the failed call, EISDIR for a directory,
-/// EINVAL for anything else that is not a regular file, EFBIG for more than max_bytes; each text names the
-/// file.
-[[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes);
-
 }  // namespace resourced::config

@@ -1,9 +1,7 @@
 // Key files, see key_file.hpp.
 #include "proto/key_file.hpp"
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -15,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/text/z85.hpp"
+#include "files/file.hpp"
 
 namespace resourced::proto {
 
@@ -25,26 +24,9 @@ using Json = nlohmann::json;
 // A key file has one level; a few more get a better error.
 constexpr std::size_t max_depth = 8;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 [[noreturn]] void reject(const std::string& file, std::string_view what, int errnum = EINVAL) {
   throw Error(errnum, fmt::format("{}: {}", file, what));
 }
-
-[[noreturn]] void fail(const std::string& file, int errnum) { reject(file, std::strerror(errnum), errnum); }
 
 std::string take(Json& object, const char* key, const std::string& file) {
   const auto found = object.find(key);
@@ -76,31 +58,19 @@ void require_private(const struct stat& status, const std::string& path) {
 enum class Privacy { required, any };
 
 KeyFile load(const std::string& path, Privacy privacy) {
-  // Non-blocking, so that a FIFO is refused instead of waited for.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) fail(path, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail(path, errno);
-  if (!S_ISREG(status.st_mode)) reject(path, "not a regular file");
-  if (privacy == Privacy::required) require_private(status, path);
-  std::array<char, max_key_file + 1> buffer{};
-  std::size_t size = 0;
-  while (size < buffer.size()) {
-    const auto count = ::read(file.get(), buffer.data() + size, buffer.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, errno);
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  if (size > max_key_file) reject(path, "too large for a key file", EFBIG);
-  return parse_key_file({buffer.data(), size}, path);
+  const files::InputFile file(path);
+  if (!S_ISREG(file.status().st_mode)) reject(path, "not a regular file");
+  if (privacy == Privacy::required) require_private(file.status(), path);
+  const auto text = file.read(max_key_file);
+  if (!text) reject(path, "too large for a key file", EFBIG);
+  return parse_key_file(*text, path);
 }
 
 void write_all(int fd, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const auto count = ::write(fd, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, errno);
+    if (count < 0) files::fail(path, errno);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -108,8 +78,8 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 // A new name is on disk once its directory is.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).parent_path().string();
-  const Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || ::fsync(directory.get()) != 0) fail(parent, errno);
+  const files::Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || ::fsync(directory.get()) != 0) files::fail(parent, errno);
 }
 
 }  // namespace
@@ -143,11 +113,12 @@ std::string load_public_key(const std::string& path) { return load(path, Privacy
 
 void create_key_file(const std::string& path, const KeyFile& keys) {
   const std::string text = format_key_file(keys);
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) fail(path, errno);
+  const files::Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) files::fail(path, errno);
   try {
     write_all(file.get(), text, path);
-    if (::fsync(file.get()) != 0) fail(path, errno);
+    if (::fsync(file.get()) != 0) files::fail(path, errno);
     sync_directory_of(path);
   } catch (const Error&) {
     ::unlink(path.c_str());

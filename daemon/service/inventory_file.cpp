@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "config/document.hpp"
+#include "files/file.hpp"
 
 namespace resourced::daemon::service {
 
@@ -24,7 +24,7 @@ struct InventoryFile::Link {
 InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
   std::string text;
   try {
-    text = config::read_file(path, ResourceSet::max_text);
+    text = files::read_file(path, ResourceSet::max_text);
   } catch (const Error& error) {
     return error;
   }

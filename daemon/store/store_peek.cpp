@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include "daemon/store/state_lock.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/store/store_writer.hpp"
+#include "files/file.hpp"
 
 namespace resourced::daemon::store {
 namespace {
@@ -24,9 +24,7 @@ namespace fs = std::filesystem;
 class PrivateDirectory {
  public:
   PrivateDirectory() : path_((fs::temp_directory_path() / "resourced-check-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw Error(errno, fmt::format("{}: {}", path_, std::strerror(errno)));
-    }
+    if (::mkdtemp(path_.data()) == nullptr) files::fail(path_, errno);
   }
   ~PrivateDirectory() {
     std::error_code ignored;
@@ -43,10 +41,6 @@ class PrivateDirectory {
   std::string path_;
 };
 
-[[noreturn]] void fail(const std::string& path) {
-  throw Error(errno, fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
 [[noreturn]] void refuse(const std::string& store, const std::string& why = "") {
   throw Error(EBUSY, fmt::format("{}: in use by a running resourced{}", store, why));
 }
@@ -57,20 +51,10 @@ class SharedLock {
  public:
   SharedLock(const std::string& lock_path, const std::string& store)
       : descriptor_(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0 && errno != ENOENT) fail(lock_path);
-    try {
-      is_running_ = descriptor_ >= 0 && ::flock(descriptor_, LOCK_SH | LOCK_NB) != 0;
-      refuse_older(store);
-    } catch (const Error&) {
-      close();
-      throw;
-    }
+    if (descriptor_.get() < 0 && errno != ENOENT) files::fail(lock_path, errno);
+    is_running_ = descriptor_.get() >= 0 && ::flock(descriptor_.get(), LOCK_SH | LOCK_NB) != 0;
+    refuse_older(store);
   }
-  ~SharedLock() { close(); }
-  SharedLock(const SharedLock&) = delete;
-  SharedLock& operator=(const SharedLock&) = delete;
-  SharedLock(SharedLock&&) = delete;
-  SharedLock& operator=(SharedLock&&) = delete;
 
   /// Whether a daemon has locked the state directory.
   [[nodiscard]] bool is_running() const noexcept { return is_running_; }
@@ -79,20 +63,15 @@ class SharedLock {
   // Refuses beside a daemon of schema 1 or 2, which locks ranges of the database file (fcntl(2)) and lets no
   // other process read it.
   static void refuse_older(const std::string& store) {
-    const int file = ::open(store.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) fail(store);
+    const files::Descriptor file(::open(store.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) files::fail(store, errno);
     struct flock range {};
     range.l_type = F_RDLCK;
     range.l_whence = SEEK_SET;
-    const bool is_locked = ::fcntl(file, F_GETLK, &range) == 0 && range.l_type != F_UNLCK;
-    ::close(file);
-    if (is_locked) refuse(store);
-  }
-  void close() const noexcept {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (::fcntl(file.get(), F_GETLK, &range) == 0 && range.l_type != F_UNLCK) refuse(store);
   }
 
-  int descriptor_;
+  files::Descriptor descriptor_;
   bool is_running_ = false;
 };
 

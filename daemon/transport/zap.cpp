@@ -9,10 +9,15 @@
 
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
-#include "daemon/transport/zmq_receive.hpp"
 #include "process/loop.hpp"
+#include "proto/sockets/zmq_socket.hpp"
 
 namespace resourced::daemon::transport {
+
+using proto::sockets::Multipart;
+using proto::sockets::Reading;
+using proto::sockets::send_now;
+
 namespace {
 
 namespace asio = boost::asio;
@@ -92,11 +97,7 @@ class ZapHandler::Impl {
 
   // A connection that has ended meanwhile gets no answer.
   void send(const std::vector<std::string>& parts) {
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
-      while (zmq_send(socket_.handle(), parts[i].data(), parts[i].size(), flags) < 0 && errno == EINTR) {
-      }
-    }
+    for (std::size_t i = 0; i < parts.size(); ++i) send_now(socket_, parts[i], i + 1 < parts.size());
   }
 
   ZapAllow allow_;

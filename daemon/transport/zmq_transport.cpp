@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,11 +18,21 @@
 #include "daemon/transport/zap.hpp"
 #include "daemon/transport/zmq_connections.hpp"
 #include "daemon/transport/zmq_peers.hpp"
-#include "daemon/transport/zmq_receive.hpp"
 #include "process/loop.hpp"
 #include "proto/key_file.hpp"
+#include "proto/sockets/zmq_socket.hpp"
 
 namespace resourced::daemon::transport {
+
+using proto::sockets::events_of;
+using proto::sockets::frame_bytes;
+using proto::sockets::Multipart;
+using proto::sockets::next_event;
+using proto::sockets::open_monitor;
+using proto::sockets::Reading;
+using proto::sockets::send_now;
+using proto::sockets::uninterrupted;
+
 namespace {
 
 namespace asio = boost::asio;
@@ -97,9 +106,9 @@ class ZmqTransport final : public Transport {
 
     const proto::ProtoPart proto = proto::encode_proto(message);
     const proto::Parts parts = proto::to_parts(message, proto);
-    if (const auto refused = send_part(*identity, true)) {
-      if (*refused != EAGAIN || (reading_ && has_input())) router_watch_.look_again();
-      if (*refused != EAGAIN) return SendResult::gone;
+    if (const int refusal = send_now(router_, *identity, true); refusal != 0) {
+      if (refusal != EAGAIN || (reading_ && has_input())) router_watch_.look_again();
+      if (refusal != EAGAIN) return SendResult::gone;
       try_later();
       return SendResult::full;
     }
@@ -110,7 +119,7 @@ class ZmqTransport final : public Transport {
       if (message.payload && parts[i].data() == message.payload->data()) {
         send_shared(message.payload, more);
       } else {
-        send_part(parts[i], more);
+        send_now(router_, parts[i], more);
       }
     }
     return SendResult::sent;
@@ -179,11 +188,11 @@ class ZmqTransport final : public Transport {
   void watch_connections() {
     const std::string name = fmt::format("inproc://monitor-{}", static_cast<const void*>(this));
     const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
-    if (zmq_socket_monitor(router_.handle(), name.c_str(), events) != 0) {
-      throw Error(errno, fmt::format("cannot watch connections: {}", zmq_strerror(errno)));
+    try {
+      open_monitor(router_, monitor_, name, events);
+    } catch (const zmq::error_t& error) {
+      throw Error(error.num(), fmt::format("cannot watch connections: {}", error.what()));
     }
-    monitor_.set(zmq::sockopt::linger, 0);
-    monitor_.connect(name);
   }
 
   // libzmq bounds each part of a message, and not how many there are before the last one. The owner and its
@@ -227,33 +236,19 @@ class ZmqTransport final : public Transport {
   }
 
   // Has libzmq process the events of all peers. Returns whether there is a message.
-  bool has_input() {
-    int events = 0;
-    std::size_t size = sizeof events;
-    while (zmq_getsockopt(router_.handle(), ZMQ_EVENTS, &events, &size) != 0 && errno == EINTR) {
-    }
-    return (events & ZMQ_POLLIN) != 0;
-  }
+  bool has_input() { return (events_of(router_) & ZMQ_POLLIN) != 0; }
 
-  // Reads all that the monitor has; each event is two parts: number and descriptor, then the endpoint.
+  // Reads all that the monitor has.
   void read_monitor() {
-    zmq::message_t event;
-    while (receive_now(monitor_, event)) {
-      std::uint16_t number = 0;
-      std::uint32_t descriptor = 0;
-      if (event.size() >= sizeof number + sizeof descriptor) {
-        std::memcpy(&number, event.data(), sizeof number);
-        std::memcpy(&descriptor, event.data<char>() + sizeof number, sizeof descriptor);
-      }
-      zmq::message_t address;
-      if (event.more()) (void)receive_now(monitor_, address);
-      if (number == ZMQ_EVENT_ACCEPTED) {
-        accepted(static_cast<int>(descriptor));
-      } else if (number == ZMQ_EVENT_DISCONNECTED) {
-        connections_.disconnected(static_cast<int>(descriptor));
-        if (const auto gone = peers_.disconnected(static_cast<int>(descriptor))) listener_.on_gone(*gone);
-      } else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
-        handshake_failed(descriptor);
+    while (const auto event = next_event(monitor_)) {
+      const int descriptor = static_cast<int>(event->value);
+      if (event->number == ZMQ_EVENT_ACCEPTED) {
+        accepted(descriptor);
+      } else if (event->number == ZMQ_EVENT_DISCONNECTED) {
+        connections_.disconnected(descriptor);
+        if (const auto gone = peers_.disconnected(descriptor)) listener_.on_gone(*gone);
+      } else if (event->number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        handshake_failed(event->value);
       }
     }
     connections_.end_refused();
@@ -324,28 +319,18 @@ class ZmqTransport final : public Transport {
     listener_.on_message(client, std::move(*message));
   }
 
-  // Returns the errno of a refusal.
-  std::optional<int> send_part(std::string_view part, bool more) {
-    const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
-    while (zmq_send(router_.handle(), part.data(), part.size(), flags) < 0) {
-      if (errno != EINTR) return errno;
-    }
-    return std::nullopt;
-  }
-
   // Large payloads go to many clients: their bytes are shared, not copied.
   void send_shared(const proto::Payload& payload, bool more) {
     constexpr std::size_t worth_sharing = 4096;
     if (payload->size() < worth_sharing) {
-      send_part(*payload, more);
+      send_now(router_, *payload, more);
       return;
     }
     auto* keep = new proto::Payload(payload);
     const auto release = [](void* /*data*/, void* hint) { delete static_cast<proto::Payload*>(hint); };
     zmq::message_t message(const_cast<char*>(payload->data()), payload->size(), release, keep);
     const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
-    while (zmq_msg_send(message.handle(), router_.handle(), flags) < 0 && errno == EINTR) {
-    }
+    uninterrupted([&] { return zmq_msg_send(message.handle(), router_.handle(), flags); });
   }
 
   asio::io_context& loop_;

@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/operations.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/quote.hpp"
+#include "files/file.hpp"
 
 namespace resourced::flux::module {
 
@@ -83,7 +83,7 @@ ResourceSet read_entries(const json& entries) {
 ResourceSet read_resources(const std::string& path) {
   std::string text;
   try {
-    text = config::read_file(path, ResourceSet::max_text);
+    text = files::read_file(path, ResourceSet::max_text);
   } catch (const Error& error) {
     refuse(fmt::format("{}: unable to open {}", path, error.what()));
   }
@@ -97,7 +97,7 @@ ResourceSet read_resources(const std::string& path) {
 json read_scheduling(const std::string& path) {
   try {
     auto read =
-        read_json(config::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
+        read_json(files::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
     if (auto* document = std::get_if<json>(&read)) return std::move(*document);
   } catch (const Error& error) {
     refuse(fmt::format("error loading resource.scheduling: {}", error.what()));

@@ -2,6 +2,7 @@
 #include "daemon/transport/zmq_connections.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -14,6 +15,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "proto/sockets/zmq_socket.hpp"
 
 namespace resourced::daemon::transport {
 namespace {
@@ -161,6 +164,57 @@ TEST_CASE_FIXTURE(WatchedEndpoint, "of all connections together, those are ended
   for (std::size_t i = 0; i < peers.size(); ++i) peers[i]->transfer(most - 6 + i);
   CHECK(look() == 2);
   for (std::size_t i = 0; i < peers.size(); ++i) CHECK(peers[i]->ended() == (i >= 4));
+}
+
+/// Waits for a message from the other end.
+std::uint64_t wait_for_bytes(zmq::socket_t& socket, proto::sockets::Multipart& message) {
+  constexpr std::chrono::seconds patience{30};
+  std::array<zmq::pollitem_t, 1> items{{{socket.handle(), 0, ZMQ_POLLIN, 0}}};
+  REQUIRE(zmq::poll(items.data(), items.size(), patience) == 1);
+  REQUIRE(receive_now(socket, message, 3) == proto::sockets::Reading::message);
+  return message.bytes;
+}
+
+// Compared with the count of the kernel: a client whose messages are counted too small would eventually be
+// cut off.
+TEST_CASE("the bytes of a message are those that its TCP connection has carried, encrypted or not") {
+  for (const bool is_encrypted : {false, true}) {
+    CAPTURE(is_encrypted);
+    zmq::context_t context;
+    zmq::socket_t sender(context, zmq::socket_type::pair);
+    zmq::socket_t receiver(context, zmq::socket_type::pair);
+    for (zmq::socket_t* end : {&sender, &receiver}) end->set(zmq::sockopt::linger, 0);
+    if (is_encrypted) {
+      std::array<char, 41> key{};
+      std::array<char, 41> secret{};
+      REQUIRE(zmq_curve_keypair(key.data(), secret.data()) == 0);
+      receiver.set(zmq::sockopt::curve_server, true);
+      receiver.set(zmq::sockopt::curve_secretkey, secret.data());
+      for (const auto option : {ZMQ_CURVE_SERVERKEY, ZMQ_CURVE_PUBLICKEY})
+        REQUIRE(zmq_setsockopt(sender.handle(), option, key.data(), key.size()) == 0);
+      sender.set(zmq::sockopt::curve_secretkey, secret.data());
+    }
+    receiver.bind("tcp://127.0.0.1:*");
+    sender.connect(receiver.get(zmq::sockopt::last_endpoint));
+    proto::sockets::Multipart message;
+    message.is_encrypted = is_encrypted;
+    const auto send = [&](std::size_t size, bool more) {
+      sender.send(zmq::buffer(std::string(size, 'x')),
+                  more ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    };
+    send(1, false);
+    (void)wait_for_bytes(receiver, message);
+    const int descriptor = zmq_msg_get(message.parts[0].handle(), ZMQ_SRCFD);
+    const auto before = bytes_received(descriptor);
+    REQUIRE(before);
+    std::uint64_t counted = 0;
+    for (const std::size_t size : {0, 1, 222, 223, 255, 256, 70000}) {
+      for (int part = 1; part < 5; ++part) send(size, true);
+      send(size, false);
+      counted += wait_for_bytes(receiver, message);
+    }
+    CHECK(*bytes_received(descriptor) - *before == counted);
+  }
 }
 
 }  // namespace
