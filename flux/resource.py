@@ -70,11 +70,9 @@ def mod_main(h, *args):
     os.set_inheritable(channel, True)
     keeper = program("resourced-keeper")
     if known.get("rank") == "0":
-        service = os.environ.get("RESOURCED_FLUX_LEADER")
-        if not service:
-            raise NotImplementedError("rank 0 is not served yet: RESOURCED_FLUX_LEADER has to name a program that does")
+        service = [program("resourced"), "--instance"]
     else:
-        service = program("resourced-follower")
+        service = [program("resourced-follower")]
     os.execv(
         keeper,
         [
@@ -84,6 +82,6 @@ def mod_main(h, *args):
             f"--welcome={kept('welcome', json.dumps(welcome).encode())}",
             f"--rank={known.get('rank', '0')}",
             "--",
-            service,
+            *service,
         ],
     )

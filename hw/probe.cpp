@@ -77,8 +77,10 @@ struct Source {
 /// the machine if the variable's value is invalid.
 Source choose_source(const ProbeOptions& options) {
   if (options.xml || options.synthetic) {
-    unsetenv("HWLOC_XMLFILE");
-    unsetenv("HWLOC_SYNTHETIC");
+    for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"}) {
+      // Changed only if need be, as other threads may read the environment.
+      if (std::getenv(name) != nullptr) unsetenv(name);
+    }
     return {options.xml, options.synthetic};
   }
   if (auto xml = environment("HWLOC_XMLFILE")) return {std::move(xml), std::nullopt};

@@ -311,9 +311,9 @@ class Keeper {
   }
 
   void log_error(std::string_view text) {
-    proto::append_local_frame(
-        relay_.for_broker(),
-        link::make_error_line(options_.rank, ::getpid(), std::chrono::system_clock::now(), text));
+    proto::append_local_frame(relay_.for_broker(),
+                              link::make_log_line(link::Severity::error, options_.rank, ::getpid(),
+                                                  std::chrono::system_clock::now(), text));
   }
 
   void finish(int exit_status) {

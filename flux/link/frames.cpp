@@ -105,15 +105,15 @@ proto::Message without_payload(const Head& head) {
   return message;
 }
 
-proto::Message make_error_line(std::uint32_t rank, int process, std::chrono::system_clock::time_point time,
-                               std::string_view text) {
+proto::Message make_log_line(Severity severity, std::uint32_t rank, int process,
+                             std::chrono::system_clock::time_point time, std::string_view text) {
   using std::chrono::microseconds;
-  constexpr int priority = 3 * 8;
+  constexpr int severities = 8;
   constexpr long second = 1'000'000;
   const auto micros = std::chrono::floor<microseconds>(time).time_since_epoch().count() % second;
-  const std::string line =
-      fmt::format("<{}>1 {:%Y-%m-%dT%H:%M:%S}.{:06}Z {} resource {} - - {}", priority,
-                  fmt::gmtime(std::chrono::system_clock::to_time_t(time)), micros, rank, process, text);
+  const std::string line = fmt::format(
+      "<{}>1 {:%Y-%m-%dT%H:%M:%S}.{:06}Z {} resource {} - - {}", static_cast<int>(severity) * severities,
+      fmt::gmtime(std::chrono::system_clock::to_time_t(time)), micros, rank, process, text);
   return proto::make_request("log.append", 0, std::make_shared<const std::string>(line),
                              proto::flag::noresponse);
 }

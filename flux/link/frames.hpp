@@ -52,11 +52,13 @@ inline constexpr unsigned generation_shift = 24;
   return static_cast<std::uint8_t>(matchtag >> generation_shift);
 }
 
-/// The request that adds a line of level err to the broker's log (RFC 5424). `rank` is that of the broker,
-/// `process` the id of the sender.
-[[nodiscard]] proto::Message make_error_line(std::uint32_t rank, int process,
-                                             std::chrono::system_clock::time_point time,
-                                             std::string_view text);
+/// Severities of RFC 5424.
+enum class Severity : std::uint8_t { critical = 2, error = 3, warning = 4, info = 6, debug = 7 };
+
+/// The request that adds a line to the broker's log (RFC 5424). `rank` is that of the broker, `process` the
+/// id of the sender.
+[[nodiscard]] proto::Message make_log_line(Severity severity, std::uint32_t rank, int process,
+                                           std::chrono::system_clock::time_point time, std::string_view text);
 
 /// Upper bound of a frame's length in bytes: values of a KVS and responses about a large cluster fit.
 inline constexpr std::size_t max_frame = std::size_t{1} << 30U;

@@ -49,52 +49,98 @@ Channel::Channel(int socket, std::uint8_t generation, std::uint32_t rank)
 Channel::~Channel() { ::close(socket_); }
 
 std::optional<Message> Channel::next() {
-  if (!waiting_.empty()) {
-    Message message = std::move(waiting_.front());
-    waiting_.pop_front();
-    return message;
-  }
-  while (auto message = read()) {
-    if (message->type == MessageType::request || message->type == MessageType::event) return message;
-  }
-  return std::nullopt;
-}
-
-std::optional<Message> Channel::read() {
   while (true) {
-    if (const auto told = reader_.next()) {
-      const link::Head head = link::read_head(told->frame);
-      Message message = link::without_payload(head);
-      if (head.has(flag::payload)) {
-        message.flags |= flag::payload;
-        message.payload = std::make_shared<const std::string>(head.payload);
-      }
-      count(received_, message.type);
-      return message;
+    std::optional<Received> received;
+    if (waiting_.empty()) {
+      received = read();
+    } else {
+      received = std::move(waiting_.front());
+      waiting_.pop_front();
     }
-    std::array<char, 65536> part{};
-    const ssize_t size = ::recv(socket_, part.data(), part.size(), 0);
+    if (!received) return std::nullopt;
+    const MessageType type = received->message.type;
+    if (type == MessageType::request || type == MessageType::event) return std::move(received->message);
+  }
+}
+
+std::optional<Channel::Received> Channel::decode() {
+  const auto told = reader_.next();
+  if (!told) return std::nullopt;
+  const link::Head head = link::read_head(told->frame);
+  Received received{link::without_payload(head), std::string(told->mark)};
+  if (head.has(flag::payload)) {
+    received.message.flags |= flag::payload;
+    received.message.payload = std::make_shared<const std::string>(head.payload);
+  }
+  count(received_, received.message.type);
+  return received;
+}
+
+bool Channel::read_more(int flags) {
+  std::array<char, 65536> part{};
+  while (true) {
+    const ssize_t size = ::recv(socket_, part.data(), part.size(), flags);
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return std::nullopt;
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    is_over_ = size <= 0;
+    if (is_over_) return false;
     reader_.feed(std::string_view(part.data(), static_cast<std::size_t>(size)));
+    return true;
   }
 }
 
-void Channel::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+std::optional<Channel::Received> Channel::read() {
+  while (true) {
+    if (auto received = decode()) return received;
+    if (!read_more(0)) return std::nullopt;
+  }
+}
+
+bool Channel::receive() {
+  // One client's requests must not keep the loop from the others for long.
+  constexpr int most_reads = 16;
+  for (int reads = 0; reads < most_reads && read_more(MSG_DONTWAIT); ++reads) continue;
+  return !is_over_;
+}
+
+std::optional<Channel::Received> Channel::take() {
+  if (waiting_.empty()) return decode();
+  Received received = std::move(waiting_.front());
+  waiting_.pop_front();
+  return received;
+}
+
+void Channel::flush() {
+  while (unsent() > 0) {
+    const ssize_t size =
+        ::send(socket_, unsent_.data() + sent_to_, unsent(), MSG_NOSIGNAL | (waits_ ? 0 : MSG_DONTWAIT));
     if (size < 0 && errno == EINTR) continue;
-    // read() reports the end of the keeper.
-    if (size < 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(size));
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    // Reading reports the end of the keeper.
+    sent_to_ = size < 0 ? unsent_.size() : sent_to_ + static_cast<std::size_t>(size);
+  }
+  // Removed in large pieces, as each removal moves the rest.
+  if (2 * sent_to_ >= unsent_.size()) {
+    unsent_.erase(0, sent_to_);
+    sent_to_ = 0;
   }
 }
 
-void Channel::send(const Message& message) {
+void Channel::flush_all() {
+  waits_ = true;
+  flush();
+}
+
+void Channel::write(const link::LinkMessage& message) {
+  const bool was_idle = unsent() == 0;
+  link::append_link_message(unsent_, message);
+  // Otherwise the socket is full, and the owner calls flush() when it is not.
+  if (was_idle) flush();
+}
+
+void Channel::send(const Message& message, std::string_view mark) {
   count(sent_, message.type);
-  std::string bytes;
-  link::append_link_message(bytes, {{}, proto::encode_local_frame(message)});
-  write(bytes);
+  write({mark, proto::encode_local_frame(message)});
 }
 
 void Channel::respond(const Message& request, proto::Payload payload) {
@@ -126,34 +172,35 @@ void Channel::tell(std::string topic, const nlohmann::json& payload, Target targ
   send(request(std::move(topic), payload, target, flag::noresponse));
 }
 
-Message Channel::call(std::string topic, const nlohmann::json& payload, Target target) {
-  const Message asked = request(std::move(topic), payload, target, 0);
+std::uint32_t Channel::ask(std::string topic, const nlohmann::json& payload, Target target,
+                           std::uint8_t flags) {
+  const Message asked = request(std::move(topic), payload, target, flags);
   send(asked);
-  while (auto message = read()) {
-    if (message->type == MessageType::response) {
-      if (message->matchtag != asked.matchtag) continue;
-      if (message->errnum() != 0) throw proto::response_error(*message);
-      return std::move(*message);
+  return asked.matchtag;
+}
+
+Message Channel::await(std::uint32_t matchtag) {
+  while (auto received = read()) {
+    Message& message = received->message;
+    if (message.type == MessageType::response && message.matchtag == matchtag) {
+      if (message.errnum() != 0) throw proto::response_error(message);
+      return std::move(message);
     }
-    waiting_.push_back(std::move(*message));
+    waiting_.push_back(std::move(*received));
   }
-  throw Error(ECONNRESET, fmt::format("{}: the keeper has gone", asked.topic));
+  throw Error(ECONNRESET, "the keeper has gone");
 }
 
-void Channel::running() {
-  std::string bytes;
-  link::append_link_message(bytes, {"running", {}});
-  write(bytes);
+Message Channel::call(std::string topic, const nlohmann::json& payload, Target target) {
+  return await(ask(std::move(topic), payload, target));
 }
 
-void Channel::failed(int errnum) {
-  std::string bytes;
-  link::append_link_message(bytes, {fmt::format("failed {}", errnum), {}});
-  write(bytes);
-}
+void Channel::running() { write({"running", {}}); }
 
-void Channel::log_error(std::string_view text) {
-  send(link::make_error_line(rank_, ::getpid(), std::chrono::system_clock::now(), text));
+void Channel::failed(int errnum) { write({fmt::format("failed {}", errnum), {}}); }
+
+void Channel::log(link::Severity severity, std::string_view text) {
+  send(link::make_log_line(severity, rank_, ::getpid(), std::chrono::system_clock::now(), text));
 }
 
 }  // namespace resourced::flux::module

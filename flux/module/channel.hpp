@@ -1,5 +1,6 @@
-// The service's side of the link to the keeper, for a program that does one thing at a time: it takes
-// requests of the broker's clients, sends requests to other modules, and may wait for their answers.
+// The service's side of the link to the keeper: it takes requests of the broker's clients, and sends requests
+// to other modules. A program without an event loop waits for the next request, or for an answer; a program
+// with one waits for the descriptor instead, and takes what has come.
 #pragma once
 
 #include <array>
@@ -29,6 +30,28 @@ class Channel {
   /// Waits for the next request or event; nothing when the keeper has ended.
   [[nodiscard]] std::optional<proto::Message> next();
 
+  struct Received {
+    proto::Message message;
+    /// For the request of a stream that an earlier service began: the mark of its last response.
+    std::string mark;
+  };
+  /// From here on nothing waits: bytes that the socket has no room for are kept for flush().
+  void stop_waiting() noexcept { waits_ = false; }
+  /// Becomes readable when receive() has something to read, and writable when flush() has room.
+  [[nodiscard]] int descriptor() const noexcept { return socket_; }
+  /// Reads what has come, up to some bound. False when the keeper has ended.
+  [[nodiscard]] bool receive();
+  /// The next message that has come as a whole, of any type.
+  [[nodiscard]] std::optional<Received> take();
+  /// Writes what was kept, as far as there is room.
+  void flush();
+  /// Writes all of it, and waits for room as long as it takes.
+  void flush_all();
+  /// How many bytes wait for flush().
+  [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.size() - sent_to_; }
+
+  /// Sends a response of a stream, with the mark of the position after it.
+  void send(const proto::Message& response, std::string_view mark = {});
   void respond(const proto::Message& request, proto::Payload payload = nullptr);
   void respond(const proto::Message& request, const nlohmann::json& object);
   void refuse(const proto::Message& request, const Error& error);
@@ -48,13 +71,18 @@ class Channel {
   /// Sends a request and waits for the answer. Requests that come meanwhile are kept for next(). Throws Error
   /// with the errno and the text of a refusal; ECONNRESET when the keeper has ended.
   proto::Message call(std::string topic, const nlohmann::json& payload, Target target);
+  /// Sends a request whose responses come through await() or take(), and returns its matchtag.
+  std::uint32_t ask(std::string topic, const nlohmann::json& payload, Target target, std::uint8_t flags = 0);
+  /// Waits for the next response to a request, as call() does.
+  proto::Message await(std::uint32_t matchtag);
 
   /// Reports that the module is running, so that the broker continues.
   void running();
   /// Reports that the module cannot be loaded.
   void failed(int errnum);
-  /// Adds a line of level err to the broker's log.
-  void log_error(std::string_view text);
+  /// Adds a line to the broker's log.
+  void log(link::Severity severity, std::string_view text);
+  void log_error(std::string_view text) { log(link::Severity::error, text); }
 
   /// Messages of each type since the last clear.
   struct Counts {
@@ -68,18 +96,27 @@ class Channel {
   void clear_counts() noexcept { sent_ = received_ = {}; }
 
  private:
-  void send(const proto::Message& message);
-  void write(std::string_view bytes);
+  void write(const link::LinkMessage& message);
+  /// The next message that was read as a whole.
+  std::optional<Received> decode();
+  /// Reads once. False when the keeper has ended, or without waiting, when nothing has come.
+  bool read_more(int flags);
   /// Waits for the next message; nothing when the keeper has ended.
-  std::optional<proto::Message> read();
+  std::optional<Received> read();
   proto::Message request(std::string topic, const nlohmann::json& payload, Target target, std::uint8_t flags);
 
   int socket_;
   std::uint8_t generation_;
   std::uint32_t rank_;
   std::uint32_t last_matchtag_ = 0;
+  bool waits_ = true;
+  bool is_over_ = false;
   link::LinkReader reader_;
-  std::deque<proto::Message> waiting_;
+  /// Messages that came while another one was awaited.
+  std::deque<Received> waiting_;
+  std::string unsent_;
+  /// The part of it that was written.
+  std::size_t sent_to_ = 0;
   Counts sent_;
   Counts received_;
 };

@@ -108,17 +108,22 @@ bool Duties::take(const Message& message) {
   return true;
 }
 
+const Duties::Method* Duties::find(std::string_view topic) const {
+  if (!topic.starts_with(service)) return nullptr;
+  const auto method = methods_.find(topic.substr(service.size()));
+  return method == methods_.end() ? nullptr : &method->second;
+}
+
+bool Duties::serves(std::string_view topic) const { return find(topic) != nullptr; }
+
 void Duties::answer(const Message& request) {
-  const std::string_view topic = request.topic;
-  const auto method =
-      topic.starts_with(service) ? methods_.find(topic.substr(service.size())) : methods_.end();
-  if (method == methods_.end()) throw Error(ENOSYS, fmt::format("Unknown service method '{}'", topic));
-  if (!may(request.rolemask, method->second.right)) {
-    throw Error(EPERM, method->second.right == Right::owner
-                           ? "Request requires owner credentials"
-                           : "Request rejected due to insufficient privilege");
+  const Method* method = find(request.topic);
+  if (method == nullptr) throw Error(ENOSYS, fmt::format("Unknown service method '{}'", request.topic));
+  if (!may(request.rolemask, method->right)) {
+    throw Error(EPERM, method->right == Right::owner ? "Request requires owner credentials"
+                                                     : "Request rejected due to insufficient privilege");
   }
-  method->second.answer(request);
+  method->answer(request);
 }
 
 void Duties::debug(const Message& request) {

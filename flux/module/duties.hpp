@@ -24,6 +24,8 @@ class Duties {
   /// Adds a method of the service `resource`.
   void add(std::string method, Right right, Answer answer);
 
+  /// Whether a request with this topic is one of theirs.
+  [[nodiscard]] bool serves(std::string_view topic) const;
   /// Answers a request or takes an event. False for the shutdown request, which ends the module.
   [[nodiscard]] bool take(const proto::Message& message);
 
@@ -33,6 +35,7 @@ class Duties {
     Answer answer;
   };
 
+  [[nodiscard]] const Method* find(std::string_view topic) const;
   void answer(const proto::Message& request);
   void debug(const proto::Message& request);
 

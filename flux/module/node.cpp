@@ -1,9 +1,18 @@
 #include "flux/module/node.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
+#include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
 #include "hw/probe.hpp"
 
@@ -29,16 +38,54 @@ std::string difference(const ResourceGroup& has, const ResourceGroup& lacks,
                           counts(options.gpu) ? has.gpus - lacks.gpus : IdSet());
 }
 
+ResourceSet node_of(const hw::Topology& topology, std::uint32_t rank) {
+  const ResourceSet node = hw::node_resources(
+      topology.hostname.empty() ? hw::local_hostname() : topology.hostname, topology.hardware);
+  const ResourceGroup& group = node.groups().front();
+  return ResourceSet({{IdSet{rank}, group.cores, group.gpus}}, node.nodelist());
+}
+
 }  // namespace
 
 Node probe_node(std::uint32_t rank, bool norestrict) {
   hw::ProbeOptions options;
   options.norestrict = norestrict;
   const hw::Topology topology = hw::probe_topology(options);
-  const ResourceSet node = hw::node_resources(
-      topology.hostname.empty() ? hw::local_hostname() : topology.hostname, topology.hardware);
-  const ResourceGroup& group = node.groups().front();
-  return {topology.xml, ResourceSet({{IdSet{rank}, group.cores, group.gpus}}, node.nodelist())};
+  return {topology.xml, node_of(topology, rank)};
+}
+
+ResourceSet read_topologies(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  std::map<IdSet::Id, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, failure)) {
+    const std::string name = entry.path().stem();
+    IdSet::Id rank = 0;
+    const auto [end, errnum] = std::from_chars(name.data(), name.data() + name.size(), rank);
+    if (entry.path().extension() == ".xml" && errnum == std::errc() && end == name.data() + name.size())
+      files.emplace(rank, entry.path());
+  }
+  if (failure) throw Error(failure.value(), fmt::format("{}: {}", directory, failure.message()));
+  if (files.empty())
+    throw Error(EINVAL, fmt::format("{}: invalid directory: no XML input files found", directory));
+  ResourceSet all;
+  for (const auto& [rank, file] : files) {
+    hw::ProbeOptions options;
+    options.xml = file;
+    ResourceSet node;
+    try {
+      node = node_of(hw::probe_topology(options), rank);
+    } catch (const Error& error) {
+      throw Error(EINVAL, fmt::format("error building R from hwloc XML: {}", error.what()));
+    }
+    all = all.empty() ? std::move(node) : append(all, node);
+  }
+  return all;
+}
+
+void forget_topology() {
+  ::unsetenv("HWLOC_XMLFILE");
+  ::unsetenv("HWLOC_SYNTHETIC");
 }
 
 std::string mismatch(std::uint32_t rank, const ResourceSet& expected, const ResourceSet& found,

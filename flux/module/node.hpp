@@ -20,6 +20,14 @@ struct Node {
 /// EINVAL.
 [[nodiscard]] Node probe_node(std::uint32_t rank, bool norestrict);
 
+/// R of the nodes whose topologies are in a directory as RANK.xml. Throws Error with Flux's texts: the errno
+/// of the system, or EINVAL without any such file or for one that cannot be read. May run on a thread of its
+/// own once forget_topology() was called.
+[[nodiscard]] rset::ResourceSet read_topologies(const std::string& directory);
+
+/// Drops the variables of hwloc(7) that name another topology than the machine's.
+void forget_topology();
+
 /// The reason to drain a rank whose resources differ from R: `rank 1 (vm) missing resources: core[2-7]`;
 /// empty for none.
 [[nodiscard]] std::string mismatch(std::uint32_t rank, const rset::ResourceSet& expected,

@@ -59,6 +59,7 @@ bool truth_of(const json& table, const char* key) {
 ResourceSet read_entries(const json& entries) {
   try {
     rset::InventoryBuilder builder;
+    if (entries.empty()) throw Error(EINVAL, "no hosts configured");
     for (const json& entry : entries) {
       if (!entry.is_object()) throw Error(EINVAL, "an entry is not a table");
       constexpr std::array<std::string_view, 4> keys = {"hosts", "cores", "gpus", "properties"};
@@ -80,6 +81,16 @@ ResourceSet read_entries(const json& entries) {
   }
 }
 
+/// What Flux says of an R of another version; nothing for any other text.
+std::optional<std::string> wrong_version(const std::string& text) {
+  const auto read = read_json(text, most_depth, json_text::JsonManners::lenient);
+  const auto* document = std::get_if<json>(&read);
+  if (document == nullptr || !document->is_object()) return std::nullopt;
+  const auto version = document->find("version");
+  if (version == document->end() || !version->is_number_integer() || *version == 1) return std::nullopt;
+  return fmt::format("invalid version={}", version->get<std::int64_t>());
+}
+
 ResourceSet read_resources(const std::string& path) {
   std::string text;
   try {
@@ -90,7 +101,7 @@ ResourceSet read_resources(const std::string& path) {
   try {
     return ResourceSet::parse(text);
   } catch (const Error& error) {
-    refuse(fmt::format("error parsing R: {}", error.what()));
+    refuse(fmt::format("error parsing R: {}", wrong_version(text).value_or(error.what())));
   }
 }
 

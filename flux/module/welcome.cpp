@@ -3,8 +3,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string_view>
 #include <variant>
 
 #include <fmt/format.h>
@@ -42,7 +44,33 @@ std::uint32_t number(const Welcome& welcome, const char* name) {
   return value;
 }
 
+int descriptor(const char* name) {
+  constexpr std::string_view scheme = "fd://";
+  const char* value = std::getenv(name);
+  std::string_view text = value == nullptr ? "" : value;
+  int number = -1;
+  if (text.starts_with(scheme)) {
+    text.remove_prefix(scheme.size());
+    std::from_chars(text.data(), text.data() + text.size(), number);
+  }
+  if (number < 0) {
+    throw Error(EINVAL, fmt::format("{} is not set: resourced-keeper, which a Flux broker loads, starts this "
+                                    "program",
+                                    name));
+  }
+  return number;
+}
+
 }  // namespace
+
+Inherited read_environment() {
+  Inherited inherited{descriptor("RESOURCED_FLUX_LINK"), descriptor("RESOURCED_FLUX_WELCOME")};
+  if (const char* text = std::getenv("RESOURCED_FLUX_GENERATION")) {
+    const std::string_view digits = text;
+    std::from_chars(digits.data(), digits.data() + digits.size(), inherited.generation);
+  }
+  return inherited;
+}
 
 Welcome read_welcome(int descriptor) {
   const auto read = read_json(read_file(descriptor), most_nesting, json_text::JsonManners::lenient);

@@ -28,6 +28,18 @@ struct Welcome {
   std::vector<std::string> arguments;
 };
 
+/// The descriptors that the keeper passes to its service in the environment.
+struct Inherited {
+  /// RESOURCED_FLUX_LINK: the socket of the link.
+  int link = -1;
+  /// RESOURCED_FLUX_WELCOME: a file for read_welcome().
+  int welcome = -1;
+  /// RESOURCED_FLUX_GENERATION: counts the services of this module.
+  std::uint8_t generation = 1;
+};
+/// Throws Error EINVAL that names the variable which is missing.
+[[nodiscard]] Inherited read_environment();
+
 /// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, or the errno
 /// of a read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);

@@ -364,7 +364,7 @@ TEST_CASE("a service that is started again does not tell the broker once more") 
 TEST_CASE("a line for the broker's log is as RFC 5424 has it") {
   using namespace std::chrono;
   const auto time = system_clock::time_point(seconds(1795334400) + microseconds(1));
-  const Message line = make_error_line(3, 17, time, "resourced has ended");
+  const Message line = make_log_line(Severity::error, 3, 17, time, "resourced has ended");
   CHECK(line.topic == "log.append");
   CHECK(line.has(flag::noresponse));
   CHECK(*line.payload == "<24>1 2026-11-22T08:00:00.000001Z 3 resource 17 - - resourced has ended");

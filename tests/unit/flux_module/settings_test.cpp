@@ -48,6 +48,13 @@ TEST_CASE("a configuration that says nothing of resources") {
   }
 }
 
+TEST_CASE("an R of another version, and a configuration without hosts, in the words of Flux") {
+  const TempDir directory;
+  const std::string path = directory.write("R", R"({"version":42,"execution":{}})");
+  CHECK(fault(json{{"resource", {{"path", path}}}}) == "error parsing R: invalid version=42");
+  CHECK(fault(R"({"config":[]})") == "error parsing [resource.config] array: no hosts configured");
+}
+
 TEST_CASE("each key") {
   const Settings settings = read(R"({"exclude":"1","norestrict":true,"noverify":true,"rediscover":true,
     "no-update-watch":true,"journal-max":7,"history":"2h","verify":{"default":"ignore","gpu":"allow-missing"}})");
