@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "daemon/instance/instance.hpp"
 #include "daemon/server.hpp"
 
 int main(int argc, char** argv) {
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
     }
     // The daemon must survive when the reader of its stderr or stdout closes the pipe.
     std::signal(SIGPIPE, SIG_IGN);
-    return resourced::daemon::run(options);
+    return options.instance ? resourced::daemon::instance::run() : resourced::daemon::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resourced: %s\n", error.what());
     return 1;

@@ -21,6 +21,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.add_option("--state", options.state, "The directory of the store")->type_name("DIR");
   app.add_flag("--check", options.check,
                "Check the configuration and the store as a start would, print a summary, and exit");
+  app.add_flag("--instance", options.instance,
+               "Serve as the resource module of a Flux instance; resourced-keeper starts it so");
   app.add_option("--import", options.import,
                  "Import a complete event log (RFC 18) into a new store, and exit")
       ->type_name("FILE");

@@ -162,7 +162,7 @@ class Server {
                                expiration_set);
     parent_ = std::make_unique<parent::ParentLink>(
         loop_, std::move(mirror), steady_clock,
-        [this](const nodes::ParentChange& change) { service_.on_parent(change); });
+        [this](const nodes::ParentChange& change) { service_.take(engine::ParentSays{change}, "enclosing instance"); });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 

@@ -17,6 +17,8 @@ struct Options {
   /// State directory; that of the configuration, or the default one, if it is empty.
   std::string state;
   bool check = false;
+  /// Serve as the resource module of a Flux instance, for the keeper that started this program.
+  bool instance = false;
   /// An event log to import into a new store, instead of serving.
   std::string import;
   std::optional<config::LogLevel> log_level;

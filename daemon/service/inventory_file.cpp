@@ -46,7 +46,7 @@ InventoryFile::~InventoryFile() {
   link_->post = nullptr;
 }
 
-void InventoryFile::read(const std::string& path, Done done) {
+void InventoryFile::read(const std::string& path, Done done, const Read& read) {
   const std::lock_guard lock(link_->mutex);
   if (link_->threads >= max_threads) {
     throw Error(EBUSY, fmt::format("{} files for resource.reload are still being read", link_->threads));
@@ -54,7 +54,7 @@ void InventoryFile::read(const std::string& path, Done done) {
   const std::uint64_t number = last_ + 1;
   try {
     // Not joined, as it may never end.
-    std::thread([this, link = link_, read = read_, path, number, done = std::move(done)]() mutable {
+    std::thread([this, link = link_, read, path, number, done = std::move(done)]() mutable {
       auto result = std::make_shared<Result>(read(path));
       const std::lock_guard ended(link->mutex);
       --link->threads;

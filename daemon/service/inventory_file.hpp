@@ -40,7 +40,9 @@ class InventoryFile {
   /// the system, EINVAL if the path is not a regular file or the text not an R, EFBIG if it is too large.
   /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
   /// no thread for it now.
-  void read(const std::string& path, Done done);
+  void read(const std::string& path, Done done) { read(path, std::move(done), read_); }
+  /// The same with another function than that of the constructor.
+  void read(const std::string& path, Done done, const Read& read);
   /// Drops the result of the file that is being read.
   void drop() noexcept { busy_ = false; }
 

@@ -12,12 +12,13 @@
 namespace resourced::daemon::service {
 
 ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
-                           InventoryFile::Post post)
+                           InventoryFile::Read topologies, InventoryFile::Post post)
     : executor_(executor),
       requests_(requests),
       gate_(gate),
       reload_(std::move(reload)),
       load_(std::move(load)),
+      topologies_(std::move(topologies)),
       file_(std::move(post)) {}
 
 void ReloadTopics::reload(const Call& call) {
@@ -28,22 +29,28 @@ void ReloadTopics::reload(const Call& call) {
   }
   gate_.check_right(call.sender, call.request, peers::Right::own);
   check_loadable();
-  if (wanted.xml) {
+  if (wanted.xml && !topologies_) {
     throw Error(EINVAL,
                 fmt::format("{}: this daemon loads only R; convert the file with resourcectl R encode --xml",
                             *wanted.path));
   }
   if (file_.busy()) throw Error(EBUSY, "another R is being loaded");
   requests_.keep(call, [&](proto::RequestKey key) {
-    file_.read(*wanted.path, [this, key, path = *wanted.path, force = wanted.force](auto result) {
+    const auto done = [this, key, path = *wanted.path, force = wanted.force](auto result) {
       on_file(key, path, force, std::move(result));
-    });
+    };
+    if (wanted.xml) {
+      file_.read(*wanted.path, done, topologies_);
+    } else {
+      file_.read(*wanted.path, done);
+    }
     requests_.become(key, streams::InventoryLoad{});
   });
 }
 
 void ReloadTopics::check_loadable() const {
-  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  const bool is_awaited = !executor_.module().defined() && !executor_.module().has_brokers();
+  if (is_awaited) throw Error(EAGAIN, "the inventory is not known yet");
   if (executor_.engine().nodes().enclosed()) {
     throw Error(EINVAL, "the enclosing instance assigns the resources of this one");
   }

@@ -20,8 +20,9 @@ class ReloadTopics {
   /// may have more ranks than the instance.
   using Load = std::function<void(rset::ResourceSet resources, const std::string& path, bool force)>;
 
+  /// `topologies` as Service::Settings::read_topologies.
   ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
-               InventoryFile::Post post);
+               InventoryFile::Read topologies, InventoryFile::Post post);
 
   void reload(const Call& call);
   /// The request has ended: drops the file that is being read.
@@ -37,6 +38,7 @@ class ReloadTopics {
   Gate& gate_;
   Reload reload_;
   Load load_;
+  InventoryFile::Read topologies_;
   InventoryFile file_;
 };
 

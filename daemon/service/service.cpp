@@ -46,7 +46,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
-              poster("resource.reload")) {
+              std::move(settings.read_topologies), poster("resource.reload")) {
   set_configuration(std::move(settings.configuration));
   journal_.set_most_consumers(settings.limits.journal_consumers);
   // All events that the store has at the start are on disk.
@@ -212,9 +212,9 @@ void Service::on_defined() {
   settle();
 }
 
-void Service::on_parent(const nodes::ParentChange& change) {
-  const transport::LoopHold hold(&holds_, "enclosing instance");
-  step(engine::ParentSays{change});
+void Service::take(const engine::Input& input, std::string_view source) {
+  const transport::LoopHold hold(&holds_, source);
+  step(input);
   settle();
 }
 

@@ -58,12 +58,18 @@ class Service final : public transport::Listener {
     /// module has: the owner's right is required by the rows of Flux, error texts are Flux's, a cancelled
     /// acquire ends with ENODATA, and an acquire may lack the streaming flag.
     bool instance = false;
+    /// Reads a directory with the topologies of all nodes, for resource.reload with `xml`, on a thread of its
+    /// own. Null where this is refused.
+    InventoryFile::Read read_topologies = nullptr;
   };
   Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
-  /// Takes an input that comes from the start, the configuration or the enclosing instance.
+  /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
   void step(const engine::Input& input) { executor_.step(input); }
+  /// Takes an input of something else than a client, by whose name holds() measures it, and sends what
+  /// follows from it.
+  void take(const engine::Input& input, std::string_view source);
 
   void set_configuration(std::string configuration) { query_.set_configuration(std::move(configuration)); }
   void set_journal_max(std::size_t most) { journal_.set_most(most); }
@@ -84,8 +90,6 @@ class Service final : public transport::Listener {
   }
   /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
   void on_defined();
-  /// Takes a change that the enclosing instance requires.
-  void on_parent(const nodes::ParentChange& change);
   /// Whether a client has any right.
   [[nodiscard]] bool welcomes(const transport::Credentials& credentials) const;
   [[nodiscard]] bool knows_key(std::string_view key) const { return gate_.access().knows_key(key); }

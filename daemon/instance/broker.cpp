@@ -1,0 +1,149 @@
+#include "daemon/instance/broker.hpp"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
+#include "core/error.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+namespace asio = boost::asio;
+namespace flux = ::resourced::flux;
+using boost::system::error_code;
+using proto::Message;
+
+namespace {
+
+/// The bytes that may wait for the keeper before streams merge their changes instead.
+constexpr std::size_t max_unsent = std::size_t{8} << 20U;
+
+using flux::link::Severity;
+
+Severity severity_of(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::critical:
+      return Severity::critical;
+    case spdlog::level::err:
+      return Severity::error;
+    case spdlog::level::warn:
+      return Severity::warning;
+    case spdlog::level::info:
+      return Severity::info;
+    default:
+      return Severity::debug;
+  }
+}
+
+class BrokerSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  BrokerSink(asio::io_context& loop, Broker::Channel& channel) : loop_(loop), channel_(channel) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    asio::post(loop_, [this, severity = severity_of(line.level),
+                       text = std::string(line.payload.data(), line.payload.size())] {
+      channel_.log(severity, text);
+    });
+  }
+  void flush_() override {}
+
+ private:
+  asio::io_context& loop_;
+  Broker::Channel& channel_;
+};
+
+}  // namespace
+
+void log_to_broker(asio::io_context& loop, Broker::Channel& channel) {
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("resourced", std::make_shared<BrokerSink>(loop, channel)));
+}
+
+Broker::Broker(asio::io_context& loop, Channel& channel, Listeners listeners)
+    : channel_(channel),
+      listeners_(std::move(listeners)),
+      // A descriptor of its own, as the channel closes that of the socket.
+      descriptor_(loop, ::fcntl(channel.descriptor(), F_DUPFD_CLOEXEC, 0)) {
+  channel_.stop_waiting();
+}
+
+Broker::~Broker() = default;
+
+void Broker::begin() {
+  asio::post(descriptor_.get_executor(), [this] { read(); });
+}
+
+void Broker::call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
+  expect(channel_.ask(std::move(topic), payload, target), std::move(answer));
+  wait_for_room();
+}
+
+void Broker::stream(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
+  expect(channel_.ask(std::move(topic), payload, target, proto::flag::streaming), std::move(answer));
+  wait_for_room();
+}
+
+void Broker::send(const Message& response, std::string_view mark) {
+  channel_.send(response, mark);
+  wait_for_room();
+}
+
+bool Broker::is_full() const noexcept { return channel_.unsent() > max_unsent; }
+
+void Broker::wait_for_input() {
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
+    if (!error) read();
+  });
+}
+
+void Broker::wait_for_room() {
+  was_full_ = was_full_ || is_full();
+  if (awaits_room_ || channel_.unsent() == 0) return;
+  awaits_room_ = true;
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [this](const error_code& error) {
+    awaits_room_ = false;
+    if (error) return;
+    channel_.flush();
+    if (was_full_ && !is_full()) {
+      was_full_ = false;
+      listeners_.writable();
+    }
+    wait_for_room();
+  });
+}
+
+void Broker::read() {
+  const bool goes_on = channel_.receive();
+  while (auto received = channel_.take()) deliver(std::move(*received));
+  if (goes_on) {
+    wait_for_input();
+  } else {
+    listeners_.over();
+  }
+}
+
+void Broker::deliver(Channel::Received received) {
+  if (received.message.type != proto::MessageType::response) return listeners_.message(std::move(received));
+  const auto found = pending_.find(received.message.matchtag);
+  if (found == pending_.end()) return;
+  if (proto::is_final(received.message)) {
+    const Answer answer = std::move(found->second);
+    pending_.erase(found);
+    answer(received.message);
+  } else {
+    // A copy, as the call may send requests.
+    const Answer answer = found->second;
+    answer(received.message);
+  }
+}
+
+}  // namespace resourced::daemon::instance

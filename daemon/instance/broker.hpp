@@ -1,0 +1,75 @@
+// The broker of a Flux instance, through the keeper's link, in the daemon's loop: messages that come, and
+// requests to other modules whose answers come later.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "flux/module/channel.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+class Broker {
+ public:
+  using Channel = ::resourced::flux::module::Channel;
+
+  struct Listeners {
+    /// A request or an event.
+    std::function<void(Channel::Received)> message;
+    /// There may be room again, after is_full().
+    std::function<void()> writable;
+    /// The keeper has ended. Called once; no other call follows.
+    std::function<void()> over;
+  };
+
+  /// What has come before is taken in from the loop, after begin().
+  Broker(boost::asio::io_context& loop, Channel& channel, Listeners listeners);
+  ~Broker();
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+  Broker(Broker&&) = delete;
+  Broker& operator=(Broker&&) = delete;
+
+  void begin();
+
+  /// Called with each response; the request is over after one that is final (proto::is_final).
+  using Answer = std::function<void(const proto::Message&)>;
+  void call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer);
+  void stream(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer);
+  /// The same for a request that was sent through the channel.
+  void expect(std::uint32_t matchtag, Answer answer) {
+    pending_.insert_or_assign(matchtag, std::move(answer));
+  }
+
+  /// Sends a response.
+  void send(const proto::Message& response, std::string_view mark);
+  /// So much waits to be written that streams are not to add to it.
+  [[nodiscard]] bool is_full() const noexcept;
+  [[nodiscard]] std::size_t unsent() const noexcept { return channel_.unsent(); }
+
+ private:
+  void wait_for_input();
+  void wait_for_room();
+  void read();
+  void deliver(Channel::Received received);
+
+  Channel& channel_;
+  Listeners listeners_;
+  boost::asio::posix::stream_descriptor descriptor_;
+  std::unordered_map<std::uint32_t, Answer> pending_;
+  bool awaits_room_ = false;
+  bool was_full_ = false;
+};
+
+/// From here on the lines of the program's log go to the broker's log, those of other threads too. To be
+/// called once; the loop and the channel must outlive the program's use of its log.
+void log_to_broker(boost::asio::io_context& loop, Broker::Channel& channel);
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,93 @@
+#include "daemon/instance/channel_transport.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+using proto::ClientId;
+using proto::Message;
+using transport::SendResult;
+
+namespace {
+
+/// Whether this is the refusal of a payload that cannot be read: its text begins with the topic.
+bool is_malformed(const Message& response) {
+  return response.errnum() == EPROTO && response.text().starts_with(response.topic);
+}
+
+// Flux's own module sends such a refusal without a text, so its clients show the text of the errno, which
+// scripts look for.
+Message as_flux_says(Message response) {
+  response.payload = proto::make_payload(fmt::format("Protocol error: {}", response.text()));
+  return response;
+}
+
+}  // namespace
+
+ChannelTransport::ChannelTransport(transport::ClientIds& ids, transport::Listener& listener,
+                                   std::uint32_t owner, Link link)
+    : ids_(ids), listener_(listener), owner_(owner), link_(std::move(link)) {}
+
+std::string ChannelTransport::origin(const Message& request) {
+  return request.routes.empty() ? std::string() : request.routes.back();
+}
+
+void ChannelTransport::take(Message request) {
+  if (!reads_) return;
+  if (proto::is_disconnect(request.topic)) return disconnect(request);
+  // A request without any role has no right. The service takes it for one without credentials, that of the
+  // channel's owner, so it gets a role without rights.
+  if (request.rolemask == proto::role::none) request.rolemask = proto::role::local;
+  const auto [sender, is_new] = senders_.try_emplace(origin(request));
+  if (is_new) {
+    sender->second = {ids_.next(), request.userid};
+    origins_.emplace(sender->second.client, sender->first);
+    // The channel is the owner's. What a single request may do follows from its own credentials.
+    transport::Credentials credentials;
+    credentials.userid = owner_;
+    listener_.on_client(*this, sender->second.client, credentials);
+  }
+  const ClientId client = sender->second.client;
+  // The broker tells of the end of those that have sent a request with a response, and of no others.
+  const bool is_passing = is_new && request.has(proto::flag::noresponse);
+  listener_.on_message(client, std::move(request));
+  if (!is_passing) return;
+  drop(client);
+  listener_.on_gone(client);
+}
+
+void ChannelTransport::disconnect(const Message& request) {
+  const auto sender = senders_.find(origin(request));
+  if (sender == senders_.end()) return;
+  const bool is_owner = (request.rolemask & proto::role::owner) != 0;
+  if (!is_owner && request.userid != sender->second.userid) return;
+  const ClientId client = sender->second.client;
+  drop(client);
+  listener_.on_gone(client);
+}
+
+std::optional<ClientId> ChannelTransport::find(const Message& request) const {
+  const auto sender = senders_.find(origin(request));
+  return sender == senders_.end() ? std::nullopt : std::optional(sender->second.client);
+}
+
+SendResult ChannelTransport::send(ClientId client, const Message& message) {
+  if (!origins_.contains(client)) return SendResult::gone;
+  if (link_.is_full()) return SendResult::full;
+  link_.send(is_malformed(message) ? as_flux_says(message) : message);
+  return SendResult::sent;
+}
+
+void ChannelTransport::drop(ClientId client) {
+  const auto origin = origins_.find(client);
+  if (origin == origins_.end()) return;
+  senders_.erase(origin->second);
+  origins_.erase(origin);
+}
+
+}  // namespace resourced::daemon::instance

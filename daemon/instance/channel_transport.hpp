@@ -1,0 +1,57 @@
+// The broker's channel as a transport: all senders of the instance come through it. A sender is named by the
+// origin of its requests, the route that was pushed first, and the broker vouches for the credentials in each
+// message.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "daemon/transport/transport.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+class ChannelTransport final : public transport::Transport {
+ public:
+  struct Link {
+    std::function<void(const proto::Message&)> send;
+    std::function<bool()> is_full;
+    std::function<std::size_t()> unsent;
+  };
+  /// `owner` is the user of the instance.
+  ChannelTransport(transport::ClientIds& ids, transport::Listener& listener, std::uint32_t owner, Link link);
+
+  /// A request from the broker.
+  void take(proto::Message request);
+  /// The client of a message; nothing for an origin that has not sent a request.
+  [[nodiscard]] std::optional<proto::ClientId> find(const proto::Message& request) const;
+  void on_writable() { listener_.on_writable(); }
+
+  [[nodiscard]] std::string endpoint() const override { return "flux"; }
+  transport::SendResult send(proto::ClientId client, const proto::Message& message) override;
+  void drop(proto::ClientId client) override;
+  void stop_reading() override { reads_ = false; }
+  [[nodiscard]] std::size_t unsent() const override { return link_.unsent(); }
+
+ private:
+  struct Sender {
+    proto::ClientId client{};
+    std::uint32_t userid = proto::userid_unknown;
+  };
+
+  void disconnect(const proto::Message& request);
+  [[nodiscard]] static std::string origin(const proto::Message& request);
+
+  transport::ClientIds& ids_;
+  transport::Listener& listener_;
+  std::uint32_t owner_;
+  Link link_;
+  bool reads_ = true;
+  std::unordered_map<std::string, Sender> senders_;
+  std::unordered_map<proto::ClientId, std::string> origins_;
+};
+
+}  // namespace resourced::daemon::instance

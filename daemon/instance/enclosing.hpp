@@ -1,0 +1,52 @@
+// The instance in which this one is a job: it has allocated this instance's resources, and sets their
+// expiration.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "client/connection.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/time.hpp"
+#include "process/loop.hpp"
+
+namespace resourced::daemon::instance {
+
+class Enclosing {
+ public:
+  /// `uri` is the attribute parent-uri, `job` the attribute jobid (RFC 19). Throws Error EINVAL for a job id
+  /// that cannot be read, and as client::Connection does.
+  Enclosing(const std::string& uri, const std::string& job);
+
+  /// Asks for the R of the job, and waits for it. With `watches` its changes are asked for, too. Throws
+  /// Error.
+  [[nodiscard]] rset::ResourceSet read(bool watches);
+
+  /// From here on `changed` is called in the loop with each new expiration, if read() has asked for changes.
+  void follow(boost::asio::io_context& loop, std::function<void(WallTime)> changed);
+
+ private:
+  void on_update(const client::Response& response);
+  void ask_once();
+  /// Reads a response; what goes wrong becomes the failure.
+  void take(const std::function<void()>& read);
+
+  client::Connection connection_;
+  std::uint64_t job_;
+  std::optional<rset::ResourceSet> resources_;
+  std::optional<Error> failure_;
+  std::function<void(WallTime)> changed_;
+  std::unique_ptr<process::Watch> watch_;
+};
+
+/// The R of a job in the ranks of the instance that it is: in the order of its brokers if each has a host of
+/// its own, otherwise in the order of R. Nothing if R has another number of ranks.
+[[nodiscard]] std::optional<rset::ResourceSet> in_ranks_of(const rset::ResourceSet& resources,
+                                                           const text::Hostlist& brokers);
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,678 @@
+#include "daemon/instance/instance.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "core/rset/operations.hpp"
+#include "core/rset/targets.hpp"
+#include "daemon/instance/broker.hpp"
+#include "daemon/instance/channel_transport.hpp"
+#include "daemon/instance/enclosing.hpp"
+#include "daemon/instance/kept_state.hpp"
+#include "daemon/instance/kvs_log.hpp"
+#include "daemon/service/service.hpp"
+#include "flux/module/channel.hpp"
+#include "flux/module/duties.hpp"
+#include "flux/module/node.hpp"
+#include "flux/module/settings.hpp"
+#include "flux/module/welcome.hpp"
+#include "process/loop.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+namespace asio = boost::asio;
+namespace flux = ::resourced::flux;
+
+using flux::link::Severity;
+using flux::module::Channel;
+using module::DefineMethod;
+using nlohmann::json;
+using proto::Message;
+using rset::ResourceSet;
+using text::IdSet;
+
+namespace {
+
+/// The answers of other modules may be about the whole instance.
+constexpr std::size_t most_values = std::size_t{1} << 24U;
+constexpr std::string_view no_resources = "error preparing response: No such file or directory";
+
+WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
+SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
+
+/// Ranks of an answer of the module `groups`.
+IdSet members(const Message& answer) {
+  return IdSet::parse(proto::parse_object(answer, most_values).at("members").get<std::string>());
+}
+
+/// What the module was loaded with.
+struct Arguments {
+  bool force_up = false;
+  bool noverify = false;
+  bool notruncate = false;
+};
+
+Arguments read_arguments(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (const std::string& word : words) {
+    if (word == "monitor-force-up") {
+      arguments.force_up = true;
+    } else if (word == "noverify") {
+      arguments.noverify = true;
+    } else if (word == "notruncate") {
+      arguments.notruncate = true;
+    } else {
+      throw Error(EINVAL, fmt::format("unknown option: {}", word));
+    }
+  }
+  return arguments;
+}
+
+/// An R, and where it comes from.
+struct Found {
+  ResourceSet resources;
+  DefineMethod method = DefineMethod::configuration;
+};
+
+/// All that is read before the module begins to serve.
+struct Beginning {
+  flux::module::Settings settings;
+  Arguments arguments;
+  bool is_recovery = false;
+  flux::module::Node node;
+  std::optional<Found> found;
+  /// Present if this instance is a job of another one.
+  std::unique_ptr<Enclosing> enclosing;
+  /// The expiration of the job, for resources that the brokers report.
+  WallTime expiration{};
+  IdSet online;
+  /// The stream of who is online.
+  std::optional<std::uint32_t> online_stream;
+  KeptState kept;
+  ResourceSet::Properties property_add;
+  ResourceSet::Properties property_remove;
+};
+
+/// Reads all that, waiting for the answers of other modules: nothing of the instance waits for this one yet
+/// but its own start.
+class Starter {
+ public:
+  Starter(Channel& channel, const flux::module::Welcome& welcome) : channel_(channel), welcome_(welcome) {}
+
+  Beginning read() {
+    Beginning beginning;
+    beginning.arguments = read_arguments(welcome_.arguments);
+    beginning.settings = flux::module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
+    beginning.is_recovery = attribute("broker.recovery-mode").has_value();
+    beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
+    flux::module::forget_topology();
+    find_resources(beginning);
+    const std::size_t targets = std::max<std::size_t>(
+        welcome_.size, beginning.found ? beginning.found->resources.ranks().count() : 0);
+    read_state(beginning, targets);
+    find_online(beginning, targets);
+    return beginning;
+  }
+
+ private:
+  std::optional<std::string> attribute(const std::string& name) {
+    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
+      return found->second;
+    try {
+      const Message answer = channel_.call("attr.get", {{"name", name}}, Channel::nearest());
+      return proto::parse_object(answer).at("value").get<std::string>();
+    } catch (const Error& error) {
+      if (error.errnum() == ENOENT) return std::nullopt;
+      throw;
+    }
+  }
+
+  /// The value of a key; nothing if there is none.
+  std::optional<std::string> lookup(const std::string& key) {
+    try {
+      return kvs_value(proto::parse_object(channel_.call("kvs.lookup", kvs_lookup(key), Channel::nearest())));
+    } catch (const Error& error) {
+      if (error.errnum() == ENOENT) return std::nullopt;
+      throw;
+    }
+  }
+
+  void find_resources(Beginning& beginning) {
+    if (beginning.settings.resources) {
+      beginning.found = {*beginning.settings.resources, DefineMethod::configuration};
+    } else if (const auto text = lookup(resources_key)) {
+      try {
+        beginning.found = {ResourceSet::parse(*text), DefineMethod::kvs};
+      } catch (const Error& error) {
+        throw Error(EINVAL, fmt::format("error parsing R: {}", error.what()));
+      }
+    } else {
+      ask_enclosing(beginning);
+    }
+  }
+
+  void ask_enclosing(Beginning& beginning) {
+    const auto job = attribute("jobid");
+    const auto uri = attribute("parent-uri");
+    if (!job || !uri) return;
+    beginning.enclosing = std::make_unique<Enclosing>(*uri, *job);
+    const ResourceSet allocated = beginning.enclosing->read(!beginning.settings.no_update_watch);
+    auto resources = in_ranks_of(allocated, welcome_.hosts);
+    if (!resources) {
+      channel_.log(Severity::debug,
+                   fmt::format("cannot map {} ranks of R to {} brokers: these report what they have",
+                               allocated.ranks().count(), welcome_.size));
+    } else if (beginning.settings.rediscover) {
+      beginning.expiration = allocated.expiration();
+    } else {
+      beginning.found = {*std::move(resources), DefineMethod::job_info};
+    }
+  }
+
+  void read_state(Beginning& beginning, std::size_t targets) {
+    std::optional<WallTime> horizon;
+    const Seconds history = beginning.settings.history;
+    if (!beginning.is_recovery && !beginning.arguments.notruncate && history < forever)
+      horizon = wall_clock() - history;
+    beginning.kept = read_kept_state(lookup(eventlog_key).value_or(""), lookup(checkpoint_key).value_or(""),
+                                     Brokers(welcome_.hosts, targets), horizon);
+    if (const auto text = lookup(properties_key)) {
+      read_properties(*text, beginning);
+      // The R in the KVS is the one with these changes.
+      if (beginning.found && beginning.found->method == DefineMethod::kvs)
+        undo_properties(beginning, beginning.found->resources);
+    }
+  }
+
+  void read_properties(const std::string& text, Beginning& beginning) {
+    try {
+      const json object = read_object(text);
+      const auto read = [&](const char* key, ResourceSet::Properties& properties) {
+        for (const auto& [name, ranks] : object.at(key).items())
+          properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
+      };
+      read("add", beginning.property_add);
+      read("remove", beginning.property_remove);
+    } catch (const std::exception& error) {
+      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", properties_key, error.what()));
+      beginning.property_add = beginning.property_remove = {};
+    }
+  }
+
+  static void undo_properties(const Beginning& beginning, ResourceSet& resources) {
+    for (const auto& [name, ranks] : beginning.property_add) resources.remove_property(name, ranks);
+    for (const auto& [name, ranks] : beginning.property_remove)
+      resources.add_property(name, ranks & resources.ranks());
+  }
+
+  void find_online(Beginning& beginning, std::size_t targets) {
+    if (beginning.arguments.force_up) {
+      beginning.online = IdSet::range(0, static_cast<IdSet::Id>(targets - 1));
+    } else if (!beginning.is_recovery) {
+      beginning.online_stream = channel_.ask(
+          "groups.get", {{"name", beginning.settings.systemd ? "sdmon.online" : "broker.online"}},
+          Channel::nearest(), proto::flag::streaming);
+      beginning.online = members(channel_.await(*beginning.online_stream));
+    }
+  }
+
+  Channel& channel_;
+  const flux::module::Welcome& welcome_;
+};
+
+class Instance {
+ public:
+  Instance(Channel& channel, const flux::module::Welcome& welcome)
+      : channel_(channel),
+        welcome_(welcome),
+        beginning_(Starter(channel, welcome).read()),
+        settings_(beginning_.settings),
+        log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max),
+        service_(log_, wall_clock, service_settings()),
+        broker_(loop_, channel_,
+                {[this](Channel::Received received) { take(std::move(received)); },
+                 [this] { transport_.on_writable(); }, [this] { loop_.stop(); }}),
+        transport_(ids_, service_, owner(),
+                   {[this](const Message& response) { broker_.send(response, {}); },
+                    [this] { return broker_.is_full(); }, [this] { return broker_.unsent(); }}),
+        duties_(channel_, welcome_),
+        timer_(loop_) {
+    log_to_broker(loop_, channel_);
+    start_log();
+    add_topics();
+    begin();
+  }
+
+  int run() {
+    broker_.begin();
+    loop_.run();
+    return exit_status_;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t owner() const {
+    std::uint32_t userid = 0;
+    const auto found = welcome_.attributes.find("security.owner");
+    if (found != welcome_.attributes.end())
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), userid);
+    return userid;
+  }
+
+  service::Service::Settings service_settings() {
+    config::Limits limits;
+    // The modules of the instance are its clients, and the broker has limits of its own for users.
+    limits.outstanding_requests = std::size_t{1} << 20U;
+    limits.requests_per_second = std::size_t{1} << 20U;
+    return {.configuration = "{}",
+            .journal_max = settings_.journal_max,
+            .access = peers::Access({}, owner()),
+            .limits = limits,
+            .uptime = steady_clock,
+            .agents = std::nullopt,
+            .wake_at = [this](SteadyTime when) { wake_at(when); },
+            .reload = [] { throw Error(EPROTO, "resource.reload: path: missing"); },
+            .load = [this](const ResourceSet& resources, const std::string& /*path*/,
+                           bool force) { load(resources, force); },
+            .later = [this](Seconds pause, std::function<void()> work) { later(pause, std::move(work)); },
+            .instance = true,
+            .read_topologies = [](const std::string& path) -> service::InventoryFile::Result {
+              try {
+                return flux::module::read_topologies(path);
+              } catch (const Error& error) {
+                return error;
+              }
+            }};
+  }
+
+  void wake_at(SteadyTime when) {
+    timer_.expires_at(asio::steady_timer::time_point(process::timer_duration(when.time_since_epoch())));
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) service_.on_time();
+    });
+  }
+
+  void later(Seconds pause, std::function<void()> work) {
+    if (pause <= Seconds(0)) return asio::post(loop_, std::move(work));
+    const auto timer = std::make_shared<asio::steady_timer>(loop_);
+    timer->expires_after(process::timer_duration(pause));
+    timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
+      if (!error) work();
+    });
+  }
+
+  void start_log() {
+    log_.begin({[this](const json& request, std::function<void(const Error*)> done) {
+                  broker_.call("kvs.commit", request, Channel::nearest(),
+                               [done = std::move(done)](const Message& answer) {
+                                 if (answer.errnum() == 0) return done(nullptr);
+                                 const Error error = proto::response_error(answer);
+                                 done(&error);
+                               });
+                },
+                [this](std::function<void()> work) {
+                  asio::post(loop_, [this, work = std::move(work)] {
+                    work();
+                    service_.on_answered();
+                  });
+                },
+                [this](store::Sequence last) { on_committed(last); },
+                [this](const Error& error) {
+                  fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
+                },
+                [this](const std::string& name, const std::string& text) { note(name, text); },
+                [this] { return module().inventory().encode(); }, [this] { return changed_properties(); }});
+  }
+
+  // A line for each drain, as Flux writes it.
+  void note(const std::string& name, const std::string& text) {
+    if (name != "drain" && name != "undrain") return;
+    const json context = read_object(text).at("context");
+    channel_.log(
+        Severity::info,
+        fmt::format("{} idset={} nodelist={} overwrite={} reason={}", name,
+                    context.at("idset").get<std::string>(), context.at("nodelist").get<std::string>(),
+                    context.value("overwrite", 0), context.value("reason", std::string())));
+  }
+
+  [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
+
+  /// The properties that were changed at run time, as JSON.
+  [[nodiscard]] std::string changed_properties() const {
+    const auto idsets = [](const ResourceSet::Properties& properties) {
+      json object = json::object();
+      for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
+      return object;
+    };
+    return json{{"add", idsets(rset::new_properties(module().inventory(), module().configured()))},
+                {"remove", idsets(rset::new_properties(module().configured(), module().inventory()))}}
+        .dump();
+  }
+
+  void begin() {
+    for (const std::string& warning : beginning_.kept.warnings) channel_.log(Severity::warning, warning);
+    if (beginning_.kept.rewritten) log_.change({{eventlog_key, *beginning_.kept.rewritten}});
+    if (const auto& upgraded = beginning_.kept.upgraded) {
+      channel_.log(Severity::info, fmt::format("resource.eventlog: reduced from {} to {} entries",
+                                               upgraded->before, upgraded->after));
+    }
+    exclude_ = excluded();
+    service_.step(
+        engine::Begin{welcome_.hosts, beginning_.online, std::exchange(beginning_.kept.drains, {})});
+    if (beginning_.found) {
+      define(beginning_.found->method, beginning_.found->resources);
+      verify();
+    }
+    follow_groups();
+    if (beginning_.enclosing) {
+      beginning_.enclosing->follow(loop_, [this](WallTime expiration) { set_expiration(expiration); });
+    }
+    reduce_own();
+    start_ = service_.engine().applied();
+    service_.on_defined();
+  }
+
+  /// Throws Error with the text of Flux.
+  IdSet excluded() {
+    const std::string& text = settings_.exclude;
+    if (text.empty()) return {};
+    const auto fail = [&](std::string_view why) {
+      throw Error(EINVAL, fmt::format("error decoding exclude set {}: {}", text, why));
+    };
+    IdSet ranks;
+    if (const auto hosts = rset::hosts_of_targets(text)) {
+      if (!beginning_.found) fail("R is unavailable for mapping hostnames to ranks");
+      text::Hostlist unknown;
+      const ResourceSet& resources = beginning_.found->resources;
+      hosts->for_each([&](std::string_view host) {
+        if (!resources.rank_of(host)) unknown.append(host);
+      });
+      if (!unknown.empty()) fail(fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
+      ranks = rset::ranks_of_hosts(*hosts, resources);
+    } else {
+      ranks = IdSet::parse(text);
+    }
+    if (!ranks.empty() && ranks.last() >= welcome_.size)
+      throw Error(EINVAL, fmt::format("exclude set {} is out of range", text));
+    return ranks;
+  }
+
+  void define(DefineMethod method, ResourceSet resources) {
+    const IdSet ranks = resources.ranks();
+    const auto here = [&](const ResourceSet::Properties& properties) {
+      ResourceSet::Properties found;
+      for (const auto& [name, some] : properties) {
+        if (const IdSet both = some & ranks; !both.empty()) found.emplace(name, both);
+      }
+      return found;
+    };
+    service_.step(engine::DefineInstance{method, std::make_shared<const ResourceSet>(std::move(resources)),
+                                         exclude_, here(beginning_.property_add),
+                                         here(beginning_.property_remove)});
+    beginning_.property_add = beginning_.property_remove = {};
+  }
+
+  void verify() {
+    if (settings_.noverify || beginning_.arguments.noverify || beginning_.is_recovery) return;
+    if (beginning_.found->method == DefineMethod::job_info && !settings_.is_verify_set) return;
+    const std::string reason = flux::module::mismatch(welcome_.rank, beginning_.found->resources,
+                                                      beginning_.node.resources, settings_.verify);
+    if (reason.empty()) return;
+    channel_.log_error("draining: " + reason);
+    try {
+      service_.step(module::Command(
+          module::DrainCommand{std::to_string(welcome_.rank), reason, module::DrainMode::update}));
+    } catch (const Error& error) {
+      channel_.log_error(fmt::format("cannot drain rank {}: {}", welcome_.rank, error.what()));
+    }
+  }
+
+  void follow_groups() {
+    if (!beginning_.online_stream) return;
+    broker_.expect(*beginning_.online_stream, [this](const Message& answer) {
+      if (answer.errnum() != 0)
+        return channel_.log(Severity::critical,
+                            fmt::format("monitor: broker.online: {}", proto::response_error(answer).what()));
+      set_online(members(answer));
+    });
+    broker_.stream("groups.get", {{"name", "broker.torpid"}}, Channel::nearest(),
+                   [this](const Message& answer) {
+                     if (answer.errnum() == 0) set_torpid(members(answer));
+                   });
+  }
+
+  void set_expiration(WallTime expiration) {
+    try {
+      service_.take(engine::SetExpiration{{expiration}}, "enclosing instance");
+    } catch (const Error& error) {
+      channel_.log_error(fmt::format("the expiration of the job cannot be used: {}", error.what()));
+    }
+  }
+
+  void set_online(const IdSet& online) {
+    module::MonitorCommand command;
+    command.offline = module().online() - online;
+    command.online = online - module().online();
+    command.torpid = torpid_ & command.online;
+    observe(std::move(command));
+  }
+
+  void set_torpid(IdSet torpid) {
+    torpid_ = std::move(torpid);
+    module::MonitorCommand command;
+    command.torpid = (torpid_ & module().online()) - module().torpid();
+    command.lively = module().torpid() - torpid_;
+    observe(std::move(command));
+  }
+
+  void observe(module::MonitorCommand command) {
+    if (command.empty()) return;
+    try {
+      service_.take(module::Command(std::move(command)), "monitor");
+    } catch (const Error& error) {
+      channel_.log_error(fmt::format("monitor: {}", error.what()));
+    }
+  }
+
+  // The brokers report their resources to the ones above them: each its own, with those of all below it.
+  void reduce_own() {
+    reduced_ = beginning_.node.resources;
+    count_ = 1;
+    finish_reduction();
+  }
+
+  void reduce(const Message& request) {
+    try {
+      json object = proto::parse_object(request, most_values);
+      const auto count = object.at("count").get<std::uint32_t>();
+      const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
+      // A repeated report.
+      if (!(found.ranks() & reduced_.ranks()).empty()) return;
+      reduced_ = append(reduced_, found);
+      count_ += count;
+    } catch (const std::exception& error) {
+      return channel_.log_error(fmt::format("error decoding topo-reduce request: {}", error.what()));
+    }
+    finish_reduction();
+  }
+
+  void finish_reduction() {
+    if (count_ != welcome_.size || module().defined()) return;
+    try {
+      ResourceSet resources = reduced_;
+      if (beginning_.expiration != WallTime{}) resources.set_expiration(beginning_.expiration);
+      define(DefineMethod::dynamic_discovery, std::move(resources));
+    } catch (const Error& error) {
+      return channel_.log_error(fmt::format("the discovered resources cannot be used: {}", error.what()));
+    }
+    service_.on_defined();
+  }
+
+  void add_topics() {
+    using flux::module::Right;
+    duties_.add("topo-get", Right::user, [this](const Message& request) {
+      channel_.respond(request, std::make_shared<const std::string>(beginning_.node.xml + '\0'));
+    });
+    duties_.add("topo-reduce", Right::owner, [this](const Message& request) { reduce(request); });
+    const auto reconfigure = [this](const Message& request) {
+      // The rest takes effect when the module is loaded again.
+      const auto settings = flux::module::read_settings(proto::parse_object(request, most_values),
+                                                        welcome_.rank, welcome_.hosts);
+      log_.set_most(settings.journal_max);
+      service_.set_journal_max(settings.journal_max);
+      channel_.respond(request);
+    };
+    duties_.add("config-reload", Right::owner, reconfigure);
+    duties_.add("config-update", Right::owner, reconfigure);
+    duties_.add("sched-status", Right::user, [this](const Message& request) { ask_for_jobs(request); });
+  }
+
+  // The job manager knows what is allocated. Requests that come meanwhile share its answer.
+  void ask_for_jobs(const Message& request) {
+    if (!module().defined()) throw Error(EINVAL, std::string(no_resources));
+    ask_again_.push_back(request);
+    if (ask_again_.size() > 1) return;
+    broker_.call("job-manager.resource-status", nullptr, Channel::leader(), [this](const Message& answer) {
+      for (const auto waiting = std::exchange(ask_again_, {}); const Message& each : waiting)
+        answer_with_jobs(each, answer);
+    });
+  }
+
+  void answer_with_jobs(const Message& request, const Message& answer) {
+    try {
+      if (answer.errnum() == ENOSYS) {
+        service_.set_allocated(std::nullopt);
+      } else if (answer.errnum() != 0) {
+        throw Error(EINVAL, fmt::format("job-manager.resource-status request failed: {}",
+                                        proto::response_error(answer).what()));
+      } else {
+        service_.set_allocated(
+            ResourceSet::from_json(proto::parse_object(answer, most_values).at("allocated")));
+      }
+      transport_.take(request);
+    } catch (const std::exception& error) {
+      channel_.refuse(request, Error(EINVAL, error.what()));
+    }
+  }
+
+  void take(Channel::Received received) {
+    Message& message = received.message;
+    if (stopping_) return;
+    if (message.type == proto::MessageType::event || duties_.serves(message.topic)) {
+      if (!duties_.take(message)) shut_down();
+      return;
+    }
+    if (!module().defined() && (message.topic == "resource.get" || message.topic == "resource.status"))
+      return channel_.refuse(message, Error(ENOENT, std::string(no_resources)));
+    transport_.take(std::move(message));
+  }
+
+  void load(const ResourceSet& resources, bool force) {
+    if (resources.ranks().last() >= welcome_.size) {
+      // Flux's text, with its misspelling.
+      if (!force) {
+        throw Error(EINVAL,
+                    fmt::format("resource object contains ranks execeeding size={} (override with -f))",
+                                welcome_.size));
+      }
+      channel_.log_error(
+          fmt::format("WARN: resource object contains ranks exceeding size={}", welcome_.size));
+    }
+    define(DefineMethod::reload, resources);
+  }
+
+  void on_committed(store::Sequence last) {
+    service_.on_committed(last);
+    if (last >= start_ && !std::exchange(is_running_, true)) channel_.running();
+  }
+
+  /// The KVS has refused a commit: the requests in hand get the error, and the keeper starts this program
+  /// again.
+  void fail(const Error& error) {
+    channel_.log(Severity::critical, error.what());
+    if (!is_running_) channel_.failed(error.errnum());
+    service_.on_store_failed(error);
+    exit_status_ = 1;
+    loop_.stop();
+  }
+
+  // What was decided is committed, then the present drains as the checkpoint, and then the module ends.
+  void shut_down() {
+    stopping_ = true;
+    service_.shut_down();
+    std::optional<KvsChange> checkpoint;
+    if (!beginning_.is_recovery) {
+      checkpoint = {checkpoint_key,
+                    encode_checkpoint(wall_clock(), module().drains(), module().addressable())};
+    }
+    log_.finish(std::move(checkpoint), [this] {
+      // The responses that have waited for the commit.
+      channel_.flush_all();
+      loop_.stop();
+    });
+  }
+
+  Channel& channel_;
+  const flux::module::Welcome& welcome_;
+  Beginning beginning_;
+  flux::module::Settings settings_;
+  asio::io_context loop_{1};
+  KvsLog log_;
+  service::Service service_;
+  transport::ClientIds ids_;
+  Broker broker_;
+  ChannelTransport transport_;
+  flux::module::Duties duties_;
+  asio::steady_timer timer_;
+  IdSet exclude_;
+  /// The ranks that the brokers call torpid, online or not.
+  IdSet torpid_;
+  /// The resources that were reported, and of how many brokers.
+  ResourceSet reduced_;
+  std::uint32_t count_ = 0;
+  /// Requests for sched-status that wait for the job manager.
+  std::vector<Message> ask_again_;
+  /// The last event of the start.
+  store::Sequence start_ = 0;
+  bool is_running_ = false;
+  bool stopping_ = false;
+  int exit_status_ = 0;
+};
+
+}  // namespace
+
+int run() {
+  const flux::module::Inherited inherited = flux::module::read_environment();
+  const flux::module::Welcome welcome = flux::module::read_welcome(inherited.welcome);
+  Channel channel(inherited.link, inherited.generation, welcome.rank);
+  std::optional<Instance> instance;
+  try {
+    instance.emplace(channel, welcome);
+  } catch (const Error& error) {
+    channel.log_error(error.what());
+    channel.failed(error.errnum());
+    return 1;
+  } catch (const json::exception& error) {
+    channel.log_error(error.what());
+    channel.failed(EPROTO);
+    return 1;
+  }
+  return instance->run();
+}
+
+}  // namespace resourced::daemon::instance

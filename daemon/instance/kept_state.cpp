@@ -1,0 +1,324 @@
+#include "daemon/instance/kept_state.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/json/reader.hpp"
+#include "core/module/module.hpp"
+
+namespace resourced::daemon::instance {
+
+using module::DrainEvent;
+using module::Overwrite;
+using module::UndrainEvent;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_depth = 128;
+
+struct Entry {
+  WallTime timestamp{};
+  std::string name;
+  json object;
+
+  [[nodiscard]] bool changes_drains() const { return name == "drain" || name == "undrain"; }
+  [[nodiscard]] std::string text() const {
+    return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+};
+
+/// A member of an object that is a string; null for any other.
+const std::string* string_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+Entry read_entry(std::string_view line) {
+  try {
+    json object = read_object(line);
+    const double timestamp = object.at("timestamp").get<double>();
+    std::string name = object.at("name").get<std::string>();
+    if (timestamp > 0) return {wall_time(timestamp), std::move(name), std::move(object)};
+  } catch (const Error&) {
+    // Refused below.
+  } catch (const json::exception&) {
+    // Refused below.
+  }
+  throw Error(EINVAL, "resource.eventlog: decode error");
+}
+
+std::vector<Entry> read_entries(std::string_view log) {
+  std::vector<Entry> entries;
+  while (!log.empty()) {
+    const std::size_t end = std::min(log.find('\n'), log.size());
+    entries.push_back(read_entry(log.substr(0, end)));
+    log.remove_prefix(std::min(end + 1, log.size()));
+  }
+  return entries;
+}
+
+std::string lines_of(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += entry.text() + '\n';
+  return text;
+}
+
+json drain_context(const IdSet& ranks, const std::string& hosts, const std::optional<std::string>& reason) {
+  json context{{"idset", ranks.encode()}, {"nodelist", hosts}};
+  if (reason) context["reason"] = *reason;
+  return context;
+}
+
+Entry drain_entry(WallTime timestamp, json context) {
+  return {timestamp,
+          "drain",
+          {{"timestamp", to_number(timestamp)}, {"name", "drain"}, {"context", std::move(context)}}};
+}
+
+/// A log of Flux before 0.62, as Flux converts it: its last event `resource-init` has the drains of that
+/// time, and neither it nor the events after it say which hosts were drained.
+class Upgrader {
+ public:
+  Upgrader(const Brokers& brokers, std::vector<std::string>& warnings)
+      : brokers_(brokers), warnings_(warnings) {}
+
+  std::vector<Entry> upgrade(const Entry& init, std::vector<Entry> later) {
+    std::vector<Entry> entries;
+    const json context = init.object.value("context", json::object());
+    const json drains = context.value("drain", json::object());
+    for (const auto& [idset, drain] : drains.items()) {
+      const IdSet ranks = IdSet::parse(idset);
+      const auto hosts = brokers_.hosts_of(ranks);
+      if (!hosts) {
+        warnings_.push_back(fmt::format("dropping old drain data with invalid ranks (ranks={})", idset));
+        continue;
+      }
+      const std::string* reason = string_in(drain, "reason");
+      entries.push_back(drain_entry(
+          wall_time(drain.at("timestamp").get<double>()),
+          drain_context(ranks, hosts->encode(),
+                        reason == nullptr || reason->empty() ? std::nullopt : std::optional(*reason))));
+    }
+    std::ranges::stable_sort(entries, {}, &Entry::timestamp);
+    for (Entry& entry : later) {
+      if (entry.name == "resource-define" || (entry.changes_drains() && has_hosts(entry)))
+        entries.push_back(std::move(entry));
+    }
+    return entries;
+  }
+
+ private:
+  /// Adds the hosts to a drain or undrain that has none. False if it cannot be kept.
+  bool has_hosts(Entry& entry) {
+    json& context = entry.object["context"];
+    const std::string* idset = context.is_object() ? string_in(context, "idset") : nullptr;
+    if (idset == nullptr) {
+      warnings_.push_back(fmt::format("dropping old {} event with invalid context", entry.name));
+      return false;
+    }
+    if (context.contains("nodelist")) return true;
+    const auto hosts = brokers_.hosts_of(IdSet::parse(*idset));
+    if (!hosts) {
+      warnings_.push_back(
+          fmt::format("dropping old {} event with invalid ranks (ranks={})", entry.name, *idset));
+      return false;
+    }
+    context["nodelist"] = hosts->encode();
+    return true;
+  }
+
+  const Brokers& brokers_;
+  std::vector<std::string>& warnings_;
+};
+
+Overwrite overwrite_of(const json& context) {
+  // Events of before there was such a key replaced the reason.
+  const auto found = context.find("overwrite");
+  if (found == context.end() || !found->is_number_integer()) return Overwrite::reason;
+  const auto value = found->get<std::int64_t>();
+  return value == 0 ? Overwrite::nothing : value == 2 ? Overwrite::reason_and_timestamp : Overwrite::reason;
+}
+
+/// A drain or undrain in present ranks. Throws Error EPROTO.
+module::Event read_change(const Entry& entry, std::size_t line, const Brokers& brokers) {
+  const auto context = entry.object.find("context");
+  const bool has_context = context != entry.object.end() && context->is_object();
+  const std::string* idset = has_context ? string_in(*context, "idset") : nullptr;
+  const std::string* nodelist = has_context ? string_in(*context, "nodelist") : nullptr;
+  try {
+    if (idset == nullptr || nodelist == nullptr) throw Error(EPROTO, "a key is missing");
+    IdSet ranks = brokers.present_ranks(IdSet::parse(*idset), Hostlist::parse(*nodelist));
+    if (entry.name == "undrain") return {entry.timestamp, UndrainEvent{std::move(ranks), {}, {}}};
+    const std::string* reason = string_in(*context, "reason");
+    return {entry.timestamp, DrainEvent{std::move(ranks),
+                                        {},
+                                        reason == nullptr ? std::nullopt : std::optional(*reason),
+                                        overwrite_of(*context)}};
+  } catch (const Error&) {
+    throw Error(EPROTO, fmt::format("resource.eventlog: line {}: {} parse error", line, entry.name));
+  }
+}
+
+const IdSet& ranks_of(const module::Event& event) {
+  const auto* drain = std::get_if<DrainEvent>(&event.body);
+  return drain != nullptr ? drain->ranks : std::get<UndrainEvent>(event.body).ranks;
+}
+
+struct Checkpoint {
+  WallTime timestamp{};
+  struct Drain {
+    module::DrainGroup group;
+    std::string nodelist;
+  };
+  std::vector<Drain> drains;
+};
+
+Checkpoint read_checkpoint(std::string_view text, const Brokers& brokers) {
+  Checkpoint checkpoint;
+  if (text.empty()) return checkpoint;
+  try {
+    const json object = read_object(text);
+    checkpoint.timestamp = wall_time(object.at("timestamp").get<double>());
+    for (const auto& [idset, drain] : object.at("drain_state").items()) {
+      const auto nodelist = drain.at("nodelist").get<std::string>();
+      IdSet ranks = brokers.present_ranks(IdSet::parse(idset), Hostlist::parse(nodelist));
+      const auto reason = drain.at("reason").get<std::string>();
+      checkpoint.drains.push_back({{std::move(ranks), wall_time(drain.at("timestamp").get<double>()),
+                                    reason.empty() ? std::nullopt : std::optional(reason)},
+                                   nodelist});
+    }
+  } catch (const json::exception& error) {
+    throw Error(EPROTO, fmt::format("checkpoint.resource: {}", error.what()));
+  } catch (const Error& error) {
+    throw Error(EPROTO, fmt::format("checkpoint.resource: {}", error.what()));
+  }
+  std::ranges::stable_sort(checkpoint.drains, {}, [](const auto& drain) { return drain.group.timestamp; });
+  return checkpoint;
+}
+
+}  // namespace
+
+Brokers::Brokers(const Hostlist& hosts, std::size_t targets) : targets_(targets) {
+  hosts.for_each([&](std::string_view host) { hosts_.emplace_back(host); });
+}
+
+IdSet Brokers::present_ranks(const IdSet& ranks, const Hostlist& hosts) const {
+  std::vector<std::string> recorded;
+  hosts.for_each([&](std::string_view host) { recorded.emplace_back(host); });
+  std::unordered_map<std::string_view, IdSet::Id> first;
+  IdSet present;
+  std::size_t at = 0;
+  ranks.for_each([&](IdSet::Id rank) {
+    if (at < recorded.size() && (rank >= hosts_.size() || hosts_[rank] != recorded[at])) {
+      if (first.empty()) {
+        for (std::size_t i = 0; i < hosts_.size(); ++i)
+          first.try_emplace(hosts_[i], static_cast<IdSet::Id>(i));
+      }
+      const auto found = first.find(recorded[at++]);
+      if (found == first.end()) return;
+      rank = found->second;
+    } else {
+      ++at;
+    }
+    if (rank < targets_) present.insert(rank);
+  });
+  return present;
+}
+
+std::optional<Hostlist> Brokers::hosts_of(const IdSet& ranks) const {
+  if (!ranks.empty() && ranks.last() >= hosts_.size()) return std::nullopt;
+  Hostlist hosts;
+  ranks.for_each([&](IdSet::Id rank) { hosts.append(hosts_[rank]); });
+  return hosts;
+}
+
+json read_object(std::string_view text) {
+  auto read = json_text::read_json(text, most_depth, json_text::JsonManners::lenient);
+  if (auto* value = std::get_if<json>(&read); value != nullptr && value->is_object())
+    return std::move(*value);
+  throw Error(EPROTO, "not a JSON object");
+}
+
+KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint_text, const Brokers& brokers,
+                          std::optional<WallTime> horizon) {
+  KeptState kept;
+  std::vector<Entry> entries = read_entries(eventlog);
+  const auto is_init = [](const Entry& entry) { return entry.name == "resource-init"; };
+  const auto init = std::find_if(entries.rbegin(), entries.rend(), is_init);
+  if (init != entries.rend()) {
+    const std::size_t before = entries.size();
+    try {
+      std::vector<Entry> later(std::make_move_iterator(init.base()), std::make_move_iterator(entries.end()));
+      entries = Upgrader(brokers, kept.warnings).upgrade(*init, std::move(later));
+    } catch (const json::exception&) {
+      throw Error(EPROTO, "resource.eventlog: resource-init parse error");
+    }
+    kept.upgraded = KeptState::Upgrade{before, entries.size()};
+    kept.rewritten = lines_of(entries);
+  }
+  const Checkpoint checkpoint = read_checkpoint(checkpoint_text, brokers);
+  module::TargetStates states;
+  // The drains that the events before the checkpoint have left, as far as the log still has these events.
+  module::TargetStates told;
+  for (const auto& [group, nodelist] : checkpoint.drains)
+    (void)states.drains.drain(group.ranks, group.timestamp, group.reason, Overwrite::nothing);
+  std::vector<KeptState::Line> lines;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    KeptState::Line line{entry.timestamp, entry.text(), {}};
+    if (entry.changes_drains()) {
+      const module::Event event = read_change(entry, i + 1, brokers);
+      line.ranks = ranks_of(event);
+      (void)fold_states(event, entry.timestamp < checkpoint.timestamp ? told : states);
+    }
+    if (entry.name != "resource-define") lines.push_back(std::move(line));
+  }
+  // A reader of the journal learns of drains whose events are no longer in the log.
+  for (const auto& [group, nodelist] : checkpoint.drains) {
+    const IdSet untold = group.ranks - told.drains.ranks();
+    if (untold.empty()) continue;
+    const auto hosts = brokers.hosts_of(untold);
+    json context = drain_context(untold, hosts ? hosts->encode() : nodelist, group.reason);
+    context["overwrite"] = 0;
+    kept.history.push_back(
+        {group.timestamp, drain_entry(group.timestamp, std::move(context)).text(), untold});
+  }
+  std::ranges::move(lines, std::back_inserter(kept.history));
+  for (const auto& [key, ranks] : states.drains.groups())
+    kept.drains.push_back({ranks, key.timestamp, key.reason});
+  if (horizon) {
+    const WallTime oldest = std::min(*horizon, checkpoint.timestamp);
+    const auto old =
+        std::ranges::remove_if(entries, [&](const Entry& entry) { return entry.timestamp < oldest; });
+    if (!old.empty()) {
+      entries.erase(old.begin(), old.end());
+      kept.rewritten = lines_of(entries);
+    }
+  }
+  return kept;
+}
+
+std::string encode_checkpoint(WallTime now, const module::DrainTable& drains,
+                              const rset::ResourceSet& targets) {
+  json state = json::object();
+  for (const auto& [key, ranks] : drains.groups()) {
+    state[ranks.encode()] = {{"timestamp", to_number(key.timestamp)},
+                             {"reason", key.reason.value_or("")},
+                             {"nodelist", targets.hosts(ranks).encode()}};
+  }
+  return json{{"timestamp", to_number(now)}, {"drain_state", std::move(state)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace resourced::daemon::instance

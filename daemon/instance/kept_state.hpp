@@ -1,0 +1,77 @@
+// The state of the resources that a Flux instance keeps in its KVS, in the form in which Flux's own resource
+// module writes and reads it: `resource.eventlog` (RFC 18, RFC 44) and `checkpoint.resource`. So an instance
+// can go from one module to the other and back.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/drain_table.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+
+namespace resourced::daemon::instance {
+
+/// The brokers of an instance, by which recorded ranks are found again.
+class Brokers {
+ public:
+  /// `hosts` has the host of each rank. `targets` is the number of ranks that may be drained: that of the
+  /// brokers, or of R if that has more.
+  Brokers(const text::Hostlist& hosts, std::size_t targets);
+
+  /// The present ranks of recorded ones, of which the i-th was on the i-th host: a rank whose host is the
+  /// same stays, any other becomes the first rank of its host, and is dropped with a host that is gone.
+  [[nodiscard]] text::IdSet present_ranks(const text::IdSet& ranks, const text::Hostlist& hosts) const;
+  /// The hosts of ranks; nothing if there is no broker of such a rank.
+  [[nodiscard]] std::optional<text::Hostlist> hosts_of(const text::IdSet& ranks) const;
+
+ private:
+  std::vector<std::string> hosts_;
+  std::size_t targets_;
+};
+
+struct KeptState {
+  /// An event of the past, for the journal.
+  struct Line {
+    WallTime timestamp{};
+    /// The event as one line of JSON, without a line end.
+    std::string text;
+    text::IdSet ranks;
+  };
+  /// In the order of the log; definitions are left out.
+  std::vector<Line> history;
+  std::vector<module::DrainGroup> drains;
+  /// What the event log has to be replaced by, as events were upgraded or are too old.
+  std::optional<std::string> rewritten;
+  /// Parts of an old log that were dropped: each is worth a line of the log.
+  std::vector<std::string> warnings;
+  /// The log was from before Flux 0.62: how many events it had, and how many are left.
+  struct Upgrade {
+    std::size_t before = 0;
+    std::size_t after = 0;
+  };
+  std::optional<Upgrade> upgraded;
+};
+
+/// Reads one JSON object. Throws Error EPROTO for anything else.
+[[nodiscard]] nlohmann::json read_object(std::string_view text);
+
+/// Reads the values of both keys, empty for a key that is missing. Events before `horizon` that the
+/// checkpoint makes superfluous are dropped from the log; without it all are kept. Throws Error EINVAL or
+/// EPROTO for an event that cannot be read, with its line.
+[[nodiscard]] KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint,
+                                        const Brokers& brokers, std::optional<WallTime> horizon);
+
+/// The value of `checkpoint.resource`: the time and the present drains. All times are JSON reals, since Flux
+/// refuses integers there. `targets` has the hosts of all ranks that are drained.
+[[nodiscard]] std::string encode_checkpoint(WallTime now, const module::DrainTable& drains,
+                                            const rset::ResourceSet& targets);
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,217 @@
+#include "daemon/instance/kvs_log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include <boost/beast/core/detail/base64.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace resourced::daemon::instance {
+
+using store::Sequence;
+
+namespace {
+
+using nlohmann::json;
+namespace base64 = boost::beast::detail::base64;
+
+std::string encoded(std::string_view bytes) {
+  std::string text(base64::encoded_size(bytes.size()), '\0');
+  text.resize(base64::encode(text.data(), bytes.data(), bytes.size()));
+  return text;
+}
+
+constexpr int append_flag = 32;
+constexpr int sync_flag = 4;
+
+bool defines(const store::Record& record) { return record.name == "resource-define"; }
+
+}  // namespace
+
+json kvs_lookup(const std::string& key) { return {{"key", key}, {"namespace", "primary"}, {"flags", 0}}; }
+
+std::string kvs_value(const json& answer) {
+  try {
+    const auto& data = answer.at("val").at("data").get_ref<const std::string&>();
+    std::string bytes(base64::decoded_size(data.size()), '\0');
+    bytes.resize(base64::decode(bytes.data(), data.data(), data.size()).first);
+    return bytes;
+  } catch (const json::exception& error) {
+    throw Error(EPROTO, fmt::format("kvs.lookup: {}", error.what()));
+  }
+}
+
+json kvs_commit(const std::vector<KvsChange>& changes, bool sync) {
+  json ops = json::array();
+  for (const KvsChange& change : changes) {
+    ops.push_back({{"key", change.key},
+                   {"flags", change.appends ? append_flag : 0},
+                   {"dirent", {{"ver", 1}, {"type", "val"}, {"data", encoded(change.value)}}}});
+  }
+  return {{"namespace", "primary"}, {"flags", sync ? sync_flag : 0}, {"ops", std::move(ops)}};
+}
+
+KvsLog::KvsLog(std::vector<KeptState::Line> history, std::size_t most)
+    : history_(std::make_move_iterator(history.begin()), std::make_move_iterator(history.end())),
+      most_(most),
+      last_(history_.size()) {
+  for (const KeptState::Line& line : history_) last_timestamp_ = std::max(last_timestamp_, line.timestamp);
+  trim();
+}
+
+void KvsLog::set_most(std::size_t most) {
+  most_ = most;
+  trim();
+}
+
+void KvsLog::trim() {
+  // What is dropped takes the room of one event, the one that tells of it.
+  while (history_.size() + times_.size() + (dropped_ ? 1 : 0) > most_ &&
+         !(history_.empty() && times_.empty())) {
+    if (history_.empty()) {
+      dropped_ = times_.front();
+      times_.pop_front();
+    } else {
+      dropped_ = history_.front().timestamp;
+      history_.pop_front();
+    }
+  }
+}
+
+void KvsLog::append(store::Record record) {
+  last_ = record.sequence;
+  last_timestamp_ = std::max(last_timestamp_, record.timestamp);
+  times_.push_back(record.timestamp);
+  trim();
+  add_changes(record);
+  if (!record.hidden) callbacks_.appended(record.name, record.text);
+  ++counters_.events;
+  commit_soon();
+}
+
+// Events of liveness tell of now, and a module that is loaded later learns it from the brokers.
+void KvsLog::add_changes(const store::Record& record) {
+  if (record.hidden) return;
+  const bool is_update = record.name == "resource-update";
+  if (defines(record) || is_update) changes_.push_back({resources_key, callbacks_.resources()});
+  if (defines(record) || record.name == "property-update")
+    changes_.push_back({properties_key, callbacks_.properties()});
+  if (defines(record) || is_update || record.name == "drain" || record.name == "undrain") {
+    if (!changes_.empty() && changes_.back().key == eventlog_key && changes_.back().appends) {
+      changes_.back().value += record.text + '\n';
+    } else {
+      changes_.push_back({eventlog_key, record.text + '\n', true});
+    }
+  }
+}
+
+void KvsLog::change(std::vector<KvsChange> changes) {
+  std::ranges::move(changes, std::back_inserter(changes_));
+  commit_soon();
+}
+
+void KvsLog::finish(std::optional<KvsChange> change, std::function<void()> done) {
+  if (change) changes_.push_back(*std::move(change));
+  finished_ = std::move(done);
+  commit_soon();
+}
+
+// Posted, so that all events of one step, and of all requests that have come, go into one commit.
+void KvsLog::commit_soon() {
+  if (is_busy_ || std::exchange(is_posted_, true)) return;
+  callbacks_.post([this] {
+    is_posted_ = false;
+    if (!is_busy_) commit();
+  });
+}
+
+void KvsLog::commit() {
+  if (has_failed_) return;
+  const Sequence last = last_;
+  if (changes_.empty()) {
+    callbacks_.committed(last);
+    if (finished_) finished_();
+    return;
+  }
+  is_busy_ = true;
+  const bool is_last = static_cast<bool>(finished_);
+  const json request = kvs_commit(changes_, is_last);
+  changes_.clear();
+  callbacks_.commit(request, [this, last, is_last](const Error* error) {
+    is_busy_ = false;
+    if (error != nullptr) {
+      has_failed_ = true;
+      return callbacks_.failed(*error);
+    }
+    ++counters_.commits;
+    callbacks_.committed(last);
+    if (is_last) return finished_();
+    if (last_ > last || !changes_.empty()) commit_soon();
+  });
+}
+
+void KvsLog::find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) {
+  callbacks_.post([targets = std::move(targets), answer = std::move(answer)] {
+    targets->find();
+    answer();
+  });
+}
+
+store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size_t most) const {
+  store::HistoryStart start{first(), dropped_, std::nullopt};
+  if (filter.targets && !filter.targets->strangers.empty()) {
+    filter.targets->strangers.for_each([&](std::string_view host) {
+      if (!start.unknown_host) start.unknown_host = std::string(host);
+    });
+    return start;
+  }
+  const Sequence oldest = start.first;
+  const auto timestamp = [&](Sequence sequence) {
+    const std::size_t at = sequence - oldest;
+    return at < history_.size() ? history_[at].timestamp : times_[at - history_.size()];
+  };
+  if (filter.since) {
+    while (start.first <= last_ && timestamp(start.first) < *filter.since) ++start.first;
+    // Events before `since` were not asked for.
+    if (start.first > oldest || (dropped_ && *dropped_ < *filter.since)) start.truncated.reset();
+  } else if (!filter.targets && last_ + 1 - oldest + (dropped_ ? 1 : 0) > most) {
+    start.first = std::max(oldest, last_ + 2 - most);
+    if (start.first > oldest) start.truncated = timestamp(start.first - 1);
+  }
+  return start;
+}
+
+void KvsLog::find_start(const store::EventFilter& filter, std::size_t most,
+                        std::function<void(store::HistoryStart)> answer) {
+  callbacks_.post([this, filter, most, answer = std::move(answer)] { answer(start_of(filter, most)); });
+}
+
+store::HistoryPage KvsLog::page_of(const store::EventFilter& filter, Sequence from, Sequence to,
+                                   std::size_t limit) const {
+  store::HistoryPage page;
+  page.next = from;
+  page.has_gap = from < first();
+  if (page.has_gap) return page;
+  store::PageLimit room(limit);
+  for (; page.next <= to; ++page.next) {
+    const std::size_t at = page.next - first();
+    if (at >= history_.size()) break;
+    const KeptState::Line& line = history_[at];
+    if (filter.since && line.timestamp < *filter.since) continue;
+    if (filter.targets && !line.ranks.intersects(filter.targets->ranks)) continue;
+    if (!room.admit(line.text.size(), false)) break;
+    page.events.push_back({page.next, line.timestamp, line.text});
+  }
+  return page;
+}
+
+void KvsLog::read_page(const store::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                       std::function<void(store::HistoryPage)> answer) {
+  callbacks_.post([this, filter, from, to, limit, answer = std::move(answer)] {
+    answer(page_of(filter, from, to, limit));
+  });
+}
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,112 @@
+// The event log of a Flux instance: events are durable once they are in the instance's KVS, where Flux's own
+// module finds them, too. The past is kept in memory, as far as the journal goes back.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/error.hpp"
+#include "daemon/instance/kept_state.hpp"
+#include "daemon/store/event_log.hpp"
+
+namespace resourced::daemon::instance {
+
+// Requests to the module `kvs`, and their answers.
+
+/// The request kvs.lookup of a key.
+[[nodiscard]] nlohmann::json kvs_lookup(const std::string& key);
+/// The value in the answer. Throws Error EPROTO.
+[[nodiscard]] std::string kvs_value(const nlohmann::json& answer);
+
+struct KvsChange {
+  std::string key;
+  std::string value;
+  /// Adds to the value that the key has.
+  bool appends = false;
+};
+/// The request kvs.commit of all these changes at once. With `sync` its answer comes once they are on disk.
+[[nodiscard]] nlohmann::json kvs_commit(const std::vector<KvsChange>& changes, bool sync);
+
+/// The keys.
+inline constexpr const char* resources_key = "resource.R";
+inline constexpr const char* eventlog_key = "resource.eventlog";
+inline constexpr const char* checkpoint_key = "checkpoint.resource";
+/// Only this daemon knows it: properties that were added or removed at run time.
+inline constexpr const char* properties_key = "resourced.properties";
+
+class KvsLog final : public store::EventLog {
+ public:
+  struct Callbacks {
+    /// Sends a kvs.commit, and calls the function when it is answered: with null, or with the error.
+    std::function<void(const nlohmann::json&, std::function<void(const Error*)>)> commit;
+    /// Calls a function from the loop.
+    std::function<void(std::function<void()>)> post;
+    /// All events up to this one are durable.
+    std::function<void(store::Sequence)> committed;
+    /// A commit was refused: nothing more will be durable.
+    std::function<void(const Error&)> failed;
+    /// An event was appended: its name, and the event as one line of JSON.
+    std::function<void(const std::string&, const std::string&)> appended;
+    /// R, and the value of properties_key, after all events that were appended.
+    std::function<std::string()> resources;
+    std::function<std::string()> properties;
+  };
+  /// The journal goes back over `most` events, one of which tells that there were others before them.
+  KvsLog(std::vector<KeptState::Line> history, std::size_t most);
+
+  /// To be called before the first append.
+  void begin(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
+  void set_most(std::size_t most);
+  /// Commits changes besides those of events, in order with them.
+  void change(std::vector<KvsChange> changes);
+  /// Commits the rest, and with it a last change if there is one, with `sync`. Calls `done` once all is
+  /// committed.
+  void finish(std::optional<KvsChange> change, std::function<void()> done);
+
+  [[nodiscard]] store::Sequence last_sequence() const noexcept override { return last_; }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
+  void append(store::Record record) override;
+  void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const store::EventFilter& filter, std::size_t most,
+                  std::function<void(store::HistoryStart)> answer) override;
+  /// Only events from before begin() are here: streams::Journal has the others.
+  void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
+                 std::size_t limit, std::function<void(store::HistoryPage)> answer) override;
+  [[nodiscard]] Counters counters() const override { return counters_; }
+
+ private:
+  void trim();
+  void add_changes(const store::Record& record);
+  void commit_soon();
+  void commit();
+  [[nodiscard]] store::Sequence first() const noexcept { return last_ + 1 - history_.size() - times_.size(); }
+  [[nodiscard]] store::HistoryStart start_of(const store::EventFilter& filter, std::size_t most) const;
+  [[nodiscard]] store::HistoryPage page_of(const store::EventFilter& filter, store::Sequence from,
+                                           store::Sequence to, std::size_t limit) const;
+
+  Callbacks callbacks_;
+  std::deque<KeptState::Line> history_;
+  /// The timestamps of the events that were appended.
+  std::deque<WallTime> times_;
+  std::size_t most_;
+  store::Sequence last_ = 0;
+  WallTime last_timestamp_{};
+  /// The timestamp of the last event that the journal does not go back to.
+  std::optional<WallTime> dropped_;
+  /// The contents of the next commit.
+  std::vector<KvsChange> changes_;
+  bool is_busy_ = false;
+  bool is_posted_ = false;
+  bool has_failed_ = false;
+  std::function<void()> finished_;
+  Counters counters_;
+};
+
+}  // namespace resourced::daemon::instance
