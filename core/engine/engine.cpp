@@ -114,7 +114,13 @@ void Engine::execute(const Command& command, Now now, Effects& effects) {
   });
   std::vector<Partition> partitions;
   if (divides) partitions = divided_after(events);
-  for (Event& event : events) apply(std::move(event), effects);
+  text::IdSet torpid;
+  for (Event& event : events) {
+    if (const auto* fell = std::get_if<module::TorpidEvent>(&event.body)) torpid |= fell->ranks;
+    apply(std::move(event), effects);
+  }
+  // A target that comes online and is torpid is torpid first.
+  RESOURCED_INVARIANT((torpid - module_.online()).empty());
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }
 

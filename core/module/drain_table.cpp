@@ -19,7 +19,9 @@ void DrainTable::put(IdSet::Id rank, const Key& key) {
 
 void DrainTable::take(IdSet::Id rank) {
   const auto found = key_of_.find(rank);
+  RESOURCED_INVARIANT(found != key_of_.end());
   const auto group = groups_.find(*found->second);
+  RESOURCED_INVARIANT(group != groups_.end() && group->second.contains(rank));
   group->second.erase(rank);
   if (group->second.empty()) groups_.erase(group);
   key_of_.erase(found);

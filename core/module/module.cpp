@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
@@ -77,6 +78,32 @@ struct FoldStates {
   WallTime timestamp;
   TargetStates& states;
   DrainChanges& changes;
+};
+
+// For a single rank a look-up, where IdSet::includes() and intersects() go through the whole set.
+bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
+bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
+
+// An event of states names the targets that it changes, and no others: holders and the journal are told of
+// each.
+struct CheckChanges {
+  void operator()(const UndrainEvent& event) const {
+    RESOURCED_INVARIANT(all_in(event.ranks, states.drains.ranks()));
+  }
+  void operator()(const OnlineEvent& event) const {
+    RESOURCED_INVARIANT(none_in(event.ranks, states.online));
+  }
+  void operator()(const OfflineEvent& event) const {
+    RESOURCED_INVARIANT(all_in(event.ranks, states.online));
+  }
+  void operator()(const TorpidEvent& event) const {
+    RESOURCED_INVARIANT(none_in(event.ranks, states.torpid));
+  }
+  void operator()(const LivelyEvent& event) const { RESOURCED_INVARIANT(all_in(event.ranks, states.torpid)); }
+  template <class Other>
+  void operator()(const Other& /*event*/) const {}
+
+  const TargetStates& states;
 };
 
 IdSet with_property(const ResourceSet& set, const std::string& name) {
@@ -281,6 +308,7 @@ ResourceSet Module::addressable_with(const ResourceSet& inventory) const {
 }
 
 Outcome Module::apply(const Event& event) {
+  std::visit(CheckChanges{states_}, event.body);
   Outcome outcome;
   static_cast<DrainChanges&>(outcome) = fold_states(event, states_);
   std::visit([&](const auto& body) { apply_to(body, outcome.delta); }, event.body);
@@ -296,6 +324,7 @@ void Module::settle(const IdSet& touched, Delta& delta) {
   const IdSet down = before - now;
   available_ |= up;
   available_ -= down;
+  RESOURCED_INVARIANT((touched & available_) == now);
   delta.up |= up;
   delta.down |= down;
 }
@@ -325,6 +354,7 @@ void Module::apply_to(const DefineEvent& event, Delta& delta) {
   defined_ = true;
   ++inventory_version_;
   settle(touched, delta);
+  check_available();
 }
 
 void Module::apply_to(const UpdateEvent& event, Delta& delta) {
@@ -343,6 +373,12 @@ void Module::apply_to(const UpdateEvent& event, Delta& delta) {
   if (const IdSet gone = event.shrink - broker_ranks(brokers_); has_brokers() && !gone.empty())
     addressable_.remove_ranks(gone);
   ++inventory_version_;
+  if (!event.shrink.empty()) check_available();
+}
+
+void Module::check_available() const {
+  RESOURCED_INVARIANT(inventory_.ranks().includes(available_));
+  RESOURCED_INVARIANT(!available_.intersects(exclude_));
 }
 
 template <class OfRanks>

@@ -154,6 +154,9 @@ class Module {
   void move_states(const rset::ResourceSet& next);
   /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
   void settle(const text::IdSet& touched, Delta& delta);
+  /// Targets that are up can be acquired. Costs the whole inventory, for events that replace it or a part of
+  /// it.
+  void check_available() const;
 
   bool defined_ = false;
   DefineMethod method_ = DefineMethod::configuration;

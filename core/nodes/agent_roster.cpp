@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 
 namespace resourced::nodes {
 
@@ -33,6 +34,7 @@ AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& host
   if (admission.replaced = agent_of(admission.rank); admission.replaced) ranks_.erase(*admission.replaced);
   ranks_[agent] = admission.rank;
   agents_[admission.rank] = agent;
+  check_pairs();
   return admission;
 }
 
@@ -51,6 +53,7 @@ std::optional<IdSet::Id> AgentRoster::remove(AgentId agent) {
   if (!rank) return std::nullopt;
   ranks_.erase(agent);
   agents_.erase(*rank);
+  check_pairs();
   return rank;
 }
 
@@ -59,7 +62,10 @@ std::optional<AgentRoster::AgentId> AgentRoster::forget(IdSet::Id rank) {
   if (!agent) return std::nullopt;
   agents_.erase(rank);
   ranks_.erase(*agent);
+  check_pairs();
   return agent;
 }
+
+void AgentRoster::check_pairs() const { RESOURCED_INVARIANT(ranks_.size() == agents_.size()); }
 
 }  // namespace resourced::nodes

@@ -48,6 +48,9 @@ class AgentRoster {
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
 
  private:
+  /// Each agent speaks for one rank, and each of these ranks has one agent.
+  void check_pairs() const;
+
   std::unordered_map<AgentId, text::IdSet::Id> ranks_;
   std::unordered_map<text::IdSet::Id, AgentId> agents_;
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 
 namespace resourced::nodes {
 
@@ -59,6 +60,7 @@ void Discovery::withdraw(const std::string& hostname) {
 
 bool Discovery::complete(SteadyTime now) const {
   if (nodes_.empty()) return false;
+  RESOURCED_INVARIANT(excluded_here_ + excluded_gone_ <= excluded_.size());
   const std::size_t excluded_elsewhere = excluded_.size() - excluded_here_ - excluded_gone_;
   return now >= deadline_ || (settings_.size && nodes_.size() + excluded_elsewhere >= *settings_.size);
 }
@@ -78,7 +80,9 @@ ResourceSet Discovery::inventory() const {
   std::vector<const NodeReport*> fresh;
   IdSet taken;
   names.for_each([&](std::string_view name) {
-    const NodeReport& report = nodes_.find(std::string(name))->second;
+    const auto found = nodes_.find(std::string(name));
+    RESOURCED_INVARIANT(found != nodes_.end());
+    const NodeReport& report = found->second;
     if (const auto rank = known.find(report.hostname); rank != known.end()) {
       ranked.emplace_back(rank->second, &report);
       taken.insert(rank->second);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/invariant.hpp"
 #include "core/text/duration.hpp"
 
 namespace resourced::nodes {
@@ -104,6 +105,7 @@ void Monitor::heard(Target& target) {
 }
 
 void Monitor::fall(Target& target) {
+  RESOURCED_INVARIANT(target.online);
   (target.torpid ? torpid_ : lively_).remove(target);
   if (!target.connected) gone_.remove(target);
   target.online = false;
@@ -185,7 +187,11 @@ std::optional<SteadyTime> Monitor::next_deadline() const {
 
 MonitorBatch Monitor::collect() {
   MonitorBatch batch;
-  marked_.for_each([&](IdSet::Id rank) { report(*targets_.find(rank), batch); });
+  marked_.for_each([&](IdSet::Id rank) {
+    Target* target = targets_.find(rank);
+    RESOURCED_INVARIANT(target != nullptr && target->marked);
+    report(*target, batch);
+  });
   marked_.clear();
   batch.flapping = flapping_ - batch.lost;
   flapping_.clear();
@@ -198,6 +204,8 @@ MonitorBatch Monitor::collect() {
 
 // Adds the net change of a target since the last batch, and forgets the target if it is lost.
 void Monitor::report(Target& target, MonitorBatch& batch) {
+  RESOURCED_INVARIANT(target.online || !target.torpid);
+  RESOURCED_INVARIANT(!target.lost || !target.online);
   target.marked = false;
   if (target.online != target.told_online) (target.online ? batch.online : batch.offline).insert(target.rank);
   const bool was_torpid = target.told_torpid && target.online;

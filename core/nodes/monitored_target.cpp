@@ -28,7 +28,10 @@ MonitoredTarget& TargetPages::get(IdSet::Id rank) {
 
 void TargetPages::erase(IdSet::Id rank) {
   const auto page = pages_.find(rank / page_size);
-  page->second->targets[rank % page_size] = {};
+  RESOURCED_INVARIANT(page != pages_.end());
+  MonitoredTarget& target = page->second->targets[rank % page_size];
+  RESOURCED_INVARIANT(target.known && target.rank == rank);
+  target = {};
   --size_;
   if (--page->second->known == 0) pages_.erase(page);
 }
@@ -55,6 +58,7 @@ bool FlapCounter::fell(text::IdSet::Id rank, SteadyTime now) {
   const auto recent =
       std::ranges::find_if(falls.times, [&](SteadyTime time) { return now - time <= window_; });
   falls.times.erase(falls.times.begin(), recent);
+  RESOURCED_INVARIANT(falls_.size() == order_.size());
   if (falls.times.size() <= most_) return false;
   forget(rank);
   return true;
@@ -69,6 +73,7 @@ void FlapCounter::forget(text::IdSet::Id rank) {
   if (found == falls_.end()) return;
   order_.erase(found->second.place);
   falls_.erase(found);
+  RESOURCED_INVARIANT(falls_.size() == order_.size());
 }
 
 }  // namespace resourced::nodes

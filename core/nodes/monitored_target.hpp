@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/invariant.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
@@ -43,7 +44,9 @@ class TargetList {
  public:
   [[nodiscard]] MonitoredTarget* front() const noexcept { return first_; }
 
+  /// Requires that the target is in no list of these links.
   void push_back(MonitoredTarget& target) noexcept {
+    RESOURCED_INVARIANT(is_free(target) && last_ != &target);
     target.*links = {last_, nullptr};
     (last_ != nullptr ? (last_->*links).next : first_) = &target;
     last_ = &target;
@@ -52,12 +55,18 @@ class TargetList {
   /// Requires that the target is in this list.
   void remove(MonitoredTarget& target) noexcept {
     const auto [previous, next] = target.*links;
+    RESOURCED_INVARIANT((previous != nullptr ? (previous->*links).next : first_) == &target);
+    RESOURCED_INVARIANT((next != nullptr ? (next->*links).previous : last_) == &target);
     (previous != nullptr ? (previous->*links).next : first_) = next;
     (next != nullptr ? (next->*links).previous : last_) = previous;
     target.*links = {};
   }
 
  private:
+  [[nodiscard]] static bool is_free(const MonitoredTarget& target) noexcept {
+    return (target.*links).previous == nullptr && (target.*links).next == nullptr;
+  }
+
   MonitoredTarget* first_ = nullptr;
   MonitoredTarget* last_ = nullptr;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/invariant.hpp"
+
 namespace resourced::nodes {
 
 using module::Module;
@@ -65,6 +67,7 @@ Findings Nodes::begin(const Module& module, SteadyTime now) {
       findings.news.push_back({id, std::nullopt, error});
     }
   }
+  check_agents();
   return findings;
 }
 
@@ -89,6 +92,7 @@ Findings Nodes::begin_again(const Module& module, SteadyTime now) {
 Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& report, const Module& module,
                       SteadyTime now) {
   (void)watched();
+  RESOURCED_INVARIANT(!agents_.contains(agent));
   Findings findings;
   if (discovery_) {
     discovery_->report(report);
@@ -100,6 +104,7 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
     }
     agents_[agent] = {connection, report};
     findings.news.push_back({agent, std::nullopt, std::nullopt});
+    check_agents();
     return findings;
   }
   agents_[agent] = {connection, std::nullopt};
@@ -107,8 +112,10 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
     admit(agent, report, module, now, findings);
   } catch (const Error&) {
     agents_.erase(agent);
+    check_agents();
     throw;
   }
+  check_agents();
   return findings;
 }
 
@@ -171,6 +178,7 @@ void Nodes::end(AgentId agent, End end, SteadyTime now) {
     }
   }
   agents_.erase(found);
+  check_agents();
 }
 
 void Nodes::force_down(const IdSet& ranks, SteadyTime now) {
@@ -187,7 +195,15 @@ std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
       news.push_back({*agent, std::nullopt, Error(EINVAL, "this node has left the instance for good")});
     }
   });
+  check_agents();
   return news;
+}
+
+void Nodes::check_agents() const { RESOURCED_INVARIANT(roster_.size() + waiting_.size() == agents_.size()); }
+
+std::vector<module::Command> Nodes::told(const ParentChange& change, const Module& module) {
+  RESOURCED_INVARIANT(enclosed());
+  return presence_->told(change, module);
 }
 
 std::vector<module::Command> Nodes::tick(const Module& module, SteadyTime now) {

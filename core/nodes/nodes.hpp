@@ -114,9 +114,7 @@ class Nodes {
   [[nodiscard]] std::vector<AgentNews> forget(const text::IdSet& ranks);
 
   /// Applies a change in the enclosing instance. Requires enclose().
-  [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module) {
-    return presence_->told(change, module);
-  }
+  [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
   /// Those of these nodes that do not match the inventory. A mismatch does not drain an excluded target, so
   /// the caller checks targets here once they are no longer excluded.
@@ -135,6 +133,8 @@ class Nodes {
     std::optional<NodeReport> waiting;
   };
 
+  /// Each agent speaks for a target, or waits for the inventory.
+  void check_agents() const;
   void admit(AgentId agent, const NodeReport& report, const module::Module& module, SteadyTime now,
              Findings& findings);
   void verify(text::IdSet::Id rank, const NodeReport& report, const module::Module& module,

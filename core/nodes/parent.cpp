@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/host_index.hpp"
@@ -119,6 +120,8 @@ std::optional<ParentChange> ParentMirror::take(SteadyTime now) {
   down -= told_shrunk_;
   change.down = down - told_down_;
   change.up = told_down_ - down;
+  RESOURCED_INVARIANT(!change.down.intersects(change.up));
+  RESOURCED_INVARIANT(!change.shrink.intersects(change.down | change.up));
   // The parent may set the same expiration again, after this instance has set another one.
   if (expiration_ != told_expiration_ || expiration_set_ > told_expiration_set_) {
     change.expiration = expiration_;

@@ -81,7 +81,8 @@ class History {
     return some;
   }
 
-  IdSet where(bool (*holds)(const Target&)) const {
+  template <class Holds>
+  IdSet where(const Holds& holds) const {
     IdSet some;
     for (unsigned i = 0; i < target_count; ++i) {
       if (holds(targets_[i])) some.insert(i);
@@ -266,8 +267,10 @@ class History {
 
   void change_state() {
     if (one_in(2)) return monitor();
-    const IdSet targets = some_targets() & present();
     const auto what = random_() % 4;
+    const IdSet targets = some_targets() & present() & where([what](const Target& target) {
+                            return what < 2 ? target.online == (what == 1) : target.torpid == (what == 3);
+                          });
     targets.for_each([&](IdSet::Id rank) {
       Target& target = targets_[rank];
       if (what < 2) {

@@ -1,0 +1,58 @@
+// Events that the module cannot have decided end the program: they would be told to schedulers and logged.
+#include <csignal>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "core/module/drain_table.hpp"
+#include "core/module/module.hpp"
+#include "end_of.hpp"
+
+namespace resourced::module {
+
+using text::IdSet;
+
+namespace {
+
+/// Ranks 0 to 3: all online, 1 is drained, 2 is torpid.
+Module present() {
+  const IdSet ranks = IdSet::range(0, 3);
+  const text::Hostlist hosts = text::Hostlist::parse("n[0-3]");
+  const auto inventory = std::make_shared<const rset::ResourceSet>(
+      std::vector<rset::ResourceGroup>{{ranks, IdSet{0}, IdSet{}}}, hosts);
+  Module module;
+  const auto apply = [&](EventBody body) { (void)module.apply({wall_time(1), std::move(body)}); };
+  apply(RestartEvent{ranks, ranks, hosts});
+  DefineEvent define;
+  define.inventory = inventory;
+  apply(std::move(define));
+  apply(DrainEvent{IdSet{1}, inventory->hosts(IdSet{1}), "broken"});
+  apply(TorpidEvent{IdSet{2}});
+  REQUIRE(module.available() == IdSet{0, 3});
+  return module;
+}
+
+/// How an event of two ranks ends the program; "" if it does not.
+std::string broken_by(const EventBody& body) {
+  Module module = present();
+  const test::End end = test::end_of([&] { (void)module.apply({wall_time(2), body}); });
+  CHECK(end.signal == (end.said.empty() ? 0 : SIGABRT));
+  return end.said;
+}
+
+TEST_CASE("an event of states that names a target which it does not change ends the program") {
+  const auto names_a_set = [](const std::string& said, const char* set) {
+    return said.find("broken invariant: ") != std::string::npos && said.find(set) != std::string::npos;
+  };
+  CHECK(broken_by(OfflineEvent{IdSet{0, 3}}).empty());
+  CHECK(names_a_set(broken_by(OnlineEvent{IdSet{0, 4}}), "states.online"));
+  CHECK(names_a_set(broken_by(OfflineEvent{IdSet{0, 4}}), "states.online"));
+  CHECK(names_a_set(broken_by(TorpidEvent{IdSet{0, 2}}), "states.torpid"));
+  CHECK(names_a_set(broken_by(LivelyEvent{IdSet{0, 2}}), "states.torpid"));
+  CHECK(names_a_set(broken_by(UndrainEvent{IdSet{0, 1}, {}, std::nullopt}), "states.drains"));
+}
+
+}  // namespace
+}  // namespace resourced::module
