@@ -132,14 +132,6 @@ namespace {
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// One terminal column for each byte: control characters and blanks other than a space become question marks.
-std::string displayable(std::string_view text) {
-  std::string out(text);
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c != ' ' && is_shape_blank(c); }, '?');
-  return out;
-}
-
 }  // namespace
 
 ShapeError::ShapeError(std::size_t column, const std::string& reason)
@@ -154,8 +146,10 @@ std::string point_at_column(std::string_view shape, std::size_t column) {
   while (first > 0 && continues_character(shape[first])) --first;
   while (last < shape.size() && continues_character(shape[last])) ++last;
 
-  const std::string lead = std::string(first > 0 ? "..." : "") + displayable(shape.substr(first, at - first));
-  const std::string rest = displayable(shape.substr(at, last - at)) + (last < shape.size() ? "..." : "");
+  const std::string lead =
+      std::string(first > 0 ? "..." : "") + json_text::printable_in_place(shape.substr(first, at - first));
+  const std::string rest =
+      json_text::printable_in_place(shape.substr(at, last - at)) + (last < shape.size() ? "..." : "");
   return fmt::format("{}{}\n{:>{}}", lead, rest, '^', json_text::count_utf8_characters(lead) + 1);
 }
 

@@ -182,6 +182,17 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_in_place(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for_each_character(text, [&out](std::string_view character) {
+    const bool is_shown = character.data() != replacement.data() && !is_escaped(code_of(character));
+    out += is_shown ? character : "?";
+    return true;
+  });
+  return out;
+}
+
 std::string printable_line(std::string_view text) {
   const auto is_line_end = [](char c) { return c == '\n' || c == '\r'; };
   while (!text.empty() && is_line_end(text.back())) text.remove_suffix(1);

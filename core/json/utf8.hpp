@@ -37,4 +37,8 @@ inline constexpr std::size_t max_printable_line = 1024;
 /// that bound.
 [[nodiscard]] std::string printable_line(std::string_view text);
 
+/// The text with a question mark for each character that printable() escapes and each byte that is not UTF-8,
+/// so that the others stay in their columns.
+[[nodiscard]] std::string printable_in_place(std::string_view text);
+
 }  // namespace resourced::json_text

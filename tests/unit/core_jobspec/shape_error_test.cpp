@@ -212,6 +212,11 @@ TEST_CASE("a caret shows the place") {
   CHECK(point_at_column("a\tb\x1b[c", 4) ==
         "a?b?[c\n"
         "   ^");
+  // A C1 control sequence introducer, a right-to-left override, a line separator, and a byte that is not
+  // UTF-8.
+  CHECK(point_at_column("a\u009b31m\u202eb\u2028;\xff", 14) ==
+        "a?31m?b?;?\n"
+        "        ^");
   const std::string shown = point_at_column(std::string(500, 'a') + ";" + std::string(500, 'b'), 501);
   CHECK(shown ==
         "..." + std::string(60, 'a') + ";" + std::string(39, 'b') + "...\n" + std::string(63, ' ') + "^");

@@ -41,6 +41,16 @@ TEST_CASE("printable: what is not UTF-8 is replaced byte by byte") {
   }
 }
 
+TEST_CASE("in_place: a question mark for each character that is not shown") {
+  CHECK(printable_in_place("plain \u00e9 \u2714 \U0001F600 \\ \"") == "plain \u00e9 \u2714 \U0001F600 \\ \"");
+  CHECK(printable_in_place("\033[31m\n\u009b\u202e\u2028\x7f") == "?[31m?????");
+  CHECK(printable_in_place("a\xff\xc3") == "a??");
+  for (const char* text : {"", "\t\u202e", "\u00e9\u009f\u2066x"}) {
+    CAPTURE(text);
+    CHECK(count_utf8_characters(printable_in_place(text)) == count_utf8_characters(text));
+  }
+}
+
 TEST_CASE("printable: a JSON text on one line keeps its value") {
   const nlohmann::json value = {{"k\u009b", "v\033\u202e\x7f\n\"\\"}, {"n", {1, 2.5, nullptr}}};
   const std::string shown = printable(value.dump());
