@@ -26,7 +26,7 @@ UpdateKind kind_of(const UpdateEvent& event) noexcept {
 // of an object.
 struct Name {
   std::string_view operator()(const module::RestartEvent&) const noexcept { return "restart"; }
-  std::string_view operator()(const module::DefineEvent&) const noexcept { return "resource-define"; }
+  std::string_view operator()(const module::DefineEvent&) const noexcept { return define_name; }
   std::string_view operator()(const UpdateEvent& event) const noexcept {
     switch (kind_of(event)) {
       case UpdateKind::property:

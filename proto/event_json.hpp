@@ -15,14 +15,15 @@
 
 namespace resourced::proto {
 
+// The names of two entries that readers of logs and journals treat apart: neither changes the state of a
+// target.
+inline constexpr std::string_view define_name = "resource-define";
+/// The entry stands for those before it, which were removed.
+inline constexpr std::string_view truncate_name = "truncate";
+
 /// `drain`, `resource-define`, ... The name of an update depends on what it changes; an update with several
 /// changes, which only older logs of other programs have, is a resource-update with the keys of all of them.
 [[nodiscard]] std::string_view event_name(const module::EventBody& body) noexcept;
-/// The same for an event without contents.
-template <class Body>
-[[nodiscard]] std::string_view event_name() {
-  return event_name(module::EventBody(std::in_place_type<Body>));
-}
 
 /// `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
 [[nodiscard]] std::string_view method_name(module::DefineMethod method) noexcept;

@@ -99,9 +99,9 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);
-  } else if (record.name == proto::event_name<module::DefineEvent>()) {
+  } else if (record.name == proto::define_name) {
     state.define(method_of(entry));
-  } else if (record.name == "truncate") {
+  } else if (record.name == proto::truncate_name) {
     throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
   }
   return record;

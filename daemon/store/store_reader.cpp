@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "daemon/store/checksum.hpp"
+#include "proto/event_json.hpp"
 
 namespace resourced::daemon::store {
 
@@ -216,7 +217,7 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
       if (!budget.spend(text.size() + ids.size())) return;
       const bool concerns = !hosts || IdSet::parse(ids).intersects(*hosts);
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {
-        const bool defines = name == "resource-define";
+        const bool defines = name == proto::define_name;
         if (!room.admit(text.size(), defines)) return;
         LoggedEvent event{row.sequence, row.timestamp, std::move(text), defines, nullptr};
         if (row.resources) event.resources = resources(row.sequence, *row.resources);

@@ -65,7 +65,7 @@ std::optional<Record> replay(Database& database) {
     while (events.step()) {
       if (const auto event = read_event(events.text(0))) {
         (void)state.apply(*event);
-      } else if (events.text(1) == proto::event_name<module::DefineEvent>()) {
+      } else if (events.text(1) == proto::define_name) {
         // Daemons of these versions load no R.
         state.define(std::nullopt);
       }

@@ -34,9 +34,9 @@ class BatchReader {
   void read(const json& entry) {
     try {
       const std::string_view name = name_of(entry);
-      if (name == "truncate") {
+      if (name == truncate_name) {
         batch.truncated = true;
-      } else if (name == "resource-define") {
+      } else if (name == define_name) {
         // A consumer does not use the time of a definition.
         batch.events.push_back(
             {{}, module::DefineEvent{module::DefineMethod::configuration, inventory(), {}, {}}});
@@ -102,7 +102,9 @@ std::string encode_journal_batch(std::span<const std::string_view> events, std::
 std::string encode_truncation(WallTime timestamp) {
   std::string text = R"({"events":[{"timestamp":)";
   append_number(text, to_number(timestamp));
-  text += R"(,"name":"truncate"}]})";
+  text += R"(,"name":")";
+  text += truncate_name;
+  text += R"("}]})";
   return text;
 }
 
