@@ -93,12 +93,15 @@ class Tokenizer {
   std::size_t offset_ = 0;
 };
 
+/// Whether the operands of terms are checked while the query is read.
+enum class Terms { checked, unchecked };
+
 /// expression: conjunction ('or' conjunction)*, conjunction: factor ('and'? factor)*,
 /// factor: 'not' factor | '(' expression ')' | '-'? term
 class Parser {
  public:
-  Parser(std::string_view query, const QueryOptions& options)
-      : query_(query), options_(options), tokenizer_(query), token_(tokenizer_.next()) {}
+  Parser(std::string_view query, const QueryOptions& options, Terms terms)
+      : query_(query), options_(options), terms_(terms), tokenizer_(query), token_(tokenizer_.next()) {}
 
   Json parse() {
     Json expression = parse_expression(0);
@@ -213,7 +216,7 @@ class Parser {
   /// Operands of the operators of RFC 31 are checked here, where their column is known.
   Json checked(Json term, std::size_t offset) const {
     const std::string& op = term.begin().key();
-    if (op != "properties" && op != "hostlist" && op != "ranks") return term;
+    if (terms_ == Terms::unchecked || (op != "properties" && op != "hostlist" && op != "ranks")) return term;
     try {
       static_cast<void>(Constraint::from_json(term));
     } catch (const Error& error) {
@@ -245,20 +248,37 @@ class Parser {
 
   std::string_view query_;
   const QueryOptions& options_;
+  Terms terms_;
   Tokenizer tokenizer_;
   Token token_;
 };
 
 }  // namespace
 
-Json query_to_json(std::string_view text, const QueryOptions& options) {
+namespace {
+
+Json read_query(std::string_view text, const QueryOptions& options, Terms terms) {
   if (text.size() > max_query_length)
     throw Error(EINVAL, fmt::format("a query of {} bytes is longer than {}", text.size(), max_query_length));
   if (const std::optional<std::size_t> invalid = json_text::find_invalid_utf8(text))
     fail_at(text, *invalid, "not UTF-8");
-  return Parser(text, options).parse();
+  return Parser(text, options, terms).parse();
 }
 
-Constraint parse_query(std::string_view text) { return Constraint::from_json(query_to_json(text)); }
+}  // namespace
+
+Json query_to_json(std::string_view text, const QueryOptions& options) {
+  return read_query(text, options, Terms::checked);
+}
+
+Constraint parse_query(std::string_view text) {
+  try {
+    return Constraint::from_json(read_query(text, {}, Terms::unchecked));
+  } catch (const Error&) {
+    // The error of a term has its column only if the term is checked by itself.
+    static_cast<void>(query_to_json(text));
+    throw;
+  }
+}
 
 }  // namespace resourced::constraint

@@ -150,6 +150,7 @@ TEST_CASE("what is refused, with the column and what was found there") {
   for (const RefusedQuery& error : cases) {
     CAPTURE(error.query);
     CHECK_THROWS_WITH_AS(static_cast<void>(query_to_json(error.query)), error.text.c_str(), Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(parse_query(error.query)), error.text.c_str(), Error);
   }
 }
 
