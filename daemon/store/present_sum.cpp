@@ -113,7 +113,7 @@ void PresentSum::verify() {
 void PresentSum::watch() {
   Statement written(database_, "SELECT sum FROM present");
   written.step();
-  sum_ = stored_ = std::bit_cast<std::uint64_t>(written.integer(0));
+  sum_ = kept_ = std::bit_cast<std::uint64_t>(written.integer(0));
   written.reset();
   // Without this setting, rows that REPLACE deletes fire no trigger.
   std::string text = "PRAGMA recursive_triggers=ON;";
@@ -135,7 +135,6 @@ void PresentSum::watch() {
 
 void PresentSum::store(Sequence last) {
   put_.bind(1, static_cast<std::int64_t>(last)).bind(2, std::bit_cast<std::int64_t>(sum_)).run();
-  stored_ = sum_;
 }
 
 void PresentSum::renew(Database& database) {

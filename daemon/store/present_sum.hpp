@@ -30,8 +30,10 @@ class PresentSum {
 
   /// Writes the sum and the last event that it includes, in the transaction that has changed the rows.
   void store(Sequence last);
-  /// Sets the sum back to that of the last store(), after a failed transaction.
-  void revert() noexcept { sum_ = stored_; }
+  /// The transaction has been committed.
+  void keep() noexcept { kept_ = sum_; }
+  /// The transaction was rolled back: sets the sum back to that of the last one that was committed.
+  void revert() noexcept { sum_ = kept_; }
 
   /// Makes the row of the sum in a store that has none, and gives the store a random number. Within a
   /// transaction.
@@ -49,7 +51,7 @@ class PresentSum {
 
   Database& database_;
   std::uint64_t sum_ = 0;
-  std::uint64_t stored_ = 0;
+  std::uint64_t kept_ = 0;
   Statement put_;
 };
 

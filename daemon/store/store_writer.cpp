@@ -205,11 +205,12 @@ module::RecordedState StoreWriter::load() {
 }
 
 void StoreWriter::commit(const std::vector<Record>& records) {
+  const Sequence last = records.back().sequence;
   transaction([&] {
     for (const Record& record : records) write(record);
-    last_ = records.back().sequence;
-    present_.store(last_);
+    present_.store(last);
   });
+  last_ = last;
   if (!is_in_place()) {
     throw Error(ESTALE, fmt::format("{}: removed or replaced while in use; put it back, and start again",
                                     database_.path()));
@@ -235,6 +236,7 @@ void StoreWriter::transaction(Work work) {
   try {
     work();
     database_.execute("COMMIT");
+    present_.keep();
     if (!traces_.kept()) {
       traces_.keep();
       database_.set_tidy_on_close(true);

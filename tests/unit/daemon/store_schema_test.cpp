@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "daemon/store/present_sum.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::store {
@@ -52,6 +53,37 @@ std::string content_of(const std::string& path) {
 std::string copy_of(const std::string& recorded, const TempDir& dir) {
   std::filesystem::copy_file(fmt::format("{}/store/{}", RESOURCED_VECTORS, recorded), dir.file(recorded));
   return dir.file(recorded);
+}
+
+TEST_CASE("a transaction that is rolled back leaves the checksum of the present as it was") {
+  Database database(":memory:");
+  prepare_schema(database);
+  PresentSum sum(database);
+  sum.watch();
+  const auto change = [&](const char* name) {
+    database.execute(
+        fmt::format("INSERT INTO property(name, host, ordinal, present) VALUES ('{}', 'n0', 0, 1)", name)
+            .c_str());
+  };
+  database.execute("BEGIN IMMEDIATE");
+  change("kept");
+  sum.store(0);
+  database.execute("COMMIT");
+  sum.keep();
+
+  // The COMMIT fails, after the sum was stored.
+  database.execute("BEGIN IMMEDIATE");
+  change("lost");
+  sum.store(0);
+  sum.revert();
+  database.execute("ROLLBACK");
+
+  database.execute("BEGIN IMMEDIATE");
+  change("next");
+  sum.store(0);
+  database.execute("COMMIT");
+  sum.keep();
+  CHECK_NOTHROW(PresentSum(database).verify());
 }
 
 TEST_CASE("an empty database gets the tables of the present version") {
