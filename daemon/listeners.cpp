@@ -18,7 +18,7 @@ namespace resourced::daemon {
 namespace {
 
 /// How long clients may take for their last answers before the loop ends.
-constexpr std::chrono::seconds longest_drain{1};
+constexpr std::chrono::seconds longest_flush{1};
 
 // One budget over all endpoints, so that neither one peer nor all peers can use up the file descriptors
 // (libzmq aborts without one), and other peers cannot keep the owner out.
@@ -119,14 +119,14 @@ std::size_t Listeners::unclosed() const {
   return clients;
 }
 
-void Drain::begin() {
+void ResponseFlush::begin() {
   if (end_) return;
-  end_ = Clock::now() + longest_drain;
+  end_ = Clock::now() + longest_flush;
   listeners_.end_writing();
   watch(0, Clock::now());
 }
 
-void Drain::watch(std::size_t unsent_before, Clock::time_point since) {
+void ResponseFlush::watch(std::size_t unsent_before, Clock::time_point since) {
   constexpr std::chrono::milliseconds pause{2};
   constexpr std::chrono::milliseconds to_read{400};
   constexpr std::chrono::milliseconds to_close{250};

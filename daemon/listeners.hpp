@@ -59,10 +59,10 @@ class Listeners {
 };
 
 /// Keeps the loop running for pending responses until clients have received them or stop reading.
-class Drain {
+class ResponseFlush {
  public:
   /// `waiting` returns the number of responses that are queued for clients outside of the listeners.
-  Drain(boost::asio::io_context& loop, Listeners& listeners, std::function<std::size_t()> waiting)
+  ResponseFlush(boost::asio::io_context& loop, Listeners& listeners, std::function<std::size_t()> waiting)
       : loop_(loop), listeners_(listeners), waiting_(std::move(waiting)), timer_(loop) {}
 
   /// Ends the loop once clients have received their responses and closed their connections, or when the

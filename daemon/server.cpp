@@ -66,7 +66,7 @@ class Server {
                   },
                   [this](Seconds pause, std::function<void()> work) { later(pause, std::move(work)); }}),
         listeners_(loop_, service_, config_),
-        drain_(loop_, listeners_, [this] { return service_.unsent(); }),
+        flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),
         hang_up_(loop_, SIGHUP),
         trim_timer_(loop_),
@@ -366,7 +366,7 @@ class Server {
     service_.shut_down();
     store_.stop();
     // Posted, so that it runs after the store's last commit or failure.
-    asio::post(loop_, [this] { drain_.begin(); });
+    asio::post(loop_, [this] { flush_.begin(); });
   }
 
   void store_failed(const Error& error) {
@@ -374,7 +374,7 @@ class Server {
     take_nothing_in();
     service_.on_store_failed(error);
     exit_status_ = 1;
-    drain_.begin();
+    flush_.begin();
   }
 
   /// Stops all inputs that change the state: clients, SIGHUP, the parent and timers.
@@ -406,7 +406,7 @@ class Server {
   store::Store store_;
   service::Service service_;
   Listeners listeners_;
-  Drain drain_;
+  ResponseFlush flush_;
   std::unique_ptr<parent::ParentLink> parent_;
   asio::signal_set signals_;
   asio::signal_set hang_up_;
