@@ -154,6 +154,21 @@ const nlohmann::json& answered(const nlohmann::json& object, const char* key) {
   return *found;
 }
 
+const nlohmann::json& answered_object(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = answered(object, key);
+  if (!value.is_object()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not an object", key));
+  return value;
+}
+
+ResourceSet answered_resources(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = answered(object, key);
+  try {
+    return ResourceSet::from_json(value);
+  } catch (const Error& error) {
+    throw Error(EPROTO, fmt::format("the daemon's answer: {}: {}", key, error.what()));
+  }
+}
+
 IdSet answered_idset(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = answered(object, key);
   if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
@@ -173,14 +188,14 @@ Status::Drain answered_drain(const std::string& targets, const nlohmann::json& e
 
 Status parse_status(const nlohmann::json& payload) {
   Status status;
-  status.inventory = ResourceSet::from_json(answered(payload, "R"));
-  for (const auto& [targets, entry] : answered(payload, "drain").items())
+  status.inventory = answered_resources(payload, "R");
+  for (const auto& [targets, entry] : answered_object(payload, "drain").items())
     status.drains.push_back(answered_drain(targets, entry));
   status.online = answered_idset(payload, "online");
   status.exclude = answered_idset(payload, "exclude");
   status.torpid = answered_idset(payload, "torpid");
-  if (const auto partitions = payload.find("partitions"); partitions != payload.end()) {
-    for (const auto& [name, partition] : partitions->items()) {
+  if (payload.contains("partitions")) {
+    for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
       status.partitions[name] = {answered_idset(partition, "waiting"), answered_idset(partition, "leaving")};
     }
   }
@@ -188,9 +203,8 @@ Status parse_status(const nlohmann::json& payload) {
 }
 
 SchedStatus parse_sched_status(const nlohmann::json& payload) {
-  return {ResourceSet::from_json(answered(payload, "all")),
-          ResourceSet::from_json(answered(payload, "allocated")),
-          ResourceSet::from_json(answered(payload, "down"))};
+  return {answered_resources(payload, "all"), answered_resources(payload, "allocated"),
+          answered_resources(payload, "down")};
 }
 
 ParentStatus parse_parent_status(const nlohmann::json& payload) {

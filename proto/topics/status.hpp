@@ -50,7 +50,7 @@ struct Status {
 };
 
 /// Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for one that is
-/// missing or has another type, EINVAL for bad text.
+/// missing, has another type or is no valid R, EINVAL for a text that is no IDSET.
 [[nodiscard]] Status parse_status(const nlohmann::json& payload);
 
 /// The part of a parent's status that an enclosed instance reads, in ranks of `inventory`.

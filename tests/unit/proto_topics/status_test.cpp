@@ -80,6 +80,28 @@ TEST_CASE("a tool names the key of an answer that it cannot read") {
   other["drain"]["0"]["timestamp"] = "1";
   CHECK(refusal(parse_status, other.dump().c_str()) ==
         "71 the daemon's answer: drain 0: bad timestamp or reason");
+  for (const json& drain : {json(5), json::array(), json(nullptr)}) {
+    other = status();
+    other["drain"] = drain;
+    CHECK(refusal(parse_status, other.dump().c_str()) == "71 the daemon's answer: drain: not an object");
+  }
+  other = status();
+  other["partitions"] = json::array();
+  CHECK(refusal(parse_status, other.dump().c_str()) == "71 the daemon's answer: partitions: not an object");
+  // An R that is none, whatever is wrong with it.
+  for (const auto& [r, reason] : {std::pair(json(5), "R is not an object"),
+                                  {json::object(), "version: is missing"},
+                                  {json(nullptr), "R is not an object"}}) {
+    other = status();
+    other["R"] = r;
+    CHECK(refusal(parse_status, other.dump().c_str()) == "71 the daemon's answer: R: " + std::string(reason));
+    const json sched = {{"all", status()["R"]}, {"allocated", status()["R"]}, {"down", r}};
+    CHECK(refusal(parse_sched_status, sched.dump().c_str()) ==
+          "71 the daemon's answer: down: " + std::string(reason));
+  }
+  other = status();
+  other["online"] = "3-1";
+  CHECK(refusal(parse_status, other.dump().c_str()).starts_with("22 "));
   CHECK(refusal(parse_sched_status, "{}") == "71 the daemon's answer has no \"all\"");
 }
 
