@@ -73,10 +73,13 @@ Broker::Broker(asio::io_context& loop, Channel& channel, Listeners listeners)
       listeners_(std::move(listeners)),
       // A descriptor of its own, as the channel closes that of the socket.
       descriptor_(loop, ::fcntl(channel.descriptor(), F_DUPFD_CLOEXEC, 0)) {
-  channel_.stop_waiting();
+  channel_.stop_waiting([this] { wait_for_room(); });
 }
 
-Broker::~Broker() = default;
+// The channel goes on, to tell why a start has failed.
+Broker::~Broker() {
+  channel_.stop_waiting([] {});
+}
 
 void Broker::begin() {
   asio::post(descriptor_.get_executor(), [this] { read(); });
@@ -84,18 +87,13 @@ void Broker::begin() {
 
 void Broker::call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
   expect(channel_.ask(std::move(topic), payload, target), std::move(answer));
-  wait_for_room();
 }
 
 void Broker::stream(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
   expect(channel_.ask(std::move(topic), payload, target, proto::flag::streaming), std::move(answer));
-  wait_for_room();
 }
 
-void Broker::send(const Message& response, std::string_view mark) {
-  channel_.send(response, mark);
-  wait_for_room();
-}
+void Broker::send(const Message& response, std::string_view mark) { channel_.send(response, mark); }
 
 bool Broker::is_full() const noexcept { return channel_.unsent() > max_unsent; }
 

@@ -136,6 +136,7 @@ void Channel::write(const link::LinkMessage& message) {
   link::append_link_message(unsent_, message);
   // Otherwise the socket is full, and the owner calls flush() when it is not.
   if (was_idle) flush();
+  if (unsent() > 0) kept_();
 }
 
 void Channel::send(const Message& message, std::string_view mark) {

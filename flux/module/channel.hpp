@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -35,8 +37,12 @@ class Channel {
     /// For the request of a stream that an earlier service began: the mark of its last response.
     std::string mark;
   };
-  /// From here on nothing waits: bytes that the socket has no room for are kept for flush().
-  void stop_waiting() noexcept { waits_ = false; }
+  /// From here on nothing waits: bytes that the socket has no room for are kept for flush(), and each time
+  /// that some are, `kept` is called.
+  void stop_waiting(std::function<void()> kept) {
+    waits_ = false;
+    kept_ = std::move(kept);
+  }
   /// Becomes readable when receive() has something to read, and writable when flush() has room.
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
   /// Reads what has come, up to some bound. False when the keeper has ended.
@@ -110,6 +116,7 @@ class Channel {
   std::uint32_t rank_;
   std::uint32_t last_matchtag_ = 0;
   bool waits_ = true;
+  std::function<void()> kept_ = [] {};
   bool is_over_ = false;
   link::LinkReader reader_;
   /// Messages that came while another one was awaited.
