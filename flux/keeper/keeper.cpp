@@ -170,7 +170,14 @@ class Keeper {
  private:
   void from_broker(std::string_view bytes) {
     from_broker_.feed(bytes);
-    while (const auto frame = from_broker_.next()) relay_.from_broker(*frame);
+    while (const auto frame = from_broker_.next()) {
+      try {
+        relay_.from_broker(*frame);
+      } catch (const Error& error) {
+        // The next frame can be read all the same, and the instance goes down with this process.
+        log_error(fmt::format("a message of the broker is passed over: {}", error.what()));
+      }
+    }
     flush();
   }
 
