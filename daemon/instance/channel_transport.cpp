@@ -42,10 +42,11 @@ void ChannelTransport::take(Message request) {
   if (proto::is_disconnect(request.topic)) return disconnect(request);
   // A request without any role has no right. The service takes it for one without credentials, that of the
   // channel's owner, so it gets a role without rights.
-  if (request.rolemask == proto::role::none) request.rolemask = proto::role::local;
+  const bool has_no_role = request.rolemask == proto::role::none;
+  if (has_no_role) request.rolemask = proto::role::local;
   const auto [sender, is_new] = senders_.try_emplace(origin(request));
   if (is_new) {
-    sender->second = {ids_.next(), request.userid};
+    sender->second = {ids_.next(), request.userid, has_no_role};
     origins_.emplace(sender->second.client, sender->first);
     // The channel is the owner's. What a single request may do follows from its own credentials.
     transport::Credentials credentials;
@@ -77,9 +78,16 @@ std::optional<ClientId> ChannelTransport::find(const Message& request) const {
 }
 
 SendResult ChannelTransport::send(ClientId client, const Message& message) {
-  if (!origins_.contains(client)) return SendResult::gone;
+  const auto origin = origins_.find(client);
+  if (origin == origins_.end()) return SendResult::gone;
   if (link_.is_full()) return SendResult::full;
-  link_.send(is_malformed(message) ? as_flux_says(message) : message);
+  if (senders_.at(origin->second).has_no_role) {
+    Message response = message;
+    response.rolemask = proto::role::none;
+    link_.send(is_malformed(response) ? as_flux_says(std::move(response)) : response);
+  } else {
+    link_.send(is_malformed(message) ? as_flux_says(message) : message);
+  }
   return SendResult::sent;
 }
 

@@ -40,6 +40,8 @@ class ChannelTransport final : public transport::Transport {
   struct Sender {
     proto::ClientId client{};
     std::uint32_t userid = proto::userid_unknown;
+    /// Its requests have the rolemask 0, as the responses to them must have.
+    bool has_no_role = false;
   };
 
   void disconnect(const proto::Message& request);
