@@ -143,7 +143,9 @@ void Gate::check_right(const peers::Principal& sender, const proto::Message& req
   if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
   stats_.denied();
   if (const auto before = denials_.admit()) {
-    spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, sender.name, *before);
+    // All senders of an instance share its channel, which is the owner's.
+    const std::string name = instance_ ? fmt::format("uid {}", request.userid) : sender.name;
+    spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
   }
   throw denial(request.topic, right);
 }
