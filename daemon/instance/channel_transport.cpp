@@ -72,6 +72,11 @@ void ChannelTransport::disconnect(const Message& request) {
   listener_.on_gone(client);
 }
 
+bool ChannelTransport::may_disconnect(const Message& disconnect, const Message& request) {
+  const bool is_owner = (disconnect.rolemask & proto::role::owner) != 0;
+  return origin(disconnect) == origin(request) && (is_owner || disconnect.userid == request.userid);
+}
+
 std::optional<ClientId> ChannelTransport::find(const Message& request) const {
   const auto sender = senders_.find(origin(request));
   return sender == senders_.end() ? std::nullopt : std::optional(sender->second.client);

@@ -28,6 +28,8 @@ class ChannelTransport final : public transport::Transport {
   void take(proto::Message request);
   /// The client of a message; nothing for an origin that has not sent a request.
   [[nodiscard]] std::optional<proto::ClientId> find(const proto::Message& request) const;
+  /// Whether this end of a client is that of the sender of `request`. A user may end only what is their own.
+  [[nodiscard]] static bool may_disconnect(const proto::Message& disconnect, const proto::Message& request);
   void on_writable() { listener_.on_writable(); }
 
   [[nodiscard]] std::string endpoint() const override { return "flux"; }

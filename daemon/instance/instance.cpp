@@ -546,10 +546,19 @@ class Instance {
   void ask_for_jobs(const Message& request) {
     if (!module().defined()) throw Error(EINVAL, std::string(no_resources));
     ask_again_.push_back(request);
-    if (ask_again_.size() > 1) return;
+    if (std::exchange(asks_for_jobs_, true)) return;
     broker_.call("job-manager.resource-status", nullptr, Channel::leader(), [this](const Message& answer) {
+      asks_for_jobs_ = false;
       for (const auto waiting = std::exchange(ask_again_, {}); const Message& each : waiting)
         answer_with_jobs(each, answer);
+    });
+  }
+
+  // The transport gets these requests only when the job manager has answered. It would keep a client for ever
+  // whose end came before that.
+  void forget_caller(const Message& disconnect) {
+    std::erase_if(ask_again_, [&](const Message& request) {
+      return ChannelTransport::may_disconnect(disconnect, request);
     });
   }
 
@@ -577,9 +586,18 @@ class Instance {
       if (!duties_.take(message)) shut_down();
       return;
     }
-    if (!module().defined() && (message.topic == "resource.get" || message.topic == "resource.status"))
+    if (proto::is_disconnect(message.topic)) forget_caller(message);
+    if (!module().defined() && is_about_resources(message))
       return channel_.refuse(message, Error(ENOENT, std::string(no_resources)));
     transport_.take(std::move(message));
+  }
+
+  /// Whether the sender may ask this, and gets R in the answer.
+  static bool is_about_resources(const Message& message) {
+    const bool is_owner = (message.rolemask & proto::role::owner) != 0;
+    const bool is_user = (message.rolemask & proto::role::user) != 0;
+    return (message.topic == "resource.get" && is_owner) ||
+           (message.topic == "resource.status" && (is_owner || is_user));
   }
 
   void load(const ResourceSet& resources, bool force) {
@@ -647,6 +665,7 @@ class Instance {
   std::uint32_t count_ = 0;
   /// Requests for sched-status that wait for the job manager.
   std::vector<Message> ask_again_;
+  bool asks_for_jobs_ = false;
   /// The last event of the start.
   store::Sequence start_ = 0;
   bool is_running_ = false;
