@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t max_unwritten = std::size_t{64} << 20U;
 constexpr std::size_t read_size = 65536;
 /// A service that has run for this long is restarted at once, otherwise after pauses that double.
-constexpr milliseconds steady_after{10'000};
+constexpr milliseconds steady_after{2'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{5'000};
 

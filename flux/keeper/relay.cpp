@@ -1,5 +1,6 @@
 #include "flux/keeper/relay.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -22,6 +23,8 @@ constexpr std::string_view shutdown_topic = "resource.shutdown";
 constexpr std::string_view report_topic = "resource.topo-reduce";
 /// More than any tree of brokers has children.
 constexpr std::size_t most_reports = 4096;
+/// More than the programs of an instance ask at a time.
+constexpr std::size_t most_waiting = 1024;
 constexpr std::string_view disconnect_end = ".disconnect";
 constexpr std::string_view cancel_end = "-cancel";
 /// Below those of all generations.
@@ -76,7 +79,7 @@ void Relay::request_from_broker(const link::Head& head, std::string_view frame) 
 }
 
 void Relay::open_row(const link::Head& head, std::string_view frame) {
-  if (!is_served_ && !head.has(flag::streaming)) {
+  if (!is_served_ && !head.has(flag::streaming) && waiting() >= most_waiting) {
     refuse(link::without_payload(head), EHOSTUNREACH, "the resource service is being started again");
     return;
   }
@@ -84,7 +87,12 @@ void Relay::open_row(const link::Head& head, std::string_view frame) {
   if (!by_key_.try_emplace({std::string(head.origin()), head.matchtag}, last_row_ + 1).second) return;
   Row& row = rows_[++last_row_];
   row.request = link::without_payload(head);
-  if (row.is_stream()) row.frame = frame;
+  if (row.is_stream() || !is_served_) row.frame = frame;
+}
+
+std::size_t Relay::waiting() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      rows_, [](const auto& row) { return !row.second.is_stream() && !row.second.frame.empty(); }));
 }
 
 // Only the owner may disconnect requests of other users.
@@ -155,8 +163,10 @@ void Relay::service_started() {
   // Skip 0, the generation of the keeper's own matchtags.
   if (++generation_ == 0) ++generation_;
   for (const std::string& report : reports_) link::append_link_message(for_service_, {{}, report});
-  for (const auto& [number, row] : rows_) {
+  for (auto& [number, row] : rows_) {
     link::append_link_message(for_service_, {row.mark, row.frame});
+    // From here on this service may have answered or not, should it die.
+    if (!row.is_stream()) row.frame.clear();
     if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});
   }
 }

@@ -4,6 +4,7 @@
 // The broker ends the whole instance when the process of a module dies. So the keeper is that process, and
 // the service, which does the work, may die and be restarted:
 //  - a plain request that the dead service had not answered is answered with EHOSTUNREACH,
+//  - a request that comes while there is no service waits for the next one, up to some number,
 //  - a stream is passed to the next service as it was requested, with the mark of its last response,
 //  - reports of other ranks, which come once, are passed to the next service too,
 //  - responses to requests of the dead service to the broker are dropped.
@@ -61,7 +62,7 @@ class Relay {
   struct Row {
     /// Without its payload.
     proto::Message request;
-    /// The encoded request, if it is for a stream.
+    /// The encoded request, if it is for a stream, or if no service has got it yet.
     std::string frame;
     /// The mark of the last response that was relayed.
     std::string mark;
@@ -79,6 +80,7 @@ class Relay {
   void open_row(const link::Head& head, std::string_view frame);
   void note_disconnect(const link::Head& head);
   void note_cancel(const link::Head& head, std::string_view frame);
+  [[nodiscard]] std::size_t waiting() const;
   [[nodiscard]] Rows::iterator find(std::string_view origin, std::uint32_t matchtag);
   void erase(Rows::iterator row);
   void refuse(const proto::Message& request, int errnum, std::string_view text);

@@ -138,21 +138,43 @@ TEST_CASE("a plain request that a dead service had in hand is answered EHOSTUNRE
   CHECK(module.relay.open() == 0);
 }
 
-TEST_CASE("until the next service is there, plain requests are refused and streams wait") {
+TEST_CASE("what comes before the next service is there waits for it, and is in its hands from then on") {
   Module module;
   module.relay.service_ended();
   module.from_broker(request("resource.status", 1));
   module.from_broker(request("resource.acquire", 2, "sched", flag::streaming));
+  module.from_broker(request("resource.get", 3, "gone"));
+  Message disconnect = request("resource.disconnect", 0, "gone", flag::noresponse);
+  module.from_broker(disconnect);
+  CHECK(module.broker_sees().empty());
+  CHECK(module.relay.for_service().empty());
+  module.relay.service_started();
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 2);
+  CHECK(handed[0].message.topic == "resource.status");
+  CHECK(handed[1].message.topic == "resource.acquire");
+  CHECK(handed[1].mark.empty());
+  // Whether this service has answered is unknown when it dies, so nobody else answers.
+  module.relay.service_ended();
   const auto seen = module.broker_sees();
   REQUIRE(seen.size() == 1);
   CHECK(seen[0].topic == "resource.status");
   CHECK(seen[0].errnum() == EHOSTUNREACH);
-  CHECK(module.relay.for_service().empty());
+}
+
+TEST_CASE("only so many requests wait for the next service") {
+  Module module;
+  module.relay.service_ended();
+  constexpr std::uint32_t most = 1024;
+  for (std::uint32_t tag = 1; tag <= most; ++tag) module.from_broker(request("resource.status", tag));
+  CHECK(module.broker_sees().empty());
+  module.from_broker(request("resource.status", most + 1));
+  const auto seen = module.broker_sees();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].matchtag == most + 1);
+  CHECK(seen[0].errnum() == EHOSTUNREACH);
   module.relay.service_started();
-  const auto handed = module.service_sees();
-  REQUIRE(handed.size() == 1);
-  CHECK(handed[0].message.topic == "resource.acquire");
-  CHECK(handed[0].mark.empty());
+  CHECK(module.service_sees().size() == most);
 }
 
 TEST_CASE("a stream is handed over as it was asked for, with the mark of its last whole response") {
