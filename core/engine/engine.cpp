@@ -158,6 +158,19 @@ void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
   effects.acquired = {resources, kept};
 }
 
+void Engine::take(const Resume& input, Now /*now*/, Effects& effects) {
+  const auto [resources, kept] =
+      acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources);
+  const text::IdSet up = kept & module_.available();
+  module::Delta delta;
+  delta.up = up - input.up;
+  delta.down = input.up - up;
+  delta.shrink = input.resources - resources;
+  if (module_.inventory().expiration() != input.expiration)
+    delta.expiration = module_.inventory().expiration();
+  if (!delta.empty()) effects.updates.push_back({applied_, input.holder, std::move(delta)});
+}
+
 void Engine::take(const Release& input, Now /*now*/, Effects& effects) {
   acquisition_.release(input.holder, module_.available(), teller(effects));
 }

@@ -61,6 +61,16 @@ struct Acquire {
   std::optional<std::string> partition;
 };
 
+/// A scheduler goes on that acquired from an earlier process, which had told it this. Its updates are the
+/// differences to the present state. Requires a defined inventory.
+struct Resume {
+  HolderId holder = 0;
+  /// Without those that were shrunk.
+  text::IdSet resources;
+  text::IdSet up;
+  WallTime expiration{};
+};
+
 /// Releases the targets of a holder. Targets that it kept from other holders come up for those. An unknown
 /// holder is ignored.
 struct Release {
@@ -129,8 +139,8 @@ struct ParentSays {
 /// The time of next_deadline() has come. An earlier or later Tick does no harm.
 struct Tick {};
 
-using Input = std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Release, Mute,
-                           SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
+using Input = std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release,
+                           Mute, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
                            AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
@@ -198,6 +208,7 @@ class Engine {
   void take(const Load& input, Now now, Effects& effects);
   void take(const module::Command& command, Now now, Effects& effects);
   void take(const Acquire& input, Now now, Effects& effects);
+  void take(const Resume& input, Now now, Effects& effects);
   void take(const Release& input, Now now, Effects& effects);
   void take(const Mute& input, Now now, Effects& effects);
   void take(const SetExpiration& input, Now now, Effects& effects);

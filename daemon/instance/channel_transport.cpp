@@ -37,7 +37,7 @@ std::string ChannelTransport::origin(const Message& request) {
   return request.routes.empty() ? std::string() : request.routes.back();
 }
 
-void ChannelTransport::take(Message request) {
+void ChannelTransport::take(Message request, const std::string& mark) {
   if (!reads_) return;
   if (proto::is_disconnect(request.topic)) return disconnect(request);
   // A request without any role has no right. The service takes it for one without credentials, that of the
@@ -56,10 +56,21 @@ void ChannelTransport::take(Message request) {
   const ClientId client = sender->second.client;
   // The broker tells of the end of those that have sent a request with a response, and of no others.
   const bool is_passing = is_new && request.has(proto::flag::noresponse);
+  if (!mark.empty()) return resume(client, request, mark);
   listener_.on_message(client, std::move(request));
   if (!is_passing) return;
   drop(client);
   listener_.on_gone(client);
+}
+
+void ChannelTransport::resume(ClientId client, const Message& request, const std::string& mark) {
+  try {
+    const service::Service::Position position = parse_position(mark);
+    positions_.begin({client, request.matchtag}, position);
+    link_.resume(client, request, position);
+  } catch (const Error& error) {
+    link_.send(proto::make_error(request, error), {});
+  }
 }
 
 void ChannelTransport::disconnect(const Message& request) {
@@ -77,28 +88,21 @@ bool ChannelTransport::may_disconnect(const Message& disconnect, const Message& 
   return origin(disconnect) == origin(request) && (is_owner || disconnect.userid == request.userid);
 }
 
-std::optional<ClientId> ChannelTransport::find(const Message& request) const {
-  const auto sender = senders_.find(origin(request));
-  return sender == senders_.end() ? std::nullopt : std::optional(sender->second.client);
-}
-
 SendResult ChannelTransport::send(ClientId client, const Message& message) {
   const auto origin = origins_.find(client);
   if (origin == origins_.end()) return SendResult::gone;
   if (link_.is_full()) return SendResult::full;
-  if (senders_.at(origin->second).has_no_role) {
-    Message response = message;
-    response.rolemask = proto::role::none;
-    link_.send(is_malformed(response) ? as_flux_says(std::move(response)) : response);
-  } else {
-    link_.send(is_malformed(message) ? as_flux_says(message) : message);
-  }
+  const std::string mark = positions_.after(client, message, link_.resources);
+  Message response = is_malformed(message) ? as_flux_says(message) : message;
+  if (senders_.at(origin->second).has_no_role) response.rolemask = proto::role::none;
+  link_.send(response, mark);
   return SendResult::sent;
 }
 
 void ChannelTransport::drop(ClientId client) {
   const auto origin = origins_.find(client);
   if (origin == origins_.end()) return;
+  positions_.forget(client);
   senders_.erase(origin->second);
   origins_.erase(origin);
 }

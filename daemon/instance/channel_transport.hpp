@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "daemon/instance/positions.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 
@@ -17,17 +18,20 @@ namespace resourced::daemon::instance {
 class ChannelTransport final : public transport::Transport {
  public:
   struct Link {
-    std::function<void(const proto::Message&)> send;
+    /// Sends a response, with the mark for the keeper.
+    std::function<void(const proto::Message&, const std::string& mark)> send;
     std::function<bool()> is_full;
     std::function<std::size_t()> unsent;
+    /// The resources of a scheduler whose first response is sent now.
+    std::function<Positions::Resources()> resources;
+    /// Takes the request of a stream that an earlier process has served.
+    std::function<void(proto::ClientId, const proto::Message&, const service::Service::Position&)> resume;
   };
   /// `owner` is the user of the instance.
   ChannelTransport(transport::ClientIds& ids, transport::Listener& listener, std::uint32_t owner, Link link);
 
-  /// A request from the broker.
-  void take(proto::Message request);
-  /// The client of a message; nothing for an origin that has not sent a request.
-  [[nodiscard]] std::optional<proto::ClientId> find(const proto::Message& request) const;
+  /// A request from the broker. `mark` as Channel::Received has it.
+  void take(proto::Message request, const std::string& mark = {});
   /// Whether this end of a client is that of the sender of `request`. A user may end only what is their own.
   [[nodiscard]] static bool may_disconnect(const proto::Message& disconnect, const proto::Message& request);
   void on_writable() { listener_.on_writable(); }
@@ -47,12 +51,14 @@ class ChannelTransport final : public transport::Transport {
   };
 
   void disconnect(const proto::Message& request);
+  void resume(proto::ClientId client, const proto::Message& request, const std::string& mark);
   [[nodiscard]] static std::string origin(const proto::Message& request);
 
   transport::ClientIds& ids_;
   transport::Listener& listener_;
   std::uint32_t owner_;
   Link link_;
+  Positions positions_;
   bool reads_ = true;
   std::unordered_map<std::string, Sender> senders_;
   std::unordered_map<proto::ClientId, std::string> origins_;

@@ -16,19 +16,16 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
-#include "core/rset/operations.hpp"
-#include "core/rset/targets.hpp"
+#include "daemon/instance/beginning.hpp"
 #include "daemon/instance/broker.hpp"
 #include "daemon/instance/channel_transport.hpp"
-#include "daemon/instance/enclosing.hpp"
-#include "daemon/instance/kept_state.hpp"
 #include "daemon/instance/kvs_log.hpp"
 #include "daemon/service/service.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/duties.hpp"
 #include "flux/module/node.hpp"
+#include "flux/module/reduction.hpp"
 #include "flux/module/settings.hpp"
 #include "flux/module/welcome.hpp"
 #include "process/loop.hpp"
@@ -49,210 +46,37 @@ using text::IdSet;
 
 namespace {
 
-/// The answers of other modules may be about the whole instance.
-constexpr std::size_t most_values = std::size_t{1} << 24U;
 constexpr std::string_view no_resources = "error preparing response: No such file or directory";
 
 WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
-
-/// Ranks of an answer of the module `groups`.
-IdSet members(const Message& answer) {
-  return IdSet::parse(proto::parse_object(answer, most_values).at("members").get<std::string>());
-}
-
-/// What the module was loaded with.
-struct Arguments {
-  bool force_up = false;
-  bool noverify = false;
-  bool notruncate = false;
-};
-
-Arguments read_arguments(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (const std::string& word : words) {
-    if (word == "monitor-force-up") {
-      arguments.force_up = true;
-    } else if (word == "noverify") {
-      arguments.noverify = true;
-    } else if (word == "notruncate") {
-      arguments.notruncate = true;
-    } else {
-      throw Error(EINVAL, fmt::format("unknown option: {}", word));
-    }
-  }
-  return arguments;
-}
-
-/// An R, and where it comes from.
-struct Found {
-  ResourceSet resources;
-  DefineMethod method = DefineMethod::configuration;
-};
-
-/// All that is read before the module begins to serve.
-struct Beginning {
-  flux::module::Settings settings;
-  Arguments arguments;
-  bool is_recovery = false;
-  flux::module::Node node;
-  std::optional<Found> found;
-  /// Present if this instance is a job of another one.
-  std::unique_ptr<Enclosing> enclosing;
-  /// The expiration of the job, for resources that the brokers report.
-  WallTime expiration{};
-  IdSet online;
-  /// The stream of who is online.
-  std::optional<std::uint32_t> online_stream;
-  KeptState kept;
-  ResourceSet::Properties property_add;
-  ResourceSet::Properties property_remove;
-};
-
-/// Reads all that, waiting for the answers of other modules: nothing of the instance waits for this one yet
-/// but its own start.
-class Starter {
- public:
-  Starter(Channel& channel, const flux::module::Welcome& welcome) : channel_(channel), welcome_(welcome) {}
-
-  Beginning read() {
-    Beginning beginning;
-    beginning.arguments = read_arguments(welcome_.arguments);
-    beginning.settings = flux::module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
-    beginning.is_recovery = attribute("broker.recovery-mode").has_value();
-    beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
-    flux::module::forget_topology();
-    find_resources(beginning);
-    const std::size_t targets = std::max<std::size_t>(
-        welcome_.size, beginning.found ? beginning.found->resources.ranks().count() : 0);
-    read_state(beginning, targets);
-    find_online(beginning, targets);
-    return beginning;
-  }
-
- private:
-  std::optional<std::string> attribute(const std::string& name) {
-    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
-      return found->second;
-    try {
-      const Message answer = channel_.call("attr.get", {{"name", name}}, Channel::nearest());
-      return proto::parse_object(answer).at("value").get<std::string>();
-    } catch (const Error& error) {
-      if (error.errnum() == ENOENT) return std::nullopt;
-      throw;
-    }
-  }
-
-  /// The value of a key; nothing if there is none.
-  std::optional<std::string> lookup(const std::string& key) {
-    try {
-      return kvs_value(proto::parse_object(channel_.call("kvs.lookup", kvs_lookup(key), Channel::nearest())));
-    } catch (const Error& error) {
-      if (error.errnum() == ENOENT) return std::nullopt;
-      throw;
-    }
-  }
-
-  void find_resources(Beginning& beginning) {
-    if (beginning.settings.resources) {
-      beginning.found = {*beginning.settings.resources, DefineMethod::configuration};
-    } else if (const auto text = lookup(resources_key)) {
-      try {
-        beginning.found = {ResourceSet::parse(*text), DefineMethod::kvs};
-      } catch (const Error& error) {
-        throw Error(EINVAL, fmt::format("error parsing R: {}", error.what()));
-      }
-    } else {
-      ask_enclosing(beginning);
-    }
-  }
-
-  void ask_enclosing(Beginning& beginning) {
-    const auto job = attribute("jobid");
-    const auto uri = attribute("parent-uri");
-    if (!job || !uri) return;
-    beginning.enclosing = std::make_unique<Enclosing>(*uri, *job);
-    const ResourceSet allocated = beginning.enclosing->read(!beginning.settings.no_update_watch);
-    auto resources = in_ranks_of(allocated, welcome_.hosts);
-    if (!resources) {
-      channel_.log(Severity::debug,
-                   fmt::format("cannot map {} ranks of R to {} brokers: these report what they have",
-                               allocated.ranks().count(), welcome_.size));
-    } else if (beginning.settings.rediscover) {
-      beginning.expiration = allocated.expiration();
-    } else {
-      beginning.found = {*std::move(resources), DefineMethod::job_info};
-    }
-  }
-
-  void read_state(Beginning& beginning, std::size_t targets) {
-    std::optional<WallTime> horizon;
-    const Seconds history = beginning.settings.history;
-    if (!beginning.is_recovery && !beginning.arguments.notruncate && history < forever)
-      horizon = wall_clock() - history;
-    beginning.kept = read_kept_state(lookup(eventlog_key).value_or(""), lookup(checkpoint_key).value_or(""),
-                                     Brokers(welcome_.hosts, targets), horizon);
-    if (const auto text = lookup(properties_key)) {
-      read_properties(*text, beginning);
-      // The R in the KVS is the one with these changes.
-      if (beginning.found && beginning.found->method == DefineMethod::kvs)
-        undo_properties(beginning, beginning.found->resources);
-    }
-  }
-
-  void read_properties(const std::string& text, Beginning& beginning) {
-    try {
-      const json object = read_object(text);
-      const auto read = [&](const char* key, ResourceSet::Properties& properties) {
-        for (const auto& [name, ranks] : object.at(key).items())
-          properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
-      };
-      read("add", beginning.property_add);
-      read("remove", beginning.property_remove);
-    } catch (const std::exception& error) {
-      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", properties_key, error.what()));
-      beginning.property_add = beginning.property_remove = {};
-    }
-  }
-
-  static void undo_properties(const Beginning& beginning, ResourceSet& resources) {
-    for (const auto& [name, ranks] : beginning.property_add) resources.remove_property(name, ranks);
-    for (const auto& [name, ranks] : beginning.property_remove)
-      resources.add_property(name, ranks & resources.ranks());
-  }
-
-  void find_online(Beginning& beginning, std::size_t targets) {
-    if (beginning.arguments.force_up) {
-      beginning.online = IdSet::range(0, static_cast<IdSet::Id>(targets - 1));
-    } else if (!beginning.is_recovery) {
-      beginning.online_stream = channel_.ask(
-          "groups.get", {{"name", beginning.settings.systemd ? "sdmon.online" : "broker.online"}},
-          Channel::nearest(), proto::flag::streaming);
-      beginning.online = members(channel_.await(*beginning.online_stream));
-    }
-  }
-
-  Channel& channel_;
-  const flux::module::Welcome& welcome_;
-};
 
 class Instance {
  public:
   Instance(Channel& channel, const flux::module::Welcome& welcome)
       : channel_(channel),
         welcome_(welcome),
-        beginning_(Starter(channel, welcome).read()),
+        beginning_(read_beginning(channel, welcome, wall_clock())),
         settings_(beginning_.settings),
         log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max),
         service_(log_, wall_clock, service_settings()),
         broker_(loop_, channel_,
                 {[this](Channel::Received received) { take(std::move(received)); },
                  [this] { transport_.on_writable(); }, [this] { loop_.stop(); }}),
-        transport_(ids_, service_, owner(),
-                   {[this](const Message& response) { broker_.send(response, {}); },
-                    [this] { return broker_.is_full(); }, [this] { return broker_.unsent(); }}),
+        transport_(
+            ids_, service_, owner(),
+            {[this](const Message& response, const std::string& mark) { broker_.send(response, mark); },
+             [this] { return broker_.is_full(); }, [this] { return broker_.unsent(); },
+             [this] {
+               return Positions::Resources{module().acquirable(), module().inventory().expiration()};
+             },
+             [this](proto::ClientId client, const Message& request,
+                    const service::Service::Position& position) {
+               service_.on_resumed(client, request, position);
+             }}),
         duties_(channel_, welcome_),
-        timer_(loop_) {
+        timer_(loop_),
+        reduction_(beginning_.node.resources, welcome.size) {
     log_to_broker(loop_, channel_);
     start_log();
     add_topics();
@@ -336,7 +160,8 @@ class Instance {
                   fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
                 },
                 [this](const std::string& name, const std::string& text) { note(name, text); },
-                [this] { return module().inventory().encode(); }, [this] { return changed_properties(); }});
+                [this] { return module().inventory().encode(); },
+                [this] { return encode_changes(module().inventory(), module().configured()); }});
   }
 
   // A line for each drain, as Flux writes it.
@@ -352,18 +177,6 @@ class Instance {
 
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
 
-  /// The properties that were changed at run time, as JSON.
-  [[nodiscard]] std::string changed_properties() const {
-    const auto idsets = [](const ResourceSet::Properties& properties) {
-      json object = json::object();
-      for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
-      return object;
-    };
-    return json{{"add", idsets(rset::new_properties(module().inventory(), module().configured()))},
-                {"remove", idsets(rset::new_properties(module().configured(), module().inventory()))}}
-        .dump();
-  }
-
   void begin() {
     for (const std::string& warning : beginning_.kept.warnings) channel_.log(Severity::warning, warning);
     if (beginning_.kept.rewritten) log_.change({{eventlog_key, *beginning_.kept.rewritten}});
@@ -371,45 +184,21 @@ class Instance {
       channel_.log(Severity::info, fmt::format("resource.eventlog: reduced from {} to {} entries",
                                                upgraded->before, upgraded->after));
     }
-    exclude_ = excluded();
+    exclude_ = excluded_ranks(beginning_, welcome_.size);
     service_.step(
         engine::Begin{welcome_.hosts, beginning_.online, std::exchange(beginning_.kept.drains, {})});
     if (beginning_.found) {
       define(beginning_.found->method, beginning_.found->resources);
       verify();
     }
+    set_torpid(beginning_.torpid);
     follow_groups();
     if (beginning_.enclosing) {
       beginning_.enclosing->follow(loop_, [this](WallTime expiration) { set_expiration(expiration); });
     }
-    reduce_own();
+    finish_reduction();
     start_ = service_.engine().applied();
     service_.on_defined();
-  }
-
-  /// Throws Error with the text of Flux.
-  IdSet excluded() {
-    const std::string& text = settings_.exclude;
-    if (text.empty()) return {};
-    const auto fail = [&](std::string_view why) {
-      throw Error(EINVAL, fmt::format("error decoding exclude set {}: {}", text, why));
-    };
-    IdSet ranks;
-    if (const auto hosts = rset::hosts_of_targets(text)) {
-      if (!beginning_.found) fail("R is unavailable for mapping hostnames to ranks");
-      text::Hostlist unknown;
-      const ResourceSet& resources = beginning_.found->resources;
-      hosts->for_each([&](std::string_view host) {
-        if (!resources.rank_of(host)) unknown.append(host);
-      });
-      if (!unknown.empty()) fail(fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
-      ranks = rset::ranks_of_hosts(*hosts, resources);
-    } else {
-      ranks = IdSet::parse(text);
-    }
-    if (!ranks.empty() && ranks.last() >= welcome_.size)
-      throw Error(EINVAL, fmt::format("exclude set {} is out of range", text));
-    return ranks;
   }
 
   void define(DefineMethod method, ResourceSet resources) {
@@ -428,7 +217,9 @@ class Instance {
   }
 
   void verify() {
-    if (settings_.noverify || beginning_.arguments.noverify || beginning_.is_recovery) return;
+    // Once, when the module is loaded: an operator may have undrained the rank since.
+    if (!channel_.is_first() || settings_.noverify || beginning_.arguments.noverify || beginning_.is_recovery)
+      return;
     if (beginning_.found->method == DefineMethod::job_info && !settings_.is_verify_set) return;
     const std::string reason = flux::module::mismatch(welcome_.rank, beginning_.found->resources,
                                                       beginning_.node.resources, settings_.verify);
@@ -450,10 +241,9 @@ class Instance {
                             fmt::format("monitor: broker.online: {}", proto::response_error(answer).what()));
       set_online(members(answer));
     });
-    broker_.stream("groups.get", {{"name", "broker.torpid"}}, Channel::nearest(),
-                   [this](const Message& answer) {
-                     if (answer.errnum() == 0) set_torpid(members(answer));
-                   });
+    broker_.expect(*beginning_.torpid_stream, [this](const Message& answer) {
+      if (answer.errnum() == 0) set_torpid(members(answer));
+    });
   }
 
   void set_expiration(WallTime expiration) {
@@ -489,32 +279,14 @@ class Instance {
     }
   }
 
-  // The brokers report their resources to the ones above them: each its own, with those of all below it.
-  void reduce_own() {
-    reduced_ = beginning_.node.resources;
-    count_ = 1;
-    finish_reduction();
-  }
-
-  void reduce(const Message& request) {
-    try {
-      json object = proto::parse_object(request, most_values);
-      const auto count = object.at("count").get<std::uint32_t>();
-      const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
-      // A repeated report.
-      if (!(found.ranks() & reduced_.ranks()).empty()) return;
-      reduced_ = append(reduced_, found);
-      count_ += count;
-    } catch (const std::exception& error) {
-      return channel_.log_error(fmt::format("error decoding topo-reduce request: {}", error.what()));
-    }
-    finish_reduction();
+  void reduce(const Message& report) {
+    if (reduction_.take(report, channel_)) finish_reduction();
   }
 
   void finish_reduction() {
-    if (count_ != welcome_.size || module().defined()) return;
+    if (!reduction_.is_complete() || module().defined()) return;
     try {
-      ResourceSet resources = reduced_;
+      ResourceSet resources = reduction_.resources();
       if (beginning_.expiration != WallTime{}) resources.set_expiration(beginning_.expiration);
       define(DefineMethod::dynamic_discovery, std::move(resources));
     } catch (const Error& error) {
@@ -589,7 +361,7 @@ class Instance {
     if (proto::is_disconnect(message.topic)) forget_caller(message);
     if (!module().defined() && is_about_resources(message))
       return channel_.refuse(message, Error(ENOENT, std::string(no_resources)));
-    transport_.take(std::move(message));
+    transport_.take(std::move(message), received.mark);
   }
 
   /// Whether the sender may ask this, and gets R in the answer.
@@ -660,9 +432,7 @@ class Instance {
   IdSet exclude_;
   /// The ranks that the brokers call torpid, online or not.
   IdSet torpid_;
-  /// The resources that were reported, and of how many brokers.
-  ResourceSet reduced_;
-  std::uint32_t count_ = 0;
+  flux::module::Reduction reduction_;
   /// Requests for sched-status that wait for the job manager.
   std::vector<Message> ask_again_;
   bool asks_for_jobs_ = false;

@@ -174,6 +174,13 @@ store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size
   };
   if (filter.since) {
     while (start.first <= last_ && timestamp(start.first) < *filter.since) ++start.first;
+    // Those that a consumer knows are of an earlier process, so they are all in the history.
+    for (std::size_t known = filter.known; known > 0 && start.first - oldest < history_.size();
+         ++start.first) {
+      const KeptState::Line& line = history_[start.first - oldest];
+      if (line.timestamp != *filter.since) break;
+      if (!filter.targets || line.ranks.intersects(filter.targets->ranks)) --known;
+    }
     // Events before `since` were not asked for.
     if (start.first > oldest || (dropped_ && *dropped_ < *filter.since)) start.truncated.reset();
   } else if (!filter.targets && last_ + 1 - oldest + (dropped_ ? 1 : 0) > most) {

@@ -28,6 +28,14 @@ void AcquireTopics::hold(proto::RequestKey key, const std::optional<std::string>
   requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept));
 }
 
+void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
+  requests_.keep(call, [&](proto::RequestKey key) {
+    const auto holder = subscribers_.add(key);
+    requests_.become(key, streams::Scheduler{holder});
+    executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration});
+  });
+}
+
 void AcquireTopics::mute(const Call& call) {
   executor_.step(engine::Mute{});
   requests_.respond(call);

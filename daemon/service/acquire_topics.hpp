@@ -10,6 +10,7 @@
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/outbox.hpp"
+#include "daemon/streams/position.hpp"
 #include "daemon/streams/registry.hpp"
 
 namespace resourced::daemon::service {
@@ -27,6 +28,8 @@ class AcquireTopics {
 
   void acquire(const Call& call);
   void mute(const Call& call);
+  /// Goes on with an acquire that an earlier process has served.
+  void resume(const Call& call, const streams::SchedulerPosition& position);
 
   /// The inventory is known: the acquires that wait for it get their resources.
   void on_defined();

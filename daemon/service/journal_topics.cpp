@@ -21,11 +21,11 @@ JournalTopics::JournalTopics(const Executor& executor, Requests& requests, strea
       journal_(outbox, requests.registry(), log, most,
                [this] { later_(Seconds(0), [this] { on_room(); }); }) {}
 
-void JournalTopics::journal(const Call& call) {
+void JournalTopics::follow(const Call& call, const std::optional<streams::JournalPosition>& position) {
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
-        journal_.add(key, std::move(wanted), executor_.module().addressable(), call.sender.name);
+        journal_.add(key, std::move(wanted), executor_.module().addressable(), call.sender.name, position);
     requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);

@@ -28,7 +28,9 @@ class JournalTopics {
                 std::size_t most, transport::LoopHolds& holds, std::function<SteadyTime()> uptime,
                 Later later);
 
-  void journal(const Call& call);
+  void journal(const Call& call) { follow(call, std::nullopt); }
+  /// The same for a consumer that an earlier process has served.
+  void resume(const Call& call, const streams::JournalPosition& position) { follow(call, position); }
 
   void set_most(std::size_t most) { journal_.set_most(most); }
   void set_most_consumers(std::size_t most) noexcept { journal_.set_most_consumers(most); }
@@ -50,6 +52,7 @@ class JournalTopics {
   void release(const streams::JournalConsumer& gone) { journal_.remove(gone.consumer); }
 
  private:
+  void follow(const Call& call, const std::optional<streams::JournalPosition>& position);
   void serve();
   /// A journal ended because the log on disk is damaged.
   void on_damaged_log(const Error& error);

@@ -91,16 +91,35 @@ void Service::on_message(proto::ClientId client, Message message) {
   settle();
 }
 
-void Service::dispatch(proto::ClientId client, const peers::Principal& sender, const Message& request) {
+void Service::dispatch(proto::ClientId client, const peers::Principal& sender, const Message& request,
+                       const Position* position) {
+  struct Resume {
+    Service& service;
+    const Call& call;
+    void operator()(const streams::SchedulerPosition& at) const { service.acquire_.resume(call, at); }
+    void operator()(const streams::JournalPosition& at) const { service.journal_.resume(call, at); }
+  };
   try {
     const Topic* topic = Topics::find(request.topic);
     if (topic == nullptr) throw gate_.unknown(request.topic);
     gate_.check_right(sender, request, gate_.right_for(*topic));
     gate_.check_form(request, *topic, executor_.module().addressable().nodelist().size());
-    topic->handle(*this, {client, request, sender, *topic});
+    const Call call{client, request, sender, *topic};
+    if (position != nullptr) {
+      std::visit(Resume{*this, call}, *position);
+    } else {
+      topic->handle(*this, call);
+    }
   } catch (const Error& error) {
     requests_.refuse(client, request, error);
   }
+}
+
+void Service::on_resumed(proto::ClientId client, const Message& message, const Position& position) {
+  const peers::Clients::Client* known = clients_.find(client);
+  if (known == nullptr) return;
+  dispatch(client, peers::Principal(known->principal), message, &position);
+  settle();
 }
 
 // Answers at once: the refusal does not depend on the state, and in the outbox it would take up room and wait

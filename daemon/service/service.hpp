@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "config/config.hpp"
@@ -31,6 +32,7 @@
 #include "daemon/service/topics.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
+#include "daemon/streams/position.hpp"
 #include "daemon/streams/registry.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "daemon/transport/transport.hpp"
@@ -108,6 +110,10 @@ class Service final : public transport::Listener {
   void on_time();
   /// The store has answered a question.
   void on_answered();
+  using Position = std::variant<streams::SchedulerPosition, streams::JournalPosition>;
+  /// Takes the request of a stream that an earlier process has served, and goes on with it where that was: a
+  /// resource.acquire or a resource.journal. For transports whose clients outlive this process.
+  void on_resumed(proto::ClientId client, const proto::Message& message, const Position& position);
   /// Measures how long single pieces of work occupy the loop; transports add theirs.
   [[nodiscard]] transport::LoopHolds& holds() noexcept { return holds_; }
 
@@ -121,7 +127,9 @@ class Service final : public transport::Listener {
  private:
   friend class Topics;
 
-  void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request);
+  /// Has a request handled, or refuses it. One with a position goes on there.
+  void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request,
+                const Position* position = nullptr);
   void cancel(const Call& call) { requests_.cancel(call); }
   void disconnect(const Call& call) { requests_.forget(call.client); }
 

@@ -57,6 +57,9 @@ struct EventFilter {
   std::optional<WallTime> since;
   /// Those that concern one of these.
   std::shared_ptr<const EventTargets> targets;
+  /// For find_start() of a log whose readers outlive the process: of the events at `since` that pass, so many
+  /// are known.
+  std::size_t known = 0;
 };
 
 /// One event of the log as it is sent.

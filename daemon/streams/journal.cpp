@@ -103,7 +103,8 @@ std::shared_ptr<store::NamedTargets> Journal::share(std::string text, const Reso
 }
 
 ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest wanted,
-                        const ResourceSet& inventory, const std::string& follower) {
+                        const ResourceSet& inventory, const std::string& follower,
+                        const std::optional<JournalPosition>& position) {
   const auto known = followers_.find(follower);
   if (known != followers_.end() && known->second.journals >= most_consumers_) {
     throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
@@ -117,6 +118,8 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
                                                        .follower = follower,
                                                        .filter = {wanted.since, nullptr},
                                                        .state = Asking{},
+                                                       .position = position,
+                                                       .live = position && position->live,
                                                        .credit = Credit(bell_),
                                                        .stuck_at = std::nullopt})
                                  .first->second;
@@ -142,7 +145,15 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
 }
 
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
-  log_.find_start(consumer.filter, most_, [this, id](const store::HistoryStart& start) {
+  store::EventFilter filter = consumer.filter;
+  if (const auto& position = consumer.position) {
+    // Until something was sent, `since` is all that it wants.
+    if (position->last != WallTime{}) {
+      filter.since = position->last;
+      filter.known = position->at_last;
+    }
+  }
+  log_.find_start(filter, most_, [this, id](const store::HistoryStart& start) {
     Consumer* known = find(id);
     if (known == nullptr) return;
     known->next = start.first;
@@ -150,7 +161,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
       known->state = Failed{Error(EINVAL, "unknown host: " + *start.unknown_host)};
     } else if (start.failure) {
       known->state = Failed{*start.failure};
-    } else if (start.truncated) {
+    } else if (start.truncated && !known->position) {
       // Sequence 0: the message depends on no event that has yet to be written.
       known->hold(proto::make_payload(proto::topics::encode_truncation(*start.truncated)), 0);
     } else {

@@ -28,6 +28,7 @@
 #include "daemon/store/records.hpp"
 #include "daemon/streams/journal_credit.hpp"
 #include "daemon/streams/outbox.hpp"
+#include "daemon/streams/position.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/journal.hpp"
@@ -65,10 +66,11 @@ class Journal {
   [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text,
                                                            const rset::ResourceSet& inventory,
                                                            const std::string& follower);
-  /// Adds a consumer. `follower` is the name of its principal. Throws Error EBUSY if the follower has too
-  /// many journals, or its targets take too much memory.
+  /// Adds a consumer, which goes on at a position if it has one. `follower` is the name of its principal.
+  /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory.
   ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
-                 const rset::ResourceSet& inventory, const std::string& follower);
+                 const rset::ResourceSet& inventory, const std::string& follower,
+                 const std::optional<JournalPosition>& position = std::nullopt);
   /// Ignores a consumer that is gone.
   void remove(ConsumerId consumer);
   /// Whether a consumer's transport was full; the transport reports when it has room again.
@@ -135,6 +137,8 @@ class Journal {
     /// The first event that it was not given yet.
     store::Sequence next = 0;
     std::variant<Asking, Ready, Holding, Failed, Over> state;
+    /// Where it goes on that an earlier process has served.
+    std::optional<JournalPosition> position;
     /// The history and the sentinel have been prepared for it.
     bool live = false;
     Credit credit;

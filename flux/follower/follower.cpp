@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/rset/operations.hpp"
 #include "flux/module/duties.hpp"
 #include "flux/module/node.hpp"
+#include "flux/module/reduction.hpp"
 #include "flux/module/settings.hpp"
 #include "proto/message.hpp"
 
@@ -64,10 +64,12 @@ class Follower {
     node_ = module::probe_node(welcome_.rank, settings_.norestrict);
     // Resources from the enclosing instance are verified only if the configuration asks for it.
     if (method_ == "job-info" && !settings_.is_verify_set) noverify = true;
-    if (resources_ && !noverify) verify();
-    reduced_ = node_.resources;
-    const std::string descendants = attribute("tbon.descendants").value_or("0");
-    std::from_chars(descendants.data(), descendants.data() + descendants.size(), descendants_);
+    // Once, when the module is loaded: an operator may have undrained the rank since.
+    if (resources_ && !noverify && channel_.is_first()) verify();
+    const std::string text = attribute("tbon.descendants").value_or("0");
+    std::uint32_t descendants = 0;
+    std::from_chars(text.data(), text.data() + text.size(), descendants);
+    reduction_.emplace(node_.resources, descendants + 1);
     add_topics();
     report();
   }
@@ -126,27 +128,8 @@ class Follower {
                module::Channel::leader());
   }
 
-  /// Reports the resources of this rank and those below it upstream, once all of them are known.
   void report() {
-    if (count_ != descendants_ + 1) return;
-    channel_.tell("resource.topo-reduce", {{"count", count_}, {"resource", reduced_.to_json()}},
-                  channel_.upstream());
-  }
-
-  void reduce(const Message& request) {
-    try {
-      json object = proto::parse_object(request, most_values);
-      const auto count = object.at("count").get<std::uint32_t>();
-      const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
-      // A repeated report.
-      if (!(found.ranks() & reduced_.ranks()).empty()) return;
-      reduced_ = append(reduced_, found);
-      count_ += count;
-    } catch (const std::exception& error) {
-      channel_.log_error(fmt::format("error decoding topo-reduce request: {}", error.what()));
-      return;
-    }
-    report();
+    if (reduction_->is_complete()) reduction_->report(channel_);
   }
 
   void add_topics() {
@@ -157,7 +140,9 @@ class Follower {
     duties_.add("topo-get", Right::user, [this](const Message& request) {
       channel_.respond(request, std::make_shared<const std::string>(node_.xml + '\0'));
     });
-    duties_.add("topo-reduce", Right::owner, [this](const Message& request) { reduce(request); });
+    duties_.add("topo-reduce", Right::owner, [this](const Message& request) {
+      if (reduction_->take(request, channel_)) report();
+    });
     duties_.add("status", Right::user, [](const Message&) { refuse_away_from_leader(); });
     duties_.add("sched-status", Right::user, [](const Message&) { refuse_away_from_leader(); });
     duties_.add("monitor-force-down", Right::owner, [](const Message&) { refuse_away_from_leader(); });
@@ -190,10 +175,7 @@ class Follower {
   std::optional<ResourceSet> resources_;
   std::string method_ = "configuration";
   module::Node node_;
-  /// What this rank and those below it have.
-  ResourceSet reduced_;
-  std::uint32_t count_ = 1;
-  std::uint32_t descendants_ = 0;
+  std::optional<module::Reduction> reduction_;
 };
 
 }  // namespace

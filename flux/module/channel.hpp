@@ -32,6 +32,9 @@ class Channel {
   /// Waits for the next request or event; nothing when the keeper has ended.
   [[nodiscard]] std::optional<proto::Message> next();
 
+  /// Whether this is the first service of the module: the keeper has not started another one before.
+  [[nodiscard]] bool is_first() const noexcept { return generation_ == 1; }
+
   struct Received {
     proto::Message message;
     /// For the request of a stream that an earlier service began: the mark of its last response.

@@ -72,6 +72,13 @@ std::string encode_acquired(std::string_view resources, const IdSet& up) {
   return out;
 }
 
+IdSet up_of_acquired(std::string_view payload) {
+  // R may have any keys, but `up` follows it.
+  constexpr std::string_view key = R"("up":")";
+  const std::size_t begin = payload.rfind(key) + key.size();
+  return IdSet::parse(payload.substr(begin, payload.rfind('"') - begin));
+}
+
 Acquired parse_acquired(const json& payload) {
   for (const auto* key : {"resources", "up"}) {
     if (!payload.contains(key)) reject(key, "missing in the first response");

@@ -33,6 +33,9 @@ struct Acquired {
 /// that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
 
+/// The targets in `up` of a payload that encode_acquired() has made, without reading R.
+[[nodiscard]] text::IdSet up_of_acquired(std::string_view payload);
+
 /// A later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME: IDSET}?,
 /// "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left out. The
 /// delta is not empty.

@@ -175,4 +175,39 @@ TEST_CASE("an expiration that is the present one is recorded, and told to the ho
   CHECK(again.updates[0].delta.expiration == wall_time(9000));
 }
 
+TEST_CASE("a scheduler goes on where an earlier process was, and is told the differences alone") {
+  Stand stand;
+  (void)stand.step(begin("a,b,c,d", "0,2-3", {{IdSet{3}, wall_time(50), "fan"}}));
+  (void)stand.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
+  // It was told that 1 and 3 are up, and lost 0 for good.
+  const Effects effects = stand.step(Resume{5, IdSet::parse("1-3"), IdSet::parse("1,3"), wall_time(9)});
+  CHECK(effects.records.empty());
+  REQUIRE(effects.updates.size() == 1);
+  const Update& update = effects.updates[0];
+  CHECK(update.holder == 5);
+  CHECK(update.after == stand.engine.applied());
+  CHECK(update.delta.up == IdSet{2});
+  CHECK(update.delta.down == IdSet::parse("1,3"));
+  CHECK(update.delta.shrink.empty());
+  CHECK(update.delta.expiration == WallTime{});
+  // Later changes are those of its resources.
+  CHECK(stand.monitor("", "1").updates.at(0).delta.up == IdSet{1});
+  (void)stand.monitor("0", "");
+  CHECK(stand.monitor("", "0").updates.empty());
+  CHECK_THROWS_AS((void)stand.step(Acquire{6, std::nullopt}), Error);
+}
+
+TEST_CASE(
+    "a scheduler that goes on is told of targets that have left, and of nothing if nothing has changed") {
+  Stand stand;
+  (void)stand.step(begin("a,b", "0-1"));
+  (void)stand.step(definition(DefineMethod::configuration, "0", "a"));
+  const Effects effects = stand.step(Resume{5, IdSet::parse("0-1"), IdSet::parse("0-1"), WallTime{}});
+  REQUIRE(effects.updates.size() == 1);
+  CHECK(effects.updates[0].delta.shrink == IdSet{1});
+  CHECK(effects.updates[0].delta.down == IdSet{1});
+  (void)stand.step(Release{5});
+  CHECK(stand.step(Resume{6, IdSet{0}, IdSet{0}, WallTime{}}).updates.empty());
+}
+
 }  // namespace resourced::engine

@@ -54,9 +54,9 @@ TEST_CASE("an instance without a past") {
 TEST_CASE("drains follow the events of the log, and its lines are the history of the journal") {
   CHECK(drains(read(drain_b)) == "1@10:disk;");
   CHECK(drains(read(std::string(drain_b) + undrain_b)) == "");
-  const KeptState kept = read(
-      std::string(R"({"timestamp":1.0,"name":"resource-define","context":{"method":"configuration"}})") + "\n" +
-      drain_b);
+  const KeptState kept =
+      read(std::string(R"({"timestamp":1.0,"name":"resource-define","context":{"method":"configuration"}})") +
+           "\n" + drain_b);
   REQUIRE(kept.history.size() == 1);
   CHECK(kept.history.front().ranks == IdSet{1});
   CHECK(kept.history.front().timestamp == wall_time(10));
@@ -66,8 +66,8 @@ TEST_CASE("drains follow the events of the log, and its lines are the history of
 TEST_CASE("a later drain overwrites the reason as its event says, and by default") {
   const auto again = [](const char* overwrite) {
     return std::string(drain_b) +
-           R"({"timestamp":11.0,"name":"drain","context":{"idset":"1","nodelist":"b","reason":"fan")" + overwrite +
-           "}}\n";
+           R"({"timestamp":11.0,"name":"drain","context":{"idset":"1","nodelist":"b","reason":"fan")" +
+           overwrite + "}}\n";
   };
   CHECK(drains(read(again(R"(,"overwrite":0)"))) == "1@10:disk;");
   CHECK(drains(read(again(R"(,"overwrite":1)"))) == "1@10:fan;");

@@ -39,6 +39,8 @@ TEST_CASE("a first response has resources and what of them is up") {
   const Acquired acquired = parse_acquired(json::parse(text));
   CHECK(acquired.resources.ranks().encode() == "0-1");
   CHECK(acquired.up.encode() == "1");
+  CHECK(up_of_acquired(text).encode() == "1");
+  CHECK(up_of_acquired(encode_acquired(R"({"attributes":{"up":"7"}})", {})).empty());
 }
 
 TEST_CASE("a first response that cannot be used is refused, with the key") {

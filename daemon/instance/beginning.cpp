@@ -1,0 +1,220 @@
+#include "daemon/instance/beginning.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/rset/operations.hpp"
+#include "core/rset/targets.hpp"
+#include "daemon/instance/kvs_log.hpp"
+
+namespace resourced::daemon::instance {
+
+namespace flux = ::resourced::flux;
+
+using flux::link::Severity;
+using flux::module::Channel;
+using module::DefineMethod;
+using nlohmann::json;
+using proto::Message;
+using rset::ResourceSet;
+using text::IdSet;
+
+namespace {
+
+Arguments read_arguments(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (const std::string& word : words) {
+    if (word == "monitor-force-up") {
+      arguments.force_up = true;
+    } else if (word == "noverify") {
+      arguments.noverify = true;
+    } else if (word == "notruncate") {
+      arguments.notruncate = true;
+    } else {
+      throw Error(EINVAL, fmt::format("unknown option: {}", word));
+    }
+  }
+  return arguments;
+}
+
+class Starter {
+ public:
+  Starter(Channel& channel, const flux::module::Welcome& welcome, WallTime now)
+      : channel_(channel), welcome_(welcome), now_(now) {}
+
+  Beginning read() {
+    Beginning beginning;
+    beginning.arguments = read_arguments(welcome_.arguments);
+    beginning.settings = flux::module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
+    beginning.is_recovery = attribute("broker.recovery-mode").has_value();
+    beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
+    flux::module::forget_topology();
+    find_resources(beginning);
+    const std::size_t targets = std::max<std::size_t>(
+        welcome_.size, beginning.found ? beginning.found->resources.ranks().count() : 0);
+    read_state(beginning, targets);
+    find_online(beginning, targets);
+    return beginning;
+  }
+
+ private:
+  std::optional<std::string> attribute(const std::string& name) {
+    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
+      return found->second;
+    try {
+      const Message answer = channel_.call("attr.get", {{"name", name}}, Channel::nearest());
+      return proto::parse_object(answer).at("value").get<std::string>();
+    } catch (const Error& error) {
+      if (error.errnum() == ENOENT) return std::nullopt;
+      throw;
+    }
+  }
+
+  /// The value of a key; nothing if there is none.
+  std::optional<std::string> lookup(const std::string& key) {
+    try {
+      return kvs_value(proto::parse_object(channel_.call("kvs.lookup", kvs_lookup(key), Channel::nearest())));
+    } catch (const Error& error) {
+      if (error.errnum() == ENOENT) return std::nullopt;
+      throw;
+    }
+  }
+
+  void find_resources(Beginning& beginning) {
+    if (beginning.settings.resources) {
+      beginning.found = {*beginning.settings.resources, DefineMethod::configuration};
+    } else if (const auto text = lookup(resources_key)) {
+      try {
+        beginning.found = {ResourceSet::parse(*text), DefineMethod::kvs};
+      } catch (const Error& error) {
+        throw Error(EINVAL, fmt::format("error parsing R: {}", error.what()));
+      }
+    } else {
+      ask_enclosing(beginning);
+    }
+  }
+
+  void ask_enclosing(Beginning& beginning) {
+    const auto job = attribute("jobid");
+    const auto uri = attribute("parent-uri");
+    if (!job || !uri) return;
+    beginning.enclosing = std::make_unique<Enclosing>(*uri, *job);
+    const ResourceSet allocated = beginning.enclosing->read(!beginning.settings.no_update_watch);
+    auto resources = in_ranks_of(allocated, welcome_.hosts);
+    if (!resources) {
+      channel_.log(Severity::debug,
+                   fmt::format("cannot map {} ranks of R to {} brokers: these report what they have",
+                               allocated.ranks().count(), welcome_.size));
+    } else if (beginning.settings.rediscover) {
+      beginning.expiration = allocated.expiration();
+    } else {
+      beginning.found = {*std::move(resources), DefineMethod::job_info};
+    }
+  }
+
+  void read_state(Beginning& beginning, std::size_t targets) {
+    std::optional<WallTime> horizon;
+    const Seconds history = beginning.settings.history;
+    if (!beginning.is_recovery && !beginning.arguments.notruncate && history < forever)
+      horizon = now_ - history;
+    beginning.kept = read_kept_state(lookup(eventlog_key).value_or(""), lookup(checkpoint_key).value_or(""),
+                                     Brokers(welcome_.hosts, targets), horizon);
+    if (const auto text = lookup(properties_key)) {
+      read_properties(*text, beginning);
+      // The R in the KVS is the one with these changes.
+      if (beginning.found && beginning.found->method == DefineMethod::kvs)
+        undo_properties(beginning, beginning.found->resources);
+    }
+  }
+
+  void read_properties(const std::string& text, Beginning& beginning) {
+    try {
+      const json object = read_object(text);
+      const auto read = [&](const char* key, ResourceSet::Properties& properties) {
+        for (const auto& [name, ranks] : object.at(key).items())
+          properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
+      };
+      read("add", beginning.property_add);
+      read("remove", beginning.property_remove);
+    } catch (const std::exception& error) {
+      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", properties_key, error.what()));
+      beginning.property_add = beginning.property_remove = {};
+    }
+  }
+
+  static void undo_properties(const Beginning& beginning, ResourceSet& resources) {
+    for (const auto& [name, ranks] : beginning.property_add) resources.remove_property(name, ranks);
+    for (const auto& [name, ranks] : beginning.property_remove)
+      resources.add_property(name, ranks & resources.ranks());
+  }
+
+  void find_online(Beginning& beginning, std::size_t targets) {
+    if (beginning.arguments.force_up) {
+      beginning.online = IdSet::range(0, static_cast<IdSet::Id>(targets - 1));
+    } else if (!beginning.is_recovery) {
+      beginning.online_stream = channel_.ask(
+          "groups.get", {{"name", beginning.settings.systemd ? "sdmon.online" : "broker.online"}},
+          Channel::nearest(), proto::flag::streaming);
+      beginning.online = members(channel_.await(*beginning.online_stream));
+      beginning.torpid_stream =
+          channel_.ask("groups.get", {{"name", "broker.torpid"}}, Channel::nearest(), proto::flag::streaming);
+      // Awaited, so that no scheduler is told that such a rank is up when this program is started again.
+      beginning.torpid = members(channel_.await(*beginning.torpid_stream));
+    }
+  }
+
+  Channel& channel_;
+  const flux::module::Welcome& welcome_;
+  WallTime now_;
+};
+
+}  // namespace
+
+IdSet members(const Message& answer) {
+  return IdSet::parse(proto::parse_object(answer, most_values).at("members").get<std::string>());
+}
+
+std::string encode_changes(const ResourceSet& inventory, const ResourceSet& configured) {
+  const auto idsets = [](const ResourceSet::Properties& properties) {
+    json object = json::object();
+    for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
+    return object;
+  };
+  return json{{"add", idsets(new_properties(inventory, configured))},
+              {"remove", idsets(new_properties(configured, inventory))}}
+      .dump();
+}
+
+IdSet excluded_ranks(const Beginning& beginning, std::size_t size) {
+  const std::string& text = beginning.settings.exclude;
+  if (text.empty()) return {};
+  const auto fail = [&](std::string_view why) {
+    throw Error(EINVAL, fmt::format("error decoding exclude set {}: {}", text, why));
+  };
+  IdSet ranks;
+  if (const auto hosts = rset::hosts_of_targets(text)) {
+    if (!beginning.found) fail("R is unavailable for mapping hostnames to ranks");
+    text::Hostlist unknown;
+    const ResourceSet& resources = beginning.found->resources;
+    hosts->for_each([&](std::string_view host) {
+      if (!resources.rank_of(host)) unknown.append(host);
+    });
+    if (!unknown.empty()) fail(fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
+    ranks = rset::ranks_of_hosts(*hosts, resources);
+  } else {
+    ranks = IdSet::parse(text);
+  }
+  if (!ranks.empty() && ranks.last() >= size)
+    throw Error(EINVAL, fmt::format("exclude set {} is out of range", text));
+  return ranks;
+}
+
+Beginning read_beginning(Channel& channel, const flux::module::Welcome& welcome, WallTime now) {
+  return Starter(channel, welcome, now).read();
+}
+
+}  // namespace resourced::daemon::instance

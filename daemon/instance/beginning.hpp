@@ -1,0 +1,79 @@
+// What the module of an instance reads before it begins to serve: its configuration, R, the state that the
+// KVS keeps, and who is online.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/event.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+#include "daemon/instance/enclosing.hpp"
+#include "daemon/instance/kept_state.hpp"
+#include "flux/module/channel.hpp"
+#include "flux/module/node.hpp"
+#include "flux/module/settings.hpp"
+#include "flux/module/welcome.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+/// The values of an answer may be about the whole instance.
+inline constexpr std::size_t most_values = std::size_t{1} << 24U;
+
+/// What the module was loaded with.
+struct Arguments {
+  bool force_up = false;
+  bool noverify = false;
+  bool notruncate = false;
+};
+
+/// An R, and where it comes from.
+struct Found {
+  rset::ResourceSet resources;
+  module::DefineMethod method = module::DefineMethod::configuration;
+};
+
+/// All that is read before the module begins to serve.
+struct Beginning {
+  ::resourced::flux::module::Settings settings;
+  Arguments arguments;
+  bool is_recovery = false;
+  ::resourced::flux::module::Node node;
+  std::optional<Found> found;
+  /// Present if this instance is a job of another one.
+  std::unique_ptr<Enclosing> enclosing;
+  /// The expiration of the job, for resources that the brokers report.
+  WallTime expiration{};
+  text::IdSet online;
+  text::IdSet torpid;
+  /// The streams of who is online, and torpid.
+  std::optional<std::uint32_t> online_stream;
+  std::optional<std::uint32_t> torpid_stream;
+  KeptState kept;
+  rset::ResourceSet::Properties property_add;
+  rset::ResourceSet::Properties property_remove;
+};
+
+/// Reads all that, waiting for the answers of other modules: nothing of the instance waits for this module
+/// yet but the start of the instance itself. `now` is the time of the start. Throws Error with the texts of
+/// Flux.
+[[nodiscard]] Beginning read_beginning(::resourced::flux::module::Channel& channel,
+                                       const ::resourced::flux::module::Welcome& welcome, WallTime now);
+
+/// The properties of an inventory that are not the configured ones, as the value of properties_key: `{"add":
+/// {NAME: IDSET}, "remove": {NAME: IDSET}}`.
+[[nodiscard]] std::string encode_changes(const rset::ResourceSet& inventory,
+                                         const rset::ResourceSet& configured);
+
+/// The ranks that `exclude` names. Throws Error EINVAL with the texts of Flux.
+[[nodiscard]] text::IdSet excluded_ranks(const Beginning& beginning, std::size_t size);
+
+/// The ranks in an answer of the module `groups`. Throws Error.
+[[nodiscard]] text::IdSet members(const proto::Message& answer);
+
+}  // namespace resourced::daemon::instance

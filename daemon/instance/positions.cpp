@@ -1,0 +1,120 @@
+#include "daemon/instance/positions.hpp"
+
+#include <cerrno>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "daemon/instance/kept_state.hpp"
+#include "proto/topics/acquire.hpp"
+#include "proto/topics/journal.hpp"
+
+namespace resourced::daemon::instance {
+
+using proto::Message;
+using service::Service;
+using streams::JournalPosition;
+using streams::SchedulerPosition;
+using text::IdSet;
+
+namespace {
+
+using nlohmann::json;
+
+void advance(SchedulerPosition& position, const module::Delta& delta) {
+  position.up |= delta.up;
+  position.up -= delta.down;
+  position.up -= delta.shrink;
+  position.resources -= delta.shrink;
+  if (delta.expiration) position.expiration = *delta.expiration;
+}
+
+/// Whether the log keeps such events: a process that takes the place of this one does not know of others.
+bool is_kept(const std::string& name) {
+  return name == "drain" || name == "undrain" || name == "resource-update";
+}
+
+}  // namespace
+
+void Positions::forget(proto::ClientId client) {
+  streams_.erase(streams_.lower_bound({client, 0}),
+                 streams_.upper_bound({client, std::numeric_limits<std::uint32_t>::max()}));
+}
+
+// The position after a payload is that of its last event that the log keeps. Events with one timestamp may
+// come in several payloads.
+void Positions::advance(JournalPosition& position, const proto::Payload& payload) {
+  if (known_ != payload) {
+    known_ = payload;
+    end_of_known_ = {};
+    const json batch = read_object(payload->substr(0, payload->find_last_not_of('\0') + 1));
+    const json* events = proto::topics::find_journal_events(batch);
+    end_of_known_.live = events == nullptr || events->empty();
+    for (std::size_t i = 0; !end_of_known_.live && i < events->size(); ++i) {
+      const json& event = (*events)[i];
+      if (!is_kept(event.at("name").get<std::string>())) continue;
+      const WallTime timestamp = wall_time(event.at("timestamp").get<double>());
+      if (timestamp != end_of_known_.last) end_of_known_ = {timestamp, 0, false};
+      ++end_of_known_.at_last;
+    }
+  }
+  position.live = position.live || end_of_known_.live;
+  if (end_of_known_.last == WallTime{}) return;
+  const std::size_t before = position.last == end_of_known_.last ? position.at_last : 0;
+  position.last = end_of_known_.last;
+  position.at_last = before + end_of_known_.at_last;
+}
+
+std::string Positions::after(proto::ClientId client, const Message& response,
+                             const std::function<Resources()>& resources) {
+  const proto::RequestKey key{client, response.matchtag};
+  const bool is_acquire = response.topic == "resource.acquire";
+  if (!response.has(proto::flag::streaming) || response.errnum() != 0 || !response.payload ||
+      (!is_acquire && response.topic != "resource.journal")) {
+    streams_.erase(key);
+    return {};
+  }
+  const auto known = streams_.find(key);
+  if (is_acquire && known == streams_.end()) {
+    const Resources acquired = resources();
+    streams_[key] = SchedulerPosition{acquired.acquirable, proto::topics::up_of_acquired(response.text()),
+                                      acquired.expiration};
+  } else if (is_acquire) {
+    instance::advance(std::get<SchedulerPosition>(known->second),
+                      proto::topics::parse_delta(read_object(response.text())));
+  } else {
+    auto& position = known == streams_.end() ? streams_[key] = JournalPosition{} : known->second;
+    advance(std::get<JournalPosition>(position), response.payload);
+  }
+  return encode_position(streams_[key]);
+}
+
+std::string encode_position(const Service::Position& position) {
+  if (const auto* scheduler = std::get_if<SchedulerPosition>(&position)) {
+    return json{{"resources", scheduler->resources.encode()},
+                {"up", scheduler->up.encode()},
+                {"expiration", to_number(scheduler->expiration)}}
+        .dump();
+  }
+  const auto& journal = std::get<JournalPosition>(position);
+  return json{{"last", to_number(journal.last)}, {"at-last", journal.at_last}, {"live", journal.live}}.dump();
+}
+
+Service::Position parse_position(std::string_view mark) {
+  try {
+    const json object = read_object(mark);
+    if (object.contains("up")) {
+      return SchedulerPosition{IdSet::parse(object.at("resources").get<std::string>()),
+                               IdSet::parse(object.at("up").get<std::string>()),
+                               wall_time(object.at("expiration").get<double>())};
+    }
+    return JournalPosition{wall_time(object.at("last").get<double>()),
+                           object.at("at-last").get<std::size_t>(), object.at("live").get<bool>()};
+  } catch (const json::exception& error) {
+    throw Error(EPROTO, fmt::format("mark: {}", error.what()));
+  }
+}
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,49 @@
+// The positions of the streams that are sent through the channel, as the marks that the keeper stores: a
+// process that takes the place of this one goes on there.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+#include "daemon/service/service.hpp"
+#include "daemon/streams/position.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+class Positions {
+ public:
+  /// The resources that a scheduler has acquired, as its first response leaves.
+  struct Resources {
+    text::IdSet acquirable;
+    WallTime expiration{};
+  };
+
+  /// The mark of a response, empty if it is not one of a stream that goes on.
+  [[nodiscard]] std::string after(proto::ClientId client, const proto::Message& response,
+                                  const std::function<Resources()>& resources);
+  /// A stream goes on at a position.
+  void begin(proto::RequestKey key, const service::Service::Position& position) { streams_[key] = position; }
+  /// Forgets the streams of a client.
+  void forget(proto::ClientId client);
+
+ private:
+  void advance(streams::JournalPosition& position, const proto::Payload& payload);
+
+  std::map<proto::RequestKey, service::Service::Position> streams_;
+  /// The last payload of a journal, which many consumers get, and its last events.
+  proto::Payload known_;
+  streams::JournalPosition end_of_known_;
+};
+
+/// A mark is one JSON object.
+[[nodiscard]] std::string encode_position(const service::Service::Position& position);
+/// Throws Error EPROTO.
+[[nodiscard]] service::Service::Position parse_position(std::string_view mark);
+
+}  // namespace resourced::daemon::instance

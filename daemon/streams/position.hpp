@@ -1,0 +1,30 @@
+// How far a stream has come, for a stream that outlives this process: the next one takes it up there.
+#pragma once
+
+#include <cstddef>
+
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+
+namespace resourced::daemon::streams {
+
+/// What a scheduler was told of its resources.
+struct SchedulerPosition {
+  /// Without those that were shrunk.
+  text::IdSet resources;
+  text::IdSet up;
+  /// The epoch: none.
+  WallTime expiration{};
+};
+
+/// The events that a consumer of the journal was sent.
+struct JournalPosition {
+  /// The timestamp of the last one that the log keeps; the epoch if there was none.
+  WallTime last{};
+  /// How many of those with this timestamp were sent.
+  std::size_t at_last = 0;
+  /// Whether it was told that the history is complete.
+  bool live = false;
+};
+
+}  // namespace resourced::daemon::streams
