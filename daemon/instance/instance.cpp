@@ -1,6 +1,5 @@
 #include "daemon/instance/instance.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -45,8 +44,6 @@ using rset::ResourceSet;
 using text::IdSet;
 
 namespace {
-
-constexpr std::string_view no_resources = "error preparing response: No such file or directory";
 
 WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
 SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
@@ -159,20 +156,12 @@ class Instance {
                 [this](const Error& error) {
                   fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
                 },
-                [this](const std::string& name, const std::string& text) { note(name, text); },
+                [this](const std::string& name, const std::string& text) {
+                  if (name == "drain" || name == "undrain")
+                    channel_.log(Severity::info, drain_line(name, text));
+                },
                 [this] { return module().inventory().encode(); },
                 [this] { return encode_changes(module().inventory(), module().configured()); }});
-  }
-
-  // A line for each drain, as Flux writes it.
-  void note(const std::string& name, const std::string& text) {
-    if (name != "drain" && name != "undrain") return;
-    const json context = read_object(text).at("context");
-    channel_.log(
-        Severity::info,
-        fmt::format("{} idset={} nodelist={} overwrite={} reason={}", name,
-                    context.at("idset").get<std::string>(), context.at("nodelist").get<std::string>(),
-                    context.value("overwrite", 0), context.value("reason", std::string())));
   }
 
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
@@ -316,7 +305,11 @@ class Instance {
 
   // The job manager knows what is allocated. Requests that come meanwhile share its answer.
   void ask_for_jobs(const Message& request) {
-    if (!module().defined()) throw Error(EINVAL, std::string(no_resources));
+    // The service refuses it.
+    if (!module().defined()) return transport_.take(request);
+    constexpr std::size_t most_waiting = 4096;
+    if (ask_again_.size() >= most_waiting)
+      throw Error(EBUSY, fmt::format("{} requests wait for the job manager already", most_waiting));
     ask_again_.push_back(request);
     if (std::exchange(asks_for_jobs_, true)) return;
     broker_.call("job-manager.resource-status", nullptr, Channel::leader(), [this](const Message& answer) {
@@ -359,17 +352,7 @@ class Instance {
       return;
     }
     if (proto::is_disconnect(message.topic)) forget_caller(message);
-    if (!module().defined() && is_about_resources(message))
-      return channel_.refuse(message, Error(ENOENT, std::string(no_resources)));
     transport_.take(std::move(message), received.mark);
-  }
-
-  /// Whether the sender may ask this, and gets R in the answer.
-  static bool is_about_resources(const Message& message) {
-    const bool is_owner = (message.rolemask & proto::role::owner) != 0;
-    const bool is_user = (message.rolemask & proto::role::user) != 0;
-    return (message.topic == "resource.get" && is_owner) ||
-           (message.topic == "resource.status" && (is_owner || is_user));
   }
 
   void load(const ResourceSet& resources, bool force) {

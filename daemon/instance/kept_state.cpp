@@ -309,6 +309,13 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   return kept;
 }
 
+std::string drain_line(std::string_view name, std::string_view event) {
+  const json context = read_object(event).at("context");
+  return fmt::format("{} idset={} nodelist={} overwrite={} reason={}", name,
+                     context.at("idset").get<std::string>(), context.at("nodelist").get<std::string>(),
+                     context.value("overwrite", 0), context.value("reason", std::string()));
+}
+
 std::string encode_checkpoint(WallTime now, const module::DrainTable& drains,
                               const rset::ResourceSet& targets) {
   json state = json::object();

@@ -69,6 +69,9 @@ struct KeptState {
 [[nodiscard]] KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint,
                                         const Brokers& brokers, std::optional<WallTime> horizon);
 
+/// The line of the broker's log for a drain or undrain, which is given as its line of the event log.
+[[nodiscard]] std::string drain_line(std::string_view name, std::string_view event);
+
 /// The value of `checkpoint.resource`: the time and the present drains. All times are JSON reals, since Flux
 /// refuses integers there. `targets` has the hosts of all ranks that are drained.
 [[nodiscard]] std::string encode_checkpoint(WallTime now, const module::DrainTable& drains,
