@@ -160,8 +160,8 @@ void Relay::from_service(const link::LinkMessage& message) {
 
 void Relay::service_started() {
   is_served_ = true;
-  // Skip 0, the generation of the keeper's own matchtags.
-  if (++generation_ == 0) ++generation_;
+  // Skip 0, the generation of the keeper's own matchtags, and 1, that of the first service.
+  if (++generation_ == 0) generation_ = 2;
   for (const std::string& report : reports_) link::append_link_message(for_service_, {{}, report});
   for (auto& [number, row] : rows_) {
     link::append_link_message(for_service_, {row.mark, row.frame});
