@@ -53,6 +53,7 @@ class Starter {
     beginning.is_recovery = attribute("broker.recovery-mode").has_value();
     beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
     flux::module::forget_topology();
+    if (!channel_.is_first()) await_commits();
     find_resources(beginning);
     const std::size_t targets = std::max<std::size_t>(
         welcome_.size, beginning.found ? beginning.found->resources.ranks().count() : 0);
@@ -73,6 +74,10 @@ class Starter {
       throw;
     }
   }
+
+  // The KVS answers lookups while it commits, and may still commit what a process has decided that has died
+  // since. It has done so when it answers a later commit, if only of nothing.
+  void await_commits() { (void)channel_.call("kvs.commit", kvs_commit({}, false), Channel::nearest()); }
 
   /// The value of a key; nothing if there is none.
   std::optional<std::string> lookup(const std::string& key) {
