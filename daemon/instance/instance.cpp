@@ -311,6 +311,9 @@ class Instance {
     if (ask_again_.size() >= most_waiting)
       throw Error(EBUSY, fmt::format("{} requests wait for the job manager already", most_waiting));
     ask_again_.push_back(request);
+    // It has none by the protocol, and what it has nevertheless could be large.
+    ask_again_.back().payload = nullptr;
+    ask_again_.back().flags &= static_cast<std::uint8_t>(~proto::flag::payload);
     if (std::exchange(asks_for_jobs_, true)) return;
     broker_.call("job-manager.resource-status", nullptr, Channel::leader(), [this](const Message& answer) {
       asks_for_jobs_ = false;

@@ -12,6 +12,8 @@ from broker import DEADLINE, start_module
 from conversation import describe, message_of, untimed
 from frames import decode, read_frame
 
+NODATA = 61
+
 
 def comparable(told):
     """Of a message of the module, all that must be as recorded."""
@@ -29,9 +31,13 @@ class Replay:
     def __init__(self, socket, record):
         self.socket = socket
         self.record = record
-        self.expected = [number for number, (direction, _) in enumerate(record) if direction == ">"]
         self.matchtags = {}
-        self.cancelled = set()
+        self.cancelled = {told["routes"][-1] for _, told in record if told["topic"].endswith("-cancel")}
+        self.expected = [
+            number
+            for number, (direction, told) in enumerate(record)
+            if direction == ">" and not self.ends_a_cancelled_stream(told)
+        ]
 
     def run(self):
         for number, (direction, told) in enumerate(self.record):
@@ -40,9 +46,10 @@ class Replay:
                 self.send(told)
         self.receive_until(len(self.record))
 
+    def ends_a_cancelled_stream(self, told):
+        return told.get("errnum") == NODATA and told["routes"][-1] in self.cancelled
+
     def send(self, told):
-        if told["topic"].endswith("-cancel"):
-            self.cancelled.add(told["routes"][-1])
         message = message_of(told)
         if told["type"] == "response":
             message.matchtag = self.matchtags[message.matchtag]
@@ -60,7 +67,7 @@ class Replay:
                     self.matchtags[recorded["matchtag"]] = told["matchtag"]
                 self.expected.remove(number)
                 return
-        if told.get("errnum") == 61 and told["routes"][-1] in self.cancelled:
+        if self.ends_a_cancelled_stream(told):
             return
         wanted = self.record[self.expected[0]][1]
         both = (lines(comparable(wanted)), lines(comparable(told)))
