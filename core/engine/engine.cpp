@@ -78,8 +78,9 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
 
 void Engine::take(const Begin& input, Now now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && !module_.has_brokers() && !module_.defined());
-  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
-  apply({now.wall, module::RestartEvent{ranks, input.online & ranks, input.hosts, true}}, effects);
+  const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
+  const IdSet online = (input.online & brokers) | input.forced_online;
+  apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, effects);
   for (const module::DrainGroup& drain : input.drains) {
     module_.apply({drain.timestamp,
                    module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason}});

@@ -43,6 +43,9 @@ struct Begin {
   text::IdSet online;
   /// By present rank. The log has them already.
   std::vector<module::DrainGroup> drains;
+  /// These are online for good, including ranks of R that have no broker: the instance makes its resources
+  /// up.
+  text::IdSet forced_online = {};
 };
 
 /// The inventory of the instance is known, or is replaced. Comes after a Begin. States stay with their ranks.

@@ -19,7 +19,8 @@ struct RestartEvent {
   text::IdSet ranks;
   text::IdSet online;
   text::Hostlist nodelist;
-  /// `ranks` are those of the brokers of a Flux instance, from 0 without gaps.
+  /// `nodelist` has the hosts of the brokers of a Flux instance, from rank 0. `ranks` are theirs, and those
+  /// that are online without a broker.
   bool of_brokers = false;
 };
 

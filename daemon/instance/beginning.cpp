@@ -159,7 +159,7 @@ class Starter {
 
   void find_online(Beginning& beginning, std::size_t targets) {
     if (beginning.arguments.force_up) {
-      beginning.online = IdSet::range(0, static_cast<IdSet::Id>(targets - 1));
+      beginning.forced_online = IdSet::range(0, static_cast<IdSet::Id>(targets - 1));
     } else if (!beginning.is_recovery) {
       beginning.online_stream = channel_.ask(
           "groups.get", {{"name", beginning.settings.systemd ? "sdmon.online" : "broker.online"}},

@@ -50,6 +50,7 @@ struct Beginning {
   /// The expiration of the job, for resources that the brokers report.
   WallTime expiration{};
   text::IdSet online;
+  text::IdSet forced_online;
   text::IdSet torpid;
   /// The streams of who is online, and torpid.
   std::optional<std::uint32_t> online_stream;

@@ -174,8 +174,8 @@ class Instance {
                                                upgraded->before, upgraded->after));
     }
     exclude_ = excluded_ranks(beginning_, welcome_.size);
-    service_.step(
-        engine::Begin{welcome_.hosts, beginning_.online, std::exchange(beginning_.kept.drains, {})});
+    service_.step(engine::Begin{welcome_.hosts, beginning_.online, std::exchange(beginning_.kept.drains, {}),
+                                beginning_.forced_online});
     if (beginning_.found) {
       define(beginning_.found->method, beginning_.found->resources);
       verify();

@@ -72,6 +72,21 @@ TEST_CASE("a begin leaves a restart with the brokers and who is online; the log 
   CHECK(engine.applied_at() == wall_time(200));
 }
 
+TEST_CASE("ranks that are forced online need no broker, and a drain of one is kept") {
+  Stand it;
+  Begin input = begin("a", "", {{IdSet{2}, wall_time(50), "fan"}});
+  input.forced_online = IdSet::parse("0-3");
+  const Effects effects = it.step(input);
+  REQUIRE(effects.records.size() == 1);
+  const auto& restart = std::get<module::RestartEvent>(effects.records[0].event.body);
+  CHECK(restart.ranks == IdSet::parse("0-3"));
+  CHECK(restart.online == IdSet::parse("0-3"));
+  CHECK(restart.nodelist.encode() == "a");
+  it.step(definition(DefineMethod::kvs, "0-3", "fake[0-3]"));
+  CHECK(it.engine.module().drains().ranks() == IdSet{2});
+  CHECK(it.engine.module().available() == IdSet::parse("0-1,3"));
+}
+
 TEST_CASE("an instance is defined once R is known, and what is drained and excluded is undrained") {
   Stand it;
   it.step(begin("a,b,c", "0-2", {{IdSet::parse("0,2"), wall_time(50), "fan"}}));
