@@ -95,9 +95,10 @@ void KvsLog::append(store::Record record) {
 void KvsLog::add_changes(const store::Record& record) {
   if (record.hidden) return;
   const bool is_update = record.name == "resource-update";
-  if (defines(record) || is_update) changes_.push_back({resources_key, callbacks_.resources()});
-  if (defines(record) || record.name == "property-update")
-    changes_.push_back({properties_key, callbacks_.properties()});
+  const bool changes_properties = defines(record) || record.name == "property-update";
+  // Flux's own module has the properties from R.
+  if (changes_properties || is_update) changes_.push_back({resources_key, callbacks_.resources()});
+  if (changes_properties) changes_.push_back({properties_key, callbacks_.properties()});
   if (defines(record) || is_update || record.name == "drain" || record.name == "undrain") {
     if (!changes_.empty() && changes_.back().key == eventlog_key && changes_.back().appends) {
       changes_.back().value += record.text + '\n';
