@@ -94,7 +94,7 @@ Source choose_source(const ProbeOptions& options) {
                           readable ? "not a topology that hwloc understands" : std::strerror(errnum)));
 }
 
-LoadedTopology load(const Source& source, bool norestrict) {
+LoadedTopology load(const Source& source, const ProbeOptions& options) {
   // Silences the warnings of hwloc about odd hardware; failures are reported below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t made = nullptr;
@@ -107,13 +107,13 @@ LoadedTopology load(const Source& source, bool norestrict) {
   }
   // Keep the probe from running on every processor in turn, where jobs of others run.
   unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
-  const bool machine = !source.xml && !source.synthetic;
+  const bool machine = options.is_this_system || (!source.xml && !source.synthetic);
   const auto this_system = environment("HWLOC_THISSYSTEM");
   if (this_system ? *this_system != "0" : machine) {
     flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
-    if (!norestrict) flags |= HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
+    if (!options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
   }
-  if (norestrict) flags |= HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+  if (options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
   hwloc_topology_set_flags(made, flags);
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   errno = 0;
@@ -173,12 +173,12 @@ Hardware hardware_of(hwloc_topology_t topology) {
 }  // namespace
 
 Hardware probe(const ProbeOptions& options) {
-  return hardware_of(load(choose_source(options), options.norestrict).get());
+  return hardware_of(load(choose_source(options), options).get());
 }
 
 Topology probe_topology(const ProbeOptions& options) {
   const Source source = choose_source(options);
-  const auto topology = load(source, options.norestrict);
+  const auto topology = load(source, options);
   char* text = nullptr;
   int size = 0;
   if (hwloc_topology_export_xmlbuffer(topology.get(), &text, &size, 0) != 0) fail(source, errno);

@@ -32,6 +32,8 @@ struct ProbeOptions {
   std::optional<std::string> synthetic;
   /// Counts all cores, also those that this process may not use.
   bool norestrict = false;
+  /// The topology in `xml` is the machine's.
+  bool is_this_system = false;
 };
 
 /// Cores and GPUs are numbered from 0 on.

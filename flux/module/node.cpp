@@ -50,6 +50,11 @@ ResourceSet node_of(const hw::Topology& topology, std::uint32_t rank) {
 Node probe_node(std::uint32_t rank, bool norestrict) {
   hw::ProbeOptions options;
   options.norestrict = norestrict;
+  if (const char* file = std::getenv("FLUX_HWLOC_XMLFILE")) {
+    options.xml = file;
+    const char* other = std::getenv("FLUX_HWLOC_XMLFILE_NOT_THISSYSTEM");
+    options.is_this_system = other == nullptr || *other == '\0';
+  }
   const hw::Topology topology = hw::probe_topology(options);
   return {topology.xml, node_of(topology, rank)};
 }

@@ -16,8 +16,9 @@ struct Node {
   rset::ResourceSet resources;
 };
 
-/// Probes the node with hwloc. With norestrict, cores that this process may not use count too. Throws Error
-/// EINVAL.
+/// Probes the node with hwloc. With norestrict, cores that this process may not use count too. The variables
+/// FLUX_HWLOC_XMLFILE and FLUX_HWLOC_XMLFILE_NOT_THISSYSTEM have the effect that flux-environment(7)
+/// describes. Throws Error EINVAL.
 [[nodiscard]] Node probe_node(std::uint32_t rank, bool norestrict);
 
 /// R of the nodes whose topologies are in a directory as RANK.xml. Throws Error with Flux's texts: the errno

@@ -1,7 +1,11 @@
-// Why a rank drains itself.
+// The resources of a node, and why a rank drains itself.
 #include "flux/module/node.hpp"
 
+#include <thread>
+
 #include <doctest/doctest.h>
+
+#include "environment.hpp"
 
 using namespace resourced;
 using namespace resourced::flux::module;
@@ -15,6 +19,20 @@ namespace {
 ResourceSet node(std::uint32_t rank, const char* host, const char* cores, const char* gpus = "") {
   const auto ids = [](const char* text) { return *text == '\0' ? IdSet() : IdSet::parse(text); };
   return ResourceSet({{IdSet{rank}, ids(cores), ids(gpus)}}, text::Hostlist::parse(host));
+}
+
+TEST_CASE("a file of Flux takes the place of the machine") {
+  const test::NoHwlocVariables none;
+  const test::Variable file("FLUX_HWLOC_XMLFILE", RESOURCED_VECTORS "/hwloc/big_numa.xml");
+  {
+    const test::Variable other("FLUX_HWLOC_XMLFILE_NOT_THISSYSTEM", "1");
+    const Node node = probe_node(3, false);
+    CHECK(node.resources.ranks() == IdSet{3});
+    CHECK(node.resources.groups().front().cores == IdSet::range(0, 127));
+  }
+  // The cores of this machine in it.
+  CHECK(probe_node(3, false).resources.groups().front().cores.count() <= std::thread::hardware_concurrency());
+  CHECK(probe_node(3, true).resources.groups().front().cores.count() == 128);
 }
 
 TEST_CASE("the reasons, in the words of Flux") {

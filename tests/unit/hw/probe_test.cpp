@@ -156,6 +156,10 @@ TEST_SUITE("probe") {
     CHECK(probe({}) == Hardware{1, 0});
     // Of another machine all cores count, unless HWLOC_THISSYSTEM says that it is this one.
     CHECK(probe(from_text("core:256 pu:1")).cores == 256);
+    auto file = from_file(topology_file("big_numa"));
+    CHECK(probe(file).cores == 128);
+    file.is_this_system = true;
+    CHECK(probe(file).cores == 1);
     const Variable this_system("HWLOC_THISSYSTEM", "1");
     CHECK(probe(from_text("core:256 pu:1")).cores == 1);
   }
