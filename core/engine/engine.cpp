@@ -25,6 +25,22 @@ bool loses_targets(const Event& event) {
 
 }  // namespace
 
+namespace {
+
+using Properties = rset::ResourceSet::Properties;
+
+/// Adds to `out` the targets among `some` that have a property in `all` and not in `known`.
+void add_difference(Properties& out, const Properties& all, const Properties& known,
+                    const text::IdSet& some) {
+  for (const auto& [name, ranks] : all) {
+    text::IdSet difference = ranks & some;
+    if (const auto found = known.find(name); found != known.end()) difference -= found->second;
+    if (!difference.empty()) out[name] |= difference;
+  }
+}
+
+}  // namespace
+
 Effects Engine::step(const Input& input, Now now) {
   now.wall = std::max(last_timestamp_, now.wall);
   Effects effects;
@@ -169,6 +185,11 @@ void Engine::take(const Resume& input, Now /*now*/, Effects& effects) {
   delta.shrink = input.resources - resources;
   if (module_.inventory().expiration() != input.expiration)
     delta.expiration = module_.inventory().expiration();
+  const module::PropertyChanges now = module_.property_changes();
+  add_difference(delta.property_add, now.added, input.properties.added, resources);
+  add_difference(delta.property_add, input.properties.removed, now.removed, resources);
+  add_difference(delta.property_remove, now.removed, input.properties.removed, resources);
+  add_difference(delta.property_remove, input.properties.added, now.added, resources);
   if (!delta.empty()) effects.updates.push_back({applied_, input.holder, std::move(delta)});
 }
 

@@ -72,6 +72,8 @@ struct Resume {
   text::IdSet resources;
   text::IdSet up;
   WallTime expiration{};
+  /// Of all targets.
+  module::PropertyChanges properties = {};
 };
 
 /// Releases the targets of a holder. Targets that it kept from other holders come up for those. An unknown

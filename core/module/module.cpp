@@ -259,6 +259,10 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now
   return events;
 }
 
+PropertyChanges Module::property_changes() const {
+  return {rset::new_properties(inventory_, configured_), rset::new_properties(configured_, inventory_)};
+}
+
 std::vector<PropertyState> Module::property_states(const std::string& name, const IdSet& ranks) const {
   const auto of = [&](const ResourceSet::Properties& properties) {
     const auto found = properties.find(name);

@@ -64,6 +64,12 @@ struct PropertyState {
   Difference difference = Difference::same;
 };
 
+/// Properties that are there and not in the configuration, and the reverse.
+struct PropertyChanges {
+  rset::ResourceSet::Properties added;
+  rset::ResourceSet::Properties removed;
+};
+
 class Module {
  public:
   /// An event of a start, and whether the store has it already.
@@ -113,6 +119,8 @@ class Module {
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
+  /// How the properties of the inventory differ from the configured ones.
+  [[nodiscard]] PropertyChanges property_changes() const;
   /// The names of these ranks in the store.
   [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
     return names_of(ranks, has_brokers() ? addressable_ : configured_);

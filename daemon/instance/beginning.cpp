@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 #include "daemon/instance/kvs_log.hpp"
 
@@ -183,15 +182,13 @@ IdSet members(const Message& answer) {
   return IdSet::parse(proto::parse_object(answer, most_values).at("members").get<std::string>());
 }
 
-std::string encode_changes(const ResourceSet& inventory, const ResourceSet& configured) {
+std::string encode_changes(const module::PropertyChanges& changes) {
   const auto idsets = [](const ResourceSet::Properties& properties) {
     json object = json::object();
     for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
     return object;
   };
-  return json{{"add", idsets(new_properties(inventory, configured))},
-              {"remove", idsets(new_properties(configured, inventory))}}
-      .dump();
+  return json{{"add", idsets(changes.added)}, {"remove", idsets(changes.removed)}}.dump();
 }
 
 IdSet excluded_ranks(const Beginning& beginning, std::size_t size) {

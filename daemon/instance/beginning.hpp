@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/module/event.hpp"
+#include "core/module/module.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -66,10 +66,8 @@ struct Beginning {
 [[nodiscard]] Beginning read_beginning(::resourced::flux::module::Channel& channel,
                                        const ::resourced::flux::module::Welcome& welcome, WallTime now);
 
-/// The properties of an inventory that are not the configured ones, as the value of properties_key: `{"add":
-/// {NAME: IDSET}, "remove": {NAME: IDSET}}`.
-[[nodiscard]] std::string encode_changes(const rset::ResourceSet& inventory,
-                                         const rset::ResourceSet& configured);
+/// Changed properties as the value of properties_key: `{"add": {NAME: IDSET}, "remove": {NAME: IDSET}}`.
+[[nodiscard]] std::string encode_changes(const module::PropertyChanges& changes);
 
 /// The ranks that `exclude` names. Throws Error EINVAL with the texts of Flux.
 [[nodiscard]] text::IdSet excluded_ranks(const Beginning& beginning, std::size_t size);

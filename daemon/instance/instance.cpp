@@ -5,7 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +64,8 @@ class Instance {
             {[this](const Message& response, const std::string& mark) { broker_.send(response, mark); },
              [this] { return broker_.is_full(); }, [this] { return broker_.unsent(); },
              [this] {
-               return Positions::Resources{module().acquirable(), module().inventory().expiration()};
+               return Positions::Resources{module().acquirable(), module().inventory().expiration(),
+                                           module().property_changes()};
              },
              [this](proto::ClientId client, const Message& request,
                     const service::Service::Position& position) {
@@ -161,7 +161,7 @@ class Instance {
                     channel_.log(Severity::info, drain_line(name, text));
                 },
                 [this] { return module().inventory().encode(); },
-                [this] { return encode_changes(module().inventory(), module().configured()); }});
+                [this] { return encode_changes(module().property_changes()); }});
   }
 
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }

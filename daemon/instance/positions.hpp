@@ -22,6 +22,7 @@ class Positions {
   struct Resources {
     text::IdSet acquirable;
     WallTime expiration{};
+    module::PropertyChanges properties = {};
   };
 
   /// The mark of a response, empty if it is not one of a stream that goes on.

@@ -32,7 +32,7 @@ void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& p
   requests_.keep(call, [&](proto::RequestKey key) {
     const auto holder = subscribers_.add(key);
     requests_.become(key, streams::Scheduler{holder});
-    executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration});
+    executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration, position.properties});
   });
 }
 

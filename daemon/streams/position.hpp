@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "core/module/module.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
@@ -15,6 +16,8 @@ struct SchedulerPosition {
   text::IdSet up;
   /// The epoch: none.
   WallTime expiration{};
+  /// Of all targets, as they were when it acquired and have been told since.
+  module::PropertyChanges properties = {};
 };
 
 /// The events that a consumer of the journal was sent.

@@ -212,6 +212,23 @@ TEST_CASE("a scheduler goes on where an earlier process was, and is told the dif
   CHECK_THROWS_AS((void)stand.step(Acquire{6, std::nullopt}), Error);
 }
 
+TEST_CASE("a scheduler that goes on is told of properties that it does not know of") {
+  Stand stand;
+  (void)stand.step(begin("a,b,c", "0-2"));
+  DefineInstance define = definition(DefineMethod::kvs, "0-2", "a,b,c");
+  define.property_add = {{"new", IdSet::parse("0-1")}, {"known", IdSet{1}}};
+  (void)stand.step(define);
+  Resume resume{5, IdSet::parse("1-2"), IdSet::parse("1-2"), WallTime{}};
+  resume.properties.added = {{"known", IdSet{1}}, {"gone", IdSet{2}}};
+  const Effects effects = stand.step(resume);
+  REQUIRE(effects.updates.size() == 1);
+  const module::Delta& delta = effects.updates[0].delta;
+  using Properties = rset::ResourceSet::Properties;
+  CHECK(delta.property_add == Properties{{"new", IdSet{1}}});
+  CHECK(delta.property_remove == Properties{{"gone", IdSet{2}}});
+  CHECK(delta.up.empty());
+}
+
 TEST_CASE(
     "a scheduler that goes on is told of targets that have left, and of nothing if nothing has changed") {
   Stand stand;

@@ -56,6 +56,23 @@ TEST_CASE("the position of a scheduler follows what it is told") {
   CHECK(scheduler(mark).expiration == wall_time(95));
 }
 
+TEST_CASE("the position of a scheduler has the properties that it was told") {
+  Positions positions;
+  const auto resources = [] {
+    return Positions::Resources{IdSet::parse("0-7"), {}, {{{"a", IdSet::parse("0-1")}}, {{"b", IdSet{2}}}}};
+  };
+  (void)positions.after(client, response("resource.acquire", proto::topics::encode_acquired("{}", IdSet{0})),
+                        resources);
+  const auto position = scheduler(
+      positions.after(client,
+                      response("resource.acquire",
+                               R"({"property-add":{"b":"2-3","c":"4"},"property-remove":{"a":"1","d":"5"}})"),
+                      resources));
+  using Properties = rset::ResourceSet::Properties;
+  CHECK(position.properties.added == Properties{{"a", IdSet{0}}, {"b", IdSet{3}}, {"c", IdSet{4}}});
+  CHECK(position.properties.removed == Properties{{"d", IdSet{5}}});
+}
+
 TEST_CASE("a stream that was taken up goes on, and one that has ended is forgotten") {
   Positions positions;
   positions.begin({client, 7}, SchedulerPosition{IdSet::parse("0-1"), IdSet{0}, {}});
