@@ -22,10 +22,7 @@
 #include "daemon/service/service.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/duties.hpp"
-#include "flux/module/node.hpp"
 #include "flux/module/reduction.hpp"
-#include "flux/module/settings.hpp"
-#include "flux/module/welcome.hpp"
 #include "process/loop.hpp"
 #include "proto/message.hpp"
 

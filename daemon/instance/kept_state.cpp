@@ -299,10 +299,9 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
     kept.drains.push_back({ranks, key.timestamp, key.reason});
   if (horizon) {
     const WallTime oldest = std::min(*horizon, checkpoint.timestamp);
-    const auto old =
-        std::ranges::remove_if(entries, [&](const Entry& entry) { return entry.timestamp < oldest; });
-    if (!old.empty()) {
-      entries.erase(old.begin(), old.end());
+    const std::size_t old =
+        std::erase_if(entries, [&](const Entry& entry) { return entry.timestamp < oldest; });
+    if (old > 0) {
       kept.rewritten = lines_of(entries);
     }
   }
