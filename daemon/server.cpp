@@ -161,8 +161,9 @@ class Server {
     nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                                expiration_set);
     parent_ = std::make_unique<parent::ParentLink>(
-        loop_, std::move(mirror), steady_clock,
-        [this](const nodes::ParentChange& change) { service_.take(engine::ParentSays{change}, "enclosing instance"); });
+        loop_, std::move(mirror), steady_clock, [this](const nodes::ParentChange& change) {
+          service_.take(engine::ParentSays{change}, "enclosing instance");
+        });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
   }
 

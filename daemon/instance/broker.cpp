@@ -25,6 +25,8 @@ namespace {
 
 /// The bytes that may wait for the keeper before streams merge their changes instead.
 constexpr std::size_t max_unsent = std::size_t{8} << 20U;
+/// How many messages are handled before other work has its turn.
+constexpr std::size_t most_messages = 64;
 
 using flux::link::Severity;
 
@@ -114,6 +116,7 @@ void Broker::wait_for_room() {
     if (was_full_ && !is_full()) {
       was_full_ = false;
       listeners_.writable();
+      if (std::exchange(is_paused_, false)) read();
     }
     wait_for_room();
   });
@@ -121,11 +124,22 @@ void Broker::wait_for_room() {
 
 void Broker::read() {
   const bool goes_on = channel_.receive();
-  while (auto received = channel_.take()) deliver(std::move(*received));
-  if (goes_on) {
-    wait_for_input();
+  // A bounded part of what has come, so that other work has its turn; and nothing while answers wait, which
+  // may be much longer than their requests.
+  std::size_t left = most_messages;
+  while (left > 0 && !is_full()) {
+    auto received = channel_.take();
+    if (!received) break;
+    deliver(std::move(*received));
+    --left;
+  }
+  if (!goes_on) return listeners_.over();
+  if (is_full()) {
+    is_paused_ = true;
+  } else if (left == 0) {
+    asio::post(descriptor_.get_executor(), [this] { read(); });
   } else {
-    listeners_.over();
+    wait_for_input();
   }
 }
 

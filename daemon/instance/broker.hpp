@@ -66,6 +66,8 @@ class Broker {
   std::unordered_map<std::uint32_t, Answer> pending_;
   bool awaits_room_ = false;
   bool was_full_ = false;
+  /// Messages wait until there is room for their answers.
+  bool is_paused_ = false;
 };
 
 /// From here on the lines of the program's log go to the broker's log, those of other threads too. To be

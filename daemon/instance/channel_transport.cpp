@@ -1,7 +1,9 @@
 #include "daemon/instance/channel_transport.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,29 +40,43 @@ std::string ChannelTransport::origin(const Message& request) {
 }
 
 void ChannelTransport::take(Message request, const std::string& mark) {
-  if (!reads_) return;
+  // The broker names the sender of each request.
+  if (!reads_ || request.userid == proto::userid_unknown) return;
   if (proto::is_disconnect(request.topic)) return disconnect(request);
   // A request without any role has no right. The service takes it for one without credentials, that of the
   // channel's owner, so it gets a role without rights.
   const bool has_no_role = request.rolemask == proto::role::none;
   if (has_no_role) request.rolemask = proto::role::local;
-  const auto [sender, is_new] = senders_.try_emplace(origin(request));
+  const auto [sender, is_new] = senders_.try_emplace({origin(request), request.userid, has_no_role});
   if (is_new) {
-    sender->second = {ids_.next(), request.userid, has_no_role};
-    origins_.emplace(sender->second.client, sender->first);
+    sender->second = ids_.next();
+    names_.emplace(sender->second, sender->first);
     // The channel is the owner's. What a single request may do follows from its own credentials.
     transport::Credentials credentials;
     credentials.userid = owner_;
-    listener_.on_client(*this, sender->second.client, credentials);
+    listener_.on_client(*this, sender->second, credentials);
   }
-  const ClientId client = sender->second.client;
+  const ClientId client = sender->second;
   // The broker tells of the end of those that have sent a request with a response, and of no others.
   const bool is_passing = is_new && request.has(proto::flag::noresponse);
   if (!mark.empty()) return resume(client, request, mark);
   listener_.on_message(client, std::move(request));
-  if (!is_passing) return;
+  if (is_passing) end(client);
+  if (senders_.size() > most_senders_) sweep();
+}
+
+void ChannelTransport::end(ClientId client) {
   drop(client);
   listener_.on_gone(client);
+}
+
+void ChannelTransport::sweep() {
+  std::vector<ClientId> idle;
+  for (const auto& [name, client] : senders_) {
+    if (link_.is_idle(client)) idle.push_back(client);
+  }
+  for (const ClientId client : idle) end(client);
+  most_senders_ = std::max(least_senders, 2 * senders_.size());
 }
 
 void ChannelTransport::resume(ClientId client, const Message& request, const std::string& mark) {
@@ -74,13 +90,14 @@ void ChannelTransport::resume(ClientId client, const Message& request, const std
 }
 
 void ChannelTransport::disconnect(const Message& request) {
-  const auto sender = senders_.find(origin(request));
-  if (sender == senders_.end()) return;
   const bool is_owner = (request.rolemask & proto::role::owner) != 0;
-  if (!is_owner && request.userid != sender->second.userid) return;
-  const ClientId client = sender->second.client;
-  drop(client);
-  listener_.on_gone(client);
+  const std::string gone = origin(request);
+  std::vector<ClientId> clients;
+  for (auto sender = senders_.lower_bound({gone, 0, false});
+       sender != senders_.end() && sender->first.origin == gone; ++sender) {
+    if (is_owner || sender->first.userid == request.userid) clients.push_back(sender->second);
+  }
+  for (const ClientId client : clients) end(client);
 }
 
 bool ChannelTransport::may_disconnect(const Message& disconnect, const Message& request) {
@@ -89,22 +106,22 @@ bool ChannelTransport::may_disconnect(const Message& disconnect, const Message& 
 }
 
 SendResult ChannelTransport::send(ClientId client, const Message& message) {
-  const auto origin = origins_.find(client);
-  if (origin == origins_.end()) return SendResult::gone;
+  const auto name = names_.find(client);
+  if (name == names_.end()) return SendResult::gone;
   if (link_.is_full()) return SendResult::full;
   const std::string mark = positions_.after(client, message, link_.resources);
   Message response = is_malformed(message) ? as_flux_says(message) : message;
-  if (senders_.at(origin->second).has_no_role) response.rolemask = proto::role::none;
+  if (name->second.has_no_role) response.rolemask = proto::role::none;
   link_.send(response, mark);
   return SendResult::sent;
 }
 
 void ChannelTransport::drop(ClientId client) {
-  const auto origin = origins_.find(client);
-  if (origin == origins_.end()) return;
+  const auto name = names_.find(client);
+  if (name == names_.end()) return;
   positions_.forget(client);
-  senders_.erase(origin->second);
-  origins_.erase(origin);
+  senders_.erase(name->second);
+  names_.erase(name);
 }
 
 }  // namespace resourced::daemon::instance

@@ -1,10 +1,11 @@
 // The broker's channel as a transport: all senders of the instance come through it. A sender is named by the
-// origin of its requests, the route that was pushed first, and the broker vouches for the credentials in each
-// message.
+// origin of its requests, the route that was pushed first, and its user. The broker vouches for the
+// credentials in each message.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,6 +25,8 @@ class ChannelTransport final : public transport::Transport {
     std::function<std::size_t()> unsent;
     /// The resources of a scheduler whose first response is sent now.
     std::function<Positions::Resources()> resources;
+    /// Whether nothing is pending for a client.
+    std::function<bool(proto::ClientId)> is_idle;
     /// Takes the request of a stream that an earlier process has served.
     std::function<void(proto::ClientId, const proto::Message&, const service::Service::Position&)> resume;
   };
@@ -43,15 +46,24 @@ class ChannelTransport final : public transport::Transport {
   [[nodiscard]] std::size_t unsent() const override { return link_.unsent(); }
 
  private:
-  struct Sender {
-    proto::ClientId client{};
+  static constexpr std::size_t least_senders = 1024;
+
+  /// The origin alone does not name a sender: a user chooses the first route of what a program sends for
+  /// others.
+  struct Name {
+    std::string origin;
     std::uint32_t userid = proto::userid_unknown;
     /// Its requests have the rolemask 0, as the responses to them must have.
     bool has_no_role = false;
+    auto operator<=>(const Name&) const = default;
   };
 
   void disconnect(const proto::Message& request);
   void resume(proto::ClientId client, const proto::Message& request, const std::string& mark);
+  /// Ends a client, and tells the listener.
+  void end(proto::ClientId client);
+  /// Forgets senders without pending requests, as the broker does not tell of the end of each.
+  void sweep();
   [[nodiscard]] static std::string origin(const proto::Message& request);
 
   transport::ClientIds& ids_;
@@ -60,8 +72,9 @@ class ChannelTransport final : public transport::Transport {
   Link link_;
   Positions positions_;
   bool reads_ = true;
-  std::unordered_map<std::string, Sender> senders_;
-  std::unordered_map<proto::ClientId, std::string> origins_;
+  std::map<Name, proto::ClientId> senders_;
+  std::unordered_map<proto::ClientId, Name> names_;
+  std::size_t most_senders_ = least_senders;
 };
 
 }  // namespace resourced::daemon::instance

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "daemon/instance/beginning.hpp"
 #include "daemon/instance/broker.hpp"
 #include "daemon/instance/channel_transport.hpp"
+#include "daemon/instance/job_inquiry.hpp"
 #include "daemon/instance/kvs_log.hpp"
 #include "daemon/service/service.hpp"
 #include "flux/module/channel.hpp"
@@ -64,13 +66,20 @@ class Instance {
                return Positions::Resources{module().acquirable(), module().inventory().expiration(),
                                            module().property_changes()};
              },
+             [this](proto::ClientId client) { return service_.is_idle(client); },
              [this](proto::ClientId client, const Message& request,
                     const service::Service::Position& position) {
                service_.on_resumed(client, request, position);
              }}),
         duties_(channel_, welcome_),
         timer_(loop_),
-        reduction_(beginning_.node.resources, welcome.size) {
+        reduction_(beginning_.node.resources, welcome.size),
+        jobs_(broker_,
+              {[this](std::optional<ResourceSet> allocated) { service_.set_allocated(std::move(allocated)); },
+               [this](const Message& request) { transport_.take(request); },
+               [this](const Message& request, const Error& error) { channel_.refuse(request, error); },
+               [this](std::function<void()> work) { asio::post(loop_, std::move(work)); }}),
+        topology_(proto::make_payload(std::exchange(beginning_.node.xml, {}))) {
     log_to_broker(loop_, channel_);
     start_log();
     add_topics();
@@ -221,14 +230,19 @@ class Instance {
 
   void follow_groups() {
     if (!beginning_.online_stream) return;
-    broker_.expect(*beginning_.online_stream, [this](const Message& answer) {
-      if (answer.errnum() != 0)
-        return channel_.log(Severity::critical,
-                            fmt::format("monitor: broker.online: {}", proto::response_error(answer).what()));
-      set_online(members(answer));
-    });
-    broker_.expect(*beginning_.torpid_stream, [this](const Message& answer) {
-      if (answer.errnum() == 0) set_torpid(members(answer));
+    follow(*beginning_.online_stream, "online", [this](IdSet ranks) { set_online(ranks); });
+    follow(*beginning_.torpid_stream, "torpid", [this](IdSet ranks) { set_torpid(std::move(ranks)); });
+  }
+
+  /// What an answer that cannot be read would say is not known: the last one that could be read holds.
+  void follow(std::uint32_t stream, std::string_view group, std::function<void(IdSet)> set) {
+    broker_.expect(stream, [this, group, set = std::move(set)](const Message& answer) {
+      try {
+        if (answer.errnum() != 0) throw proto::response_error(answer);
+        set(members(answer));
+      } catch (const std::exception& error) {
+        channel_.log(Severity::critical, fmt::format("monitor: broker.{}: {}", group, error.what()));
+      }
     });
   }
 
@@ -283,9 +297,8 @@ class Instance {
 
   void add_topics() {
     using flux::module::Right;
-    duties_.add("topo-get", Right::user, [this](const Message& request) {
-      channel_.respond(request, std::make_shared<const std::string>(beginning_.node.xml + '\0'));
-    });
+    duties_.add("topo-get", Right::user,
+                [this](const Message& request) { channel_.respond(request, topology_); });
     duties_.add("topo-reduce", Right::owner, [this](const Message& request) { reduce(request); });
     const auto reconfigure = [this](const Message& request) {
       // The rest takes effect when the module is loaded again.
@@ -297,51 +310,11 @@ class Instance {
     };
     duties_.add("config-reload", Right::owner, reconfigure);
     duties_.add("config-update", Right::owner, reconfigure);
-    duties_.add("sched-status", Right::user, [this](const Message& request) { ask_for_jobs(request); });
-  }
-
-  // The job manager knows what is allocated. Requests that come meanwhile share its answer.
-  void ask_for_jobs(const Message& request) {
-    // The service refuses it.
-    if (!module().defined()) return transport_.take(request);
-    constexpr std::size_t most_waiting = 4096;
-    if (ask_again_.size() >= most_waiting)
-      throw Error(EBUSY, fmt::format("{} requests wait for the job manager already", most_waiting));
-    ask_again_.push_back(request);
-    // It has none by the protocol, and what it has nevertheless could be large.
-    ask_again_.back().payload = nullptr;
-    ask_again_.back().flags &= static_cast<std::uint8_t>(~proto::flag::payload);
-    if (std::exchange(asks_for_jobs_, true)) return;
-    broker_.call("job-manager.resource-status", nullptr, Channel::leader(), [this](const Message& answer) {
-      asks_for_jobs_ = false;
-      for (const auto waiting = std::exchange(ask_again_, {}); const Message& each : waiting)
-        answer_with_jobs(each, answer);
+    duties_.add("sched-status", Right::user, [this](const Message& request) {
+      // Before R is known the service refuses it.
+      if (!module().defined()) return transport_.take(request);
+      jobs_.ask(request);
     });
-  }
-
-  // The transport gets these requests only when the job manager has answered. It would keep a client for ever
-  // whose end came before that.
-  void forget_caller(const Message& disconnect) {
-    std::erase_if(ask_again_, [&](const Message& request) {
-      return ChannelTransport::may_disconnect(disconnect, request);
-    });
-  }
-
-  void answer_with_jobs(const Message& request, const Message& answer) {
-    try {
-      if (answer.errnum() == ENOSYS) {
-        service_.set_allocated(std::nullopt);
-      } else if (answer.errnum() != 0) {
-        throw Error(EINVAL, fmt::format("job-manager.resource-status request failed: {}",
-                                        proto::response_error(answer).what()));
-      } else {
-        service_.set_allocated(
-            ResourceSet::from_json(proto::parse_object(answer, most_values).at("allocated")));
-      }
-      transport_.take(request);
-    } catch (const std::exception& error) {
-      channel_.refuse(request, Error(EINVAL, error.what()));
-    }
   }
 
   void take(Channel::Received received) {
@@ -351,7 +324,7 @@ class Instance {
       if (!duties_.take(message)) shut_down();
       return;
     }
-    if (proto::is_disconnect(message.topic)) forget_caller(message);
+    if (proto::is_disconnect(message.topic)) jobs_.forget(message);
     transport_.take(std::move(message), received.mark);
   }
 
@@ -402,9 +375,10 @@ class Instance {
 
   Channel& channel_;
   const flux::module::Welcome& welcome_;
+  // Before what waits for descriptors in it.
+  asio::io_context loop_{1};
   Beginning beginning_;
   flux::module::Settings settings_;
-  asio::io_context loop_{1};
   KvsLog log_;
   service::Service service_;
   transport::ClientIds ids_;
@@ -416,9 +390,8 @@ class Instance {
   /// The ranks that the brokers call torpid, online or not.
   IdSet torpid_;
   flux::module::Reduction reduction_;
-  /// Requests for sched-status that wait for the job manager.
-  std::vector<Message> ask_again_;
-  bool asks_for_jobs_ = false;
+  JobInquiry jobs_;
+  proto::Payload topology_;
   /// The last event of the start.
   store::Sequence start_ = 0;
   bool is_running_ = false;

@@ -33,8 +33,16 @@ struct Entry {
   json object;
 
   [[nodiscard]] bool changes_drains() const { return name == "drain" || name == "undrain"; }
+  /// With the keys in the order in which they are usually written.
   [[nodiscard]] std::string text() const {
-    return object.dump(-1, ' ', false, json::error_handler_t::replace);
+    const auto dumped = [](const json& value) {
+      return value.dump(-1, ' ', false, json::error_handler_t::replace);
+    };
+    std::string line =
+        fmt::format(R"({{"timestamp":{},"name":{})", dumped(object.at("timestamp")), dumped(name));
+    if (const auto context = object.find("context"); context != object.end())
+      line += R"(,"context":)" + dumped(*context);
+    return line + '}';
   }
 };
 

@@ -149,7 +149,7 @@ void KvsLog::commit() {
     ++counters_.commits;
     callbacks_.committed(last);
     if (is_last) return finished_();
-    if (last_ > last || !changes_.empty()) commit_soon();
+    if (last_ > last || !changes_.empty() || finished_) commit_soon();
   });
 }
 

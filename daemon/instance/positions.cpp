@@ -1,6 +1,7 @@
 #include "daemon/instance/positions.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include "core/error.hpp"
 #include "daemon/instance/kept_state.hpp"
 #include "proto/topics/acquire.hpp"
-#include "proto/topics/journal.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -62,8 +62,36 @@ void advance(SchedulerPosition& position, const module::Delta& delta) {
 }
 
 /// Whether the log keeps such events: a process that takes the place of this one does not know of others.
-bool is_kept(const std::string& name) {
+bool is_kept(std::string_view name) {
   return name == "drain" || name == "undrain" || name == "resource-update";
+}
+
+// The position after a batch is that of its last event that the log keeps. Only the beginnings of events are
+// read, as a batch may have a million bytes: `{"timestamp":T,"name":"NAME"`. Events with one timestamp may
+// come in several batches.
+void advance(JournalPosition& position, std::string_view batch) {
+  constexpr std::string_view begin = R"({"timestamp":)";
+  constexpr std::string_view middle = R"(,"name":")";
+  // R follows the events.
+  batch = batch.substr(0, batch.find(R"(],"R":)"));
+  bool has_events = false;
+  for (std::size_t at = 0; (at = batch.find(begin, at)) != std::string_view::npos;) {
+    at += begin.size();
+    has_events = true;
+    double timestamp = 0;
+    const char* const end = batch.data() + batch.size();
+    const auto [after, errnum] = std::from_chars(batch.data() + at, end, timestamp);
+    const std::string_view rest(after, static_cast<std::size_t>(end - after));
+    if (errnum != std::errc() || !rest.starts_with(middle)) continue;
+    const std::string_view name = rest.substr(middle.size());
+    if (!is_kept(name.substr(0, name.find('"')))) continue;
+    if (position.last != wall_time(timestamp)) {
+      position.last = wall_time(timestamp);
+      position.at_last = 0;
+    }
+    ++position.at_last;
+  }
+  position.live = position.live || !has_events;
 }
 
 }  // namespace
@@ -71,30 +99,6 @@ bool is_kept(const std::string& name) {
 void Positions::forget(proto::ClientId client) {
   streams_.erase(streams_.lower_bound({client, 0}),
                  streams_.upper_bound({client, std::numeric_limits<std::uint32_t>::max()}));
-}
-
-// The position after a payload is that of its last event that the log keeps. Events with one timestamp may
-// come in several payloads.
-void Positions::advance(JournalPosition& position, const proto::Payload& payload) {
-  if (known_ != payload) {
-    known_ = payload;
-    end_of_known_ = {};
-    const json batch = read_object(payload->substr(0, payload->find_last_not_of('\0') + 1));
-    const json* events = proto::topics::find_journal_events(batch);
-    end_of_known_.live = events == nullptr || events->empty();
-    for (std::size_t i = 0; !end_of_known_.live && i < events->size(); ++i) {
-      const json& event = (*events)[i];
-      if (!is_kept(event.at("name").get<std::string>())) continue;
-      const WallTime timestamp = wall_time(event.at("timestamp").get<double>());
-      if (timestamp != end_of_known_.last) end_of_known_ = {timestamp, 0, false};
-      ++end_of_known_.at_last;
-    }
-  }
-  position.live = position.live || end_of_known_.live;
-  if (end_of_known_.last == WallTime{}) return;
-  const std::size_t before = position.last == end_of_known_.last ? position.at_last : 0;
-  position.last = end_of_known_.last;
-  position.at_last = before + end_of_known_.at_last;
 }
 
 std::string Positions::after(proto::ClientId client, const Message& response,
@@ -116,7 +120,7 @@ std::string Positions::after(proto::ClientId client, const Message& response,
                       proto::topics::parse_delta(read_object(response.text())));
   } else {
     auto& position = known == streams_.end() ? streams_[key] = JournalPosition{} : known->second;
-    advance(std::get<JournalPosition>(position), response.payload);
+    instance::advance(std::get<JournalPosition>(position), response.text());
   }
   return encode_position(streams_[key]);
 }

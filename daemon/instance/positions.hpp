@@ -34,12 +34,7 @@ class Positions {
   void forget(proto::ClientId client);
 
  private:
-  void advance(streams::JournalPosition& position, const proto::Payload& payload);
-
   std::map<proto::RequestKey, service::Service::Position> streams_;
-  /// The last payload of a journal, which many consumers get, and its last events.
-  proto::Payload known_;
-  streams::JournalPosition end_of_known_;
 };
 
 /// A mark is one JSON object.

@@ -237,6 +237,12 @@ void Service::take(const engine::Input& input, std::string_view source) {
   settle();
 }
 
+bool Service::is_idle(proto::ClientId client) {
+  const peers::Clients::Client* known = clients_.find(client);
+  return registry_.count(client) == 0 &&
+         (known == nullptr || (known->waiting == 0 && known->backlog.empty()));
+}
+
 void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
 
 void Service::shut_down() {

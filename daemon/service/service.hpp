@@ -121,6 +121,8 @@ class Service final : public transport::Listener {
   void on_store_failed(const Error& error);
   /// Ends all kept requests with normal_end().
   void shut_down();
+  /// Whether a client has no pending request, and no response waits for it.
+  [[nodiscard]] bool is_idle(proto::ClientId client);
   /// The number of responses that are queued for clients.
   [[nodiscard]] std::size_t unsent() const { return clients_.unsent(); }
 

@@ -160,7 +160,11 @@ Message Channel::request(std::string topic, const nlohmann::json& payload, Targe
                          std::uint8_t flags) {
   std::uint32_t matchtag = 0;
   if ((flags & flag::noresponse) == 0) {
-    matchtag = link::matchtag_of(generation_, ++last_matchtag_);
+    do {
+      matchtag = link::matchtag_of(generation_, ++last_matchtag_);
+    } while (streams_.contains(matchtag));
+    // A stream may last until the numbers come round.
+    if ((flags & flag::streaming) != 0) streams_.insert(matchtag);
   }
   Message message = proto::make_request(std::move(topic), matchtag,
                                         payload.is_null() ? nullptr : proto::make_json_payload(payload),

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,6 +119,8 @@ class Channel {
   std::uint8_t generation_;
   std::uint32_t rank_;
   std::uint32_t last_matchtag_ = 0;
+  /// The matchtags of the streams that were asked for.
+  std::set<std::uint32_t> streams_;
   bool waits_ = true;
   std::function<void()> kept_ = [] {};
   bool is_over_ = false;

@@ -75,7 +75,9 @@ std::string encode_acquired(std::string_view resources, const IdSet& up) {
 IdSet up_of_acquired(std::string_view payload) {
   // R may have any keys, but `up` follows it.
   constexpr std::string_view key = R"("up":")";
-  const std::size_t begin = payload.rfind(key) + key.size();
+  const std::size_t found = payload.rfind(key);
+  if (found == std::string_view::npos) throw Error(EPROTO, "resource.acquire: up: missing");
+  const std::size_t begin = found + key.size();
   return IdSet::parse(payload.substr(begin, payload.rfind('"') - begin));
 }
 

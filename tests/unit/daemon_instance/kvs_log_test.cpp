@@ -136,7 +136,8 @@ TEST_CASE("liveness and hidden events are not written, but wait for what was bef
 }
 
 TEST_CASE(
-    "R stands before its definition, and with each new expiration; properties have a key of their own") {
+    "R stands before its definition, and with each change of it; changed properties have a key of their "
+    "own") {
   Stand stand;
   stand.append("resource-define");
   stand.run();
@@ -148,7 +149,7 @@ TEST_CASE(
   stand.answer();
   stand.append("property-update");
   stand.run();
-  CHECK(stand.changes(2) == "resourced.properties=P;");
+  CHECK(stand.changes(2) == "resource.R=R;resourced.properties=P;");
 }
 
 TEST_CASE("after a refused commit nothing is durable any more") {

@@ -1,0 +1,49 @@
+// What is allocated, which the job manager of an instance knows: a request for sched-status is answered once
+// it has been asked.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+#include "daemon/instance/broker.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::instance {
+
+class JobInquiry {
+ public:
+  struct Callbacks {
+    /// The R of the jobs is known, or there is no job manager.
+    std::function<void(std::optional<rset::ResourceSet>)> allocated;
+    /// Answers a request, with what is allocated.
+    std::function<void(const proto::Message&)> answer;
+    std::function<void(const proto::Message&, const Error&)> refuse;
+    /// Calls a function from the loop.
+    std::function<void(std::function<void()>)> post;
+  };
+  JobInquiry(Broker& broker, Callbacks callbacks) : broker_(broker), callbacks_(std::move(callbacks)) {}
+
+  /// Takes a request for sched-status. Those that come while the job manager is asked share its answer.
+  /// Throws Error EBUSY if too many wait.
+  void ask(const proto::Message& request);
+  /// Forgets the requests of a client that has gone.
+  void forget(const proto::Message& disconnect);
+
+ private:
+  void take(const proto::Message& answer);
+  void answer_some();
+
+  Broker& broker_;
+  Callbacks callbacks_;
+  bool is_asking_ = false;
+  std::vector<proto::Message> waiting_;
+  /// Those for which the job manager has answered, and why that is of no use.
+  std::deque<proto::Message> answered_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace resourced::daemon::instance
