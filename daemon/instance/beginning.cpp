@@ -48,7 +48,7 @@ class Starter {
   Beginning read() {
     Beginning beginning;
     beginning.arguments = read_arguments(welcome_.arguments);
-    beginning.settings = flux::module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
+    beginning.settings = flux::module::read_settings(configuration(), welcome_.rank, welcome_.hosts);
     beginning.is_recovery = attribute("broker.recovery-mode").has_value();
     beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
     flux::module::forget_topology();
@@ -62,6 +62,15 @@ class Starter {
   }
 
  private:
+  /// The configuration, but for an R that an earlier process has read from it.
+  json configuration() const {
+    json all = welcome_.configuration;
+    const auto table = all.is_object() ? all.find("resource") : all.end();
+    if (channel_.is_first() || table == all.end() || !table->is_object()) return all;
+    for (const char* key : {"config", "path", "scheduling"}) table->erase(key);
+    return all;
+  }
+
   std::optional<std::string> attribute(const std::string& name) {
     if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
       return found->second;
@@ -89,16 +98,38 @@ class Starter {
   }
 
   void find_resources(Beginning& beginning) {
+    if (!channel_.is_first()) return find_resources_again(beginning);
     if (beginning.settings.resources) {
-      beginning.found = {*beginning.settings.resources, DefineMethod::configuration};
-    } else if (const auto text = lookup(resources_key)) {
-      try {
-        beginning.found = {ResourceSet::parse(*text), DefineMethod::kvs};
-      } catch (const Error& error) {
-        throw Error(EINVAL, fmt::format("error parsing R: {}", error.what()));
-      }
+      beginning.found = {*beginning.settings.resources, DefineMethod::configuration, false};
+    } else if (auto recorded = recorded_resources()) {
+      beginning.found = {*std::move(recorded), DefineMethod::kvs, true};
     } else {
       ask_enclosing(beginning);
+    }
+  }
+
+  // An earlier process has served: what it had, with all changes since, is in the KVS. The source of R may
+  // say something else by now, for the next time that the module is loaded.
+  void find_resources_again(Beginning& beginning) {
+    auto recorded = recorded_resources();
+    if (!recorded) return ask_enclosing(beginning);
+    const auto method = last_definition(lookup(eventlog_key).value_or(""));
+    beginning.found = {*std::move(recorded), method.value_or(DefineMethod::kvs), true};
+    if (beginning.found->method != DefineMethod::job_info) return;
+    Found was = *std::move(beginning.found);
+    ask_enclosing(beginning);
+    if (beginning.found) was.resources.set_expiration(beginning.found->resources.expiration());
+    beginning.found = std::move(was);
+  }
+
+  /// The R of the KVS; nothing if there is none.
+  std::optional<ResourceSet> recorded_resources() {
+    const auto text = lookup(resources_key);
+    if (!text) return std::nullopt;
+    try {
+      return ResourceSet::parse(*text);
+    } catch (const Error& error) {
+      throw Error(EINVAL, fmt::format("error parsing R: {}", error.what()));
     }
   }
 
@@ -116,7 +147,7 @@ class Starter {
     } else if (beginning.settings.rediscover) {
       beginning.expiration = allocated.expiration();
     } else {
-      beginning.found = {*std::move(resources), DefineMethod::job_info};
+      beginning.found = {*std::move(resources), DefineMethod::job_info, false};
     }
   }
 
@@ -130,7 +161,7 @@ class Starter {
     if (const auto text = lookup(properties_key)) {
       read_properties(*text, beginning);
       // The R in the KVS is the one with these changes.
-      if (beginning.found && beginning.found->method == DefineMethod::kvs)
+      if (beginning.found && beginning.found->is_recorded)
         undo_properties(beginning, beginning.found->resources);
     }
   }

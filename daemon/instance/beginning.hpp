@@ -36,6 +36,8 @@ struct Arguments {
 struct Found {
   rset::ResourceSet resources;
   module::DefineMethod method = module::DefineMethod::configuration;
+  /// It is that of the KVS, with the changes of run time.
+  bool is_recorded = false;
 };
 
 /// All that is read before the module begins to serve.

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/module/module.hpp"
+#include "proto/event_json.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -314,6 +315,22 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
     }
   }
   return kept;
+}
+
+std::optional<module::DefineMethod> last_definition(std::string_view eventlog) {
+  const std::size_t name = eventlog.rfind(R"("resource-define")");
+  if (name == std::string_view::npos) return std::nullopt;
+  const std::size_t line_end = std::min(eventlog.find('\n', name), eventlog.size());
+  const std::size_t before = eventlog.rfind('\n', name);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  try {
+    const json event = read_object(eventlog.substr(begin, line_end - begin));
+    return proto::parse_method_name(event.at("context").at("method").get<std::string>());
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::string drain_line(std::string_view name, std::string_view event) {

@@ -69,6 +69,9 @@ struct KeptState {
 [[nodiscard]] KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint,
                                         const Brokers& brokers, std::optional<WallTime> horizon);
 
+/// The method of the last definition in an event log; nothing if there is none, or it cannot be read.
+[[nodiscard]] std::optional<module::DefineMethod> last_definition(std::string_view eventlog);
+
 /// The line of the broker's log for a drain or undrain, which is given as its line of the event log.
 [[nodiscard]] std::string drain_line(std::string_view name, std::string_view event);
 

@@ -151,6 +151,17 @@ TEST_CASE("what cannot be read refuses the start, with its line") {
   CHECK(fault("", "{}").starts_with("checkpoint.resource: "));
 }
 
+TEST_CASE("the method of the last definition") {
+  CHECK_FALSE(last_definition(""));
+  CHECK_FALSE(last_definition(drain_b));
+  const std::string log =
+      std::string(R"({"timestamp":1.0,"name":"resource-define","context":{"method":"configuration"}})") +
+      "\n" + R"({"timestamp":2.0,"name":"resource-define","context":{"method":"reload"}})" + "\n" + drain_b;
+  CHECK(last_definition(log) == module::DefineMethod::reload);
+  CHECK_FALSE(last_definition(R"({"timestamp":2.0,"name":"resource-define","context":{"method":"other"}})"));
+  CHECK_FALSE(last_definition(R"({"name":"resource-define")"));
+}
+
 TEST_CASE("the checkpoint has all times as reals, and reads as it was written") {
   module::DrainTable table;
   (void)table.drain(IdSet{1}, wall_time(12), "disk", module::Overwrite::nothing);
