@@ -169,16 +169,36 @@ class Keeper {
 
  private:
   void from_broker(std::string_view bytes) {
+    const State before = relay_.state();
     from_broker_.feed(bytes);
-    while (const auto frame = from_broker_.next()) {
-      try {
-        relay_.from_broker(*frame);
-      } catch (const Error& error) {
-        // The next frame can be read all the same, and the instance goes down with this process.
-        log_error(fmt::format("a message of the broker is passed over: {}", error.what()));
-      }
-    }
+    while (relay_next_frame()) continue;
+    if (before != State::stopping && relay_.state() == State::stopping) limit_stop();
     flush();
+  }
+
+  bool relay_next_frame() {
+    try {
+      const auto frame = from_broker_.next();
+      if (frame) relay_.from_broker(*frame);
+      return frame.has_value();
+    } catch (const Error& error) {
+      if (from_broker_.is_broken()) throw;
+      // The next frame can be read all the same, and the instance goes down with this process.
+      log_error(fmt::format("a message of the broker is passed over: {}", error.what()));
+      return true;
+    }
+  }
+
+  void limit_stop() {
+    timer_.expires_after(options_.stop_within);
+    timer_.async_wait([this](const error_code& error) {
+      if (error || relay_.state() != State::stopping) return;
+      log_error(fmt::format("{} has not ended {} ms after resource.shutdown and is killed",
+                            options_.service.front(), options_.stop_within.count()));
+      if (child_ > 0) ::kill(child_, SIGKILL);
+      // Without waiting for its exit, as a process in a system call that never returns has none.
+      service_ended();
+    });
   }
 
   void from_service(std::string_view bytes) {

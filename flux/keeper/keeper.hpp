@@ -1,6 +1,7 @@
 // The keeper's loop: relays between the broker's channel and the service process, and restarts the service.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct Options {
   /// RESOURCED_FLUX_WELCOME=fd://N and RESOURCED_FLUX_GENERATION=N (see Relay::generation()), and has to end
   /// when the link ends.
   std::vector<std::string> service;
+  /// A service that has not ended this long after resource.shutdown is killed. The broker gives a module up
+  /// after 10 s, and the instance goes down with it.
+  std::chrono::milliseconds stop_within{8'000};
 };
 
 /// Runs until the module has left, or the broker has ended. Returns the exit status of the process.

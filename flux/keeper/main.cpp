@@ -13,8 +13,12 @@ int main(int argc, char** argv) {
   app.add_option("--queued", options.queued, "descriptor of a file of frames that were read from it already");
   app.add_option("--welcome", options.welcome, "descriptor of a file with what the broker told the module");
   app.add_option("--rank", options.rank, "rank of the broker");
+  long stop_within = options.stop_within.count();
+  app.add_option("--stop-within", stop_within, "milliseconds until a service that does not stop is killed")
+      ->check(CLI::PositiveNumber);
   app.add_option("service", options.service, "the service and its arguments, after --")->required();
   CLI11_PARSE(app, argc, argv);
+  options.stop_within = std::chrono::milliseconds(stop_within);
   try {
     return resourced::flux::keeper::run(options);
   } catch (const std::exception& error) {

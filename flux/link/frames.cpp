@@ -1,5 +1,6 @@
 #include "flux/link/frames.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 
@@ -41,11 +42,6 @@ void forget(std::string& buffer, std::size_t& consumed) {
   buffer.erase(0, consumed);
   consumed = 0;
   if (buffer.empty() && buffer.capacity() > max_idle_capacity) std::string().swap(buffer);
-}
-
-void check_length(std::size_t length) {
-  if (length > max_frame)
-    throw Error(EPROTO, fmt::format("frame: length {} is more than {}", length, max_frame));
 }
 
 }  // namespace
@@ -120,16 +116,25 @@ proto::Message make_log_line(Severity severity, std::uint32_t rank, int process,
 
 void FrameReader::feed(std::string_view bytes) {
   forget(buffer_, consumed_);
+  const std::size_t skipped = std::min(skipped_, bytes.size());
+  skipped_ -= skipped;
+  bytes.remove_prefix(skipped);
   buffer_.append(bytes);
 }
 
 std::optional<std::string_view> FrameReader::next() {
   const std::string_view rest = std::string_view(buffer_).substr(consumed_);
-  if (!frame_magic.starts_with(rest.substr(0, frame_magic.size()))) throw Error(EPROTO, "frame: wrong magic");
+  is_broken_ = is_broken_ || !frame_magic.starts_with(rest.substr(0, frame_magic.size()));
+  if (is_broken_) throw Error(EPROTO, "frame: wrong magic");
   if (rest.size() < proto::local_header_size) return std::nullopt;
   const std::size_t length = proto::read_u32(rest, frame_magic.size());
-  check_length(length);
-  if (rest.size() - proto::local_header_size < length) return std::nullopt;
+  const std::size_t come = rest.size() - proto::local_header_size;
+  if (length > max_frame) {
+    skipped_ = length - std::min(length, come);
+    consumed_ += proto::local_header_size + length - skipped_;
+    throw Error(EMSGSIZE, fmt::format("frame: length {} is more than {}", length, max_frame));
+  }
+  if (come < length) return std::nullopt;
   consumed_ += proto::local_header_size + length;
   return rest.substr(0, proto::local_header_size + length);
 }
@@ -148,10 +153,12 @@ void LinkReader::feed(std::string_view bytes) {
 
 std::optional<LinkMessage> LinkReader::next() {
   std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  static constexpr std::size_t longest = max_frame + proto::local_header_size;
   const auto take = [&rest]() -> std::optional<std::string_view> {
     if (rest.size() < length_size) return std::nullopt;
     const std::size_t length = proto::read_u32(rest, 0);
-    check_length(length);
+    if (length > longest)
+      throw Error(EPROTO, fmt::format("link: length {} is more than {}", length, longest));
     if (rest.size() - length_size < length) return std::nullopt;
     const std::string_view text = rest.substr(length_size, length);
     rest.remove_prefix(length_size + length);

@@ -68,12 +68,17 @@ class FrameReader {
  public:
   void feed(std::string_view bytes);
   /// The next frame with its header, valid until the next call; nothing if it is not complete. Throws Error
-  /// EPROTO if the stream is malformed, after which no frame can be read.
+  /// EMSGSIZE once for a frame that is longer than max_frame, which is passed over. Throws Error EPROTO if
+  /// the stream is malformed, after which no frame can be read.
   [[nodiscard]] std::optional<std::string_view> next();
+  [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
 
  private:
   std::string buffer_;
   std::size_t consumed_ = 0;
+  bool is_broken_ = false;
+  /// Bytes to come of a frame that is passed over.
+  std::size_t skipped_ = 0;
 };
 
 /// A message of the link between keeper and service:
@@ -94,7 +99,8 @@ void append_link_message(std::string& out, const LinkMessage& message);
 class LinkReader {
  public:
   void feed(std::string_view bytes);
-  /// As FrameReader::next().
+  /// The next message, valid until the next call; nothing if it is not complete. Throws Error EPROTO if it is
+  /// longer than a frame with its header, after which no message can be read.
   [[nodiscard]] std::optional<LinkMessage> next();
 
  private:
