@@ -1,6 +1,5 @@
 #include "flux/keeper/relay.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -25,10 +24,27 @@ constexpr std::string_view report_topic = "resource.topo-reduce";
 constexpr std::size_t most_reports = 4096;
 /// More than the programs of an instance ask at a time.
 constexpr std::size_t most_waiting = 1024;
+constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20U;
+constexpr std::size_t most_waiting_of_guests = 256;
+/// More than what a user may ask has. Also the bound of a cancellation, which has one number.
+constexpr std::size_t longest_of_guests = 65536;
+constexpr std::size_t most_streams_of_origin = 1024;
 constexpr std::string_view disconnect_end = ".disconnect";
 constexpr std::string_view cancel_end = "-cancel";
 /// Below those of all generations.
 constexpr std::uint32_t leaving_matchtag = 1;
+
+bool is_owner(const auto& message) { return (message.rolemask & proto::role::owner) != 0; }
+
+bool is_stream(const link::Head& head) {
+  return head.has(flag::streaming) && is_owner(head) &&
+         (head.topic == "resource.acquire" || head.topic == "resource.journal");
+}
+
+/// Only the owner may disconnect and cancel requests of other users.
+bool may_end(const link::Head& head, const Message& request) {
+  return is_owner(head) || head.userid == request.userid;
+}
 
 }  // namespace
 
@@ -43,8 +59,7 @@ void Relay::from_broker(std::string_view frame) {
         // The only request of the keeper that has a response.
         if (state_ == State::leaving) {
           for (const auto& [number, row] : rows_) refuse(row.request, ENOSYS, {});
-          rows_.clear();
-          by_key_.clear();
+          while (!rows_.empty()) erase(rows_.begin());
           say_status(fmt::format(R"({{"status":3,"errnum":{}}})", errnum_), 0);
           state_ = State::left;
         }
@@ -61,8 +76,7 @@ void Relay::from_broker(std::string_view frame) {
 }
 
 void Relay::request_from_broker(const link::Head& head, std::string_view frame) {
-  const bool is_owner = (head.rolemask & proto::role::owner) != 0;
-  if (head.topic == shutdown_topic && is_owner) {
+  if (head.topic == shutdown_topic && is_owner(head)) {
     if (state_ == State::leaving || state_ == State::left) return;
     state_ = State::stopping;
     if (!is_served_) leave(0);
@@ -70,51 +84,86 @@ void Relay::request_from_broker(const link::Head& head, std::string_view frame) 
     note_disconnect(head);
   } else if (head.has(flag::noresponse)) {
     if (head.topic.ends_with(cancel_end)) note_cancel(head, frame);
-    if (head.topic == report_topic && is_owner && reports_.size() < most_reports)
-      reports_.emplace_back(frame);
-  } else {
-    open_row(head, frame);
+    if (head.topic == report_topic && is_owner(head)) note_report(head, frame);
+  } else if (!open_row(head, frame)) {
+    return;
   }
   if (is_served_) link::append_link_message(for_service_, {{}, frame});
 }
 
-void Relay::open_row(const link::Head& head, std::string_view frame) {
-  if (!is_served_ && !head.has(flag::streaming) && waiting() >= most_waiting) {
-    refuse(link::without_payload(head), EHOSTUNREACH, "the resource service is being started again");
-    return;
+bool Relay::open_row(const link::Head& head, std::string_view frame) {
+  const bool stream = is_stream(head);
+  const auto refused = [&](int errnum, std::string_view text) {
+    refuse(link::without_payload(head), errnum, text);
+    return false;
+  };
+  // Responses could belong to either.
+  std::pair key{std::string(head.origin()), head.matchtag};
+  if (by_key_.contains(key)) return refused(EPROTO, "matchtag is in use");
+  if (!is_served_ && !stream && !may_wait(head, frame.size()))
+    return refused(EHOSTUNREACH, "the resource service is being started again");
+  if (stream) {
+    std::size_t& streams = streams_of_[key.first];
+    if (streams == most_streams_of_origin)
+      return refused(EBUSY, fmt::format("{} streams are open already", streams));
+    ++streams;
   }
-  // A request with the key of an open one is not recorded, as responses could belong to either.
-  if (!by_key_.try_emplace({std::string(head.origin()), head.matchtag}, last_row_ + 1).second) return;
-  Row& row = rows_[++last_row_];
+  by_key_.emplace(std::move(key), ++last_row_);
+  Row& row = rows_[last_row_];
   row.request = link::without_payload(head);
-  if (row.is_stream() || !is_served_) row.frame = frame;
+  row.is_stream = stream;
+  if (stream || !is_served_) row.frame = frame;
+  if (row.is_waiting()) add_waiting(row);
+  return true;
 }
 
-std::size_t Relay::waiting() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      rows_, [](const auto& row) { return !row.second.is_stream() && !row.second.frame.empty(); }));
+bool Relay::may_wait(const link::Head& head, std::size_t size) const {
+  if (waiting_.number >= most_waiting || size > most_waiting_bytes - waiting_.bytes) return false;
+  return is_owner(head) || (size <= longest_of_guests && waiting_.of_guests < most_waiting_of_guests);
 }
 
-// Only the owner may disconnect requests of other users.
+void Relay::add_waiting(const Row& row) {
+  ++waiting_.number;
+  waiting_.bytes += row.frame.size();
+  if (!is_owner(row.request)) ++waiting_.of_guests;
+}
+
+void Relay::forget_waiting(const Row& row) {
+  --waiting_.number;
+  waiting_.bytes -= row.frame.size();
+  if (!is_owner(row.request)) --waiting_.of_guests;
+}
+
 void Relay::note_disconnect(const link::Head& head) {
-  const bool is_owner = (head.rolemask & proto::role::owner) != 0;
-  for (auto row = rows_.begin(); row != rows_.end();) {
-    const auto next = std::next(row);
-    if (row->second.is_from(head.origin()) && (is_owner || row->second.request.userid == head.userid))
-      erase(row);
-    row = next;
+  const std::string_view origin = head.origin();
+  for (auto key = by_key_.lower_bound({std::string(origin), 0});
+       key != by_key_.end() && key->first.first == origin;) {
+    const auto row = rows_.find(key->second);
+    ++key;
+    if (may_end(head, row->second.request)) erase(row);
   }
 }
 
 void Relay::note_cancel(const link::Head& head, std::string_view frame) {
+  if (frame.size() > longest_of_guests) return;
   proto::Message cancel = link::without_payload(head);
   cancel.payload = std::make_shared<const std::string>(head.payload);
   cancel.flags |= flag::payload;
   try {
     const auto row = find(head.origin(), proto::parse_cancel(cancel));
-    if (row != rows_.end()) row->second.cancel = frame;
+    if (row != rows_.end() && !row->second.frame.empty() && may_end(head, row->second.request))
+      row->second.cancel = frame;
   } catch (const Error&) {
     // The service gets the same request, and cancels nothing either.
+  }
+}
+
+void Relay::note_report(const link::Head& head, std::string_view frame) {
+  const auto last = reports_.find(head.origin());
+  if (last != reports_.end()) {
+    last->second = frame;
+  } else if (reports_.size() < most_reports) {
+    reports_.emplace(head.origin(), frame);
   }
 }
 
@@ -124,8 +173,13 @@ Relay::Rows::iterator Relay::find(std::string_view origin, std::uint32_t matchta
 }
 
 void Relay::erase(Rows::iterator row) {
-  const proto::Message& request = row->second.request;
-  by_key_.erase({request.routes.empty() ? std::string() : request.routes.back(), request.matchtag});
+  const std::string origin = row->second.origin();
+  if (row->second.is_waiting()) forget_waiting(row->second);
+  if (row->second.is_stream) {
+    const auto streams = streams_of_.find(origin);
+    if (--streams->second == 0) streams_of_.erase(streams);
+  }
+  by_key_.erase({origin, row->second.request.matchtag});
   rows_.erase(row);
 }
 
@@ -147,7 +201,7 @@ void Relay::from_service(const link::LinkMessage& message) {
     const auto row = find(head.origin(), head.matchtag);
     // Its client has disconnected.
     if (row == rows_.end()) return;
-    if (head.aux != 0 || !head.has(flag::streaming)) {
+    if (!row->second.is_stream || head.aux != 0 || !head.has(flag::streaming)) {
       erase(row);
     } else {
       row->second.mark = message.mark;
@@ -162,12 +216,15 @@ void Relay::service_started() {
   is_served_ = true;
   // Skip 0, the generation of the keeper's own matchtags, and 1, that of the first service.
   if (++generation_ == 0) generation_ = 2;
-  for (const std::string& report : reports_) link::append_link_message(for_service_, {{}, report});
+  for (const auto& [origin, report] : reports_) link::append_link_message(for_service_, {{}, report});
+  waiting_ = {};
   for (auto& [number, row] : rows_) {
     link::append_link_message(for_service_, {row.mark, row.frame});
-    // From here on this service may have answered or not, should it die.
-    if (!row.is_stream()) row.frame.clear();
     if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});
+    if (row.is_stream) continue;
+    // From here on this service may have answered or not, should it die.
+    row.frame = {};
+    row.cancel = {};
   }
 }
 
@@ -181,7 +238,7 @@ void Relay::service_ended() {
   } else if (state_ == State::running) {
     for (auto row = rows_.begin(); row != rows_.end();) {
       const auto next = std::next(row);
-      if (!row->second.is_stream()) {
+      if (!row->second.is_stream) {
         refuse(row->second.request, EHOSTUNREACH, "the resource service has ended before it answered");
         erase(row);
       }

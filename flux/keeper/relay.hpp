@@ -4,19 +4,20 @@
 // The broker ends the whole instance when the process of a module dies. So the keeper is that process, and
 // the service, which does the work, may die and be restarted:
 //  - a plain request that the dead service had not answered is answered with EHOSTUNREACH,
-//  - a request that comes while there is no service waits for the next one, up to some number,
+//  - a request that comes while there is no service waits for the next one, up to some number and size,
 //  - a stream is passed to the next service as it was requested, with the mark of its last response,
-//  - reports of other ranks, which come once, are passed to the next service too,
+//  - the last report of each other rank, which comes once, is passed to the next service too,
 //  - responses to requests of the dead service to the broker are dropped.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "flux/link/frames.hpp"
 #include "proto/message.hpp"
@@ -62,25 +63,39 @@ class Relay {
   struct Row {
     /// Without its payload.
     proto::Message request;
+    /// Whether responses may follow the first one. The streaming flag alone does not say so: responses to a
+    /// plain request have it too if the request has it.
+    bool is_stream = false;
     /// The encoded request, if it is for a stream, or if no service has got it yet.
     std::string frame;
     /// The mark of the last response that was relayed.
     std::string mark;
-    /// The encoded cancellation of the stream, once it has been received.
+    /// The encoded cancellation, once it has been received, if `frame` is for the next service.
     std::string cancel;
 
-    [[nodiscard]] bool is_stream() const noexcept { return request.has(proto::flag::streaming); }
-    [[nodiscard]] bool is_from(std::string_view origin) const {
-      return origin == (request.routes.empty() ? std::string_view() : request.routes.back());
+    [[nodiscard]] bool is_waiting() const noexcept { return !is_stream && !frame.empty(); }
+    [[nodiscard]] std::string origin() const {
+      return request.routes.empty() ? std::string() : request.routes.back();
     }
   };
   using Rows = std::map<std::uint64_t, Row>;
+  /// The plain requests that no service has got yet.
+  struct Waiting {
+    std::size_t number = 0;
+    std::size_t bytes = 0;
+    /// How many of them are not from the owner.
+    std::size_t of_guests = 0;
+  };
 
   void request_from_broker(const link::Head& head, std::string_view frame);
-  void open_row(const link::Head& head, std::string_view frame);
+  /// False if the request is refused, and not for the service.
+  [[nodiscard]] bool open_row(const link::Head& head, std::string_view frame);
   void note_disconnect(const link::Head& head);
   void note_cancel(const link::Head& head, std::string_view frame);
-  [[nodiscard]] std::size_t waiting() const;
+  void note_report(const link::Head& head, std::string_view frame);
+  [[nodiscard]] bool may_wait(const link::Head& head, std::size_t size) const;
+  void add_waiting(const Row& row);
+  void forget_waiting(const Row& row);
   [[nodiscard]] Rows::iterator find(std::string_view origin, std::uint32_t matchtag);
   void erase(Rows::iterator row);
   void refuse(const proto::Message& request, int errnum, std::string_view text);
@@ -98,8 +113,11 @@ class Relay {
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> by_key_;
   /// The services of which this service has requested streams.
   std::set<std::string, std::less<>> streams_from_;
-  /// What other ranks have reported, for each service to come.
-  std::vector<std::string> reports_;
+  Waiting waiting_;
+  /// How many streams each origin has.
+  std::map<std::string, std::size_t, std::less<>> streams_of_;
+  /// What other ranks have reported last, by origin, for each service to come.
+  std::map<std::string, std::string, std::less<>> reports_;
   std::string for_broker_;
   std::string for_service_;
 };

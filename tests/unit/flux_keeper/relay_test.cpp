@@ -62,6 +62,12 @@ Message request(const std::string& topic, std::uint32_t matchtag, const std::str
   return message;
 }
 
+Message of_guest(Message message) {
+  message.userid = guest;
+  message.rolemask = proto::role::user;
+  return message;
+}
+
 /// A module whose service runs.
 struct Module {
   Module() {
@@ -177,6 +183,121 @@ TEST_CASE("only so many requests wait for the next service") {
   CHECK(module.service_sees().size() == most);
 }
 
+TEST_CASE("the bytes that wait for the next service are bounded, and are free again once it has them") {
+  Module module;
+  constexpr std::size_t most = std::size_t{16} << 20U;
+  const Message large = request("resource.status", 1, "a", 0, std::string(most - 1024, 'x'));
+  for (int i = 0; i < 2; ++i) {
+    module.relay.service_ended();
+    CHECK(module.broker_sees().size() == static_cast<std::size_t>(i));
+    module.from_broker(large);
+    CHECK(module.broker_sees().empty());
+    module.from_broker(request("resource.status", 2, "a", 0, std::string(1024, 'x')));
+    auto refused = module.broker_sees();
+    REQUIRE(refused.size() == 1);
+    CHECK(refused[0].matchtag == 2);
+    CHECK(refused[0].errnum() == EHOSTUNREACH);
+    module.from_broker(request("resource.status", 2, "a"));
+    module.from_broker(request("resource.disconnect", 0, "a", flag::noresponse));
+    module.from_broker(large);
+    CHECK(module.broker_sees().empty());
+    module.relay.service_started();
+    CHECK(module.service_sees().size() == 1);
+  }
+}
+
+TEST_CASE("requests of guests wait up to a number and a size of their own") {
+  Module module;
+  module.relay.service_ended();
+  constexpr std::size_t most_bytes = 65536;
+  module.from_broker(of_guest(request("resource.status", 1, "a", 0, std::string(most_bytes, 'x'))));
+  auto refused = module.broker_sees();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].errnum() == EHOSTUNREACH);
+  constexpr std::uint32_t most = 256;
+  for (std::uint32_t tag = 1; tag <= most; ++tag) {
+    module.from_broker(of_guest(request("resource.status", tag, "a", tag % 2 == 0 ? flag::streaming : 0)));
+  }
+  CHECK(module.broker_sees().empty());
+  module.from_broker(of_guest(request("resource.status", most + 1, "b")));
+  refused = module.broker_sees();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].errnum() == EHOSTUNREACH);
+  module.from_broker(request("resource.status", 1, "owner", 0, std::string(most_bytes, 'x')));
+  module.from_broker(of_guest(request("resource.disconnect", 0, "a", flag::noresponse)));
+  module.from_broker(of_guest(request("resource.status", most + 1, "b")));
+  CHECK(module.broker_sees().empty());
+  CHECK(module.relay.open() == 2);
+}
+
+TEST_CASE("only an owner's acquire or journal with the streaming flag is a stream") {
+  Module module;
+  const std::vector<Message> plain{
+      request("resource.ping", 1, "one", flag::streaming),
+      request("resource.acquire", 2, "one"),
+      of_guest(request("resource.acquire", 1, "two", flag::streaming)),
+      of_guest(request("resource.journal", 2, "two", flag::streaming)),
+  };
+  for (const Message& asked : plain) module.from_broker(asked);
+  CHECK(module.relay.open() == plain.size());
+  // Each is over with its first response, which has the flag as the request has.
+  module.from_service(proto::make_response(plain[0]));
+  module.from_service(proto::make_response(plain[2]));
+  CHECK(module.relay.open() == 2);
+  (void)module.broker_sees();
+  (void)module.service_sees();
+  // And the others are not passed to the next service.
+  module.relay.service_ended();
+  CHECK(module.broker_sees().size() == 2);
+  CHECK(module.relay.open() == 0);
+  module.relay.service_started();
+  CHECK(module.service_sees().empty());
+}
+
+TEST_CASE("an origin has up to 1024 streams") {
+  Module module;
+  constexpr std::uint32_t most = 1024;
+  const auto journal = [](std::uint32_t tag, const std::string& client = "cli") {
+    return request("resource.journal", tag, client, flag::streaming);
+  };
+  for (std::uint32_t tag = 1; tag <= most; ++tag) module.from_broker(journal(tag));
+  CHECK(module.broker_sees().empty());
+  (void)module.service_sees();
+  module.from_broker(journal(most + 1));
+  const auto refused = module.broker_sees();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].matchtag == most + 1);
+  CHECK(refused[0].errnum() == EBUSY);
+  CHECK(module.service_sees().empty());
+  // Others have their own number, and one that ends makes room.
+  module.from_broker(journal(1, "other"));
+  module.from_service(proto::make_error(journal(7), ENODATA));
+  module.from_broker(journal(most + 1));
+  CHECK(module.broker_sees().size() == 1);
+  CHECK(module.service_sees().size() == 2);
+  CHECK(module.relay.open() == most + 1);
+}
+
+TEST_CASE("a matchtag that is in use is refused, and the request that uses it stays") {
+  Module module;
+  const Message journal = request("resource.journal", 3, "cli", flag::streaming);
+  module.from_broker(journal);
+  module.from_service(proto::make_response(journal), "5");
+  (void)module.broker_sees();
+  (void)module.service_sees();
+  module.from_broker(request("resource.status", 3, "cli"));
+  const auto refused = module.broker_sees();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].topic == "resource.status");
+  CHECK(refused[0].errnum() == EPROTO);
+  CHECK(refused[0].text() == "matchtag is in use");
+  CHECK(module.service_sees().empty());
+  module.restart();
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 1);
+  CHECK(handed[0].mark == "5");
+}
+
 TEST_CASE("a stream is handed over as it was asked for, with the mark of its last whole response") {
   Module module;
   const Message acquire = request("resource.acquire", 3, "sched", flag::streaming, R"({"a":1})");
@@ -223,6 +344,32 @@ TEST_CASE("a stream is handed over as it was asked for, with the mark of its las
     CHECK(again[2].message.topic == "resource.journal-cancel");
     CHECK(again[2].message.text() == R"({"matchtag":3})");
   }
+}
+
+TEST_CASE("a guest cancels its own requests only") {
+  Module module;
+  module.from_broker(request("resource.journal", 3, "cli", flag::streaming));
+  Message cancel =
+      of_guest(request("resource.journal-cancel", 0, "cli", flag::noresponse, R"({"matchtag":3})"));
+  module.from_broker(cancel);
+  (void)module.service_sees();
+  module.restart();
+  CHECK(module.service_sees().size() == 1);
+  cancel.userid = owner;
+  module.from_broker(cancel);
+  (void)module.service_sees();
+  module.restart();
+  CHECK(module.service_sees().size() == 2);
+}
+
+TEST_CASE("a cancellation is not stored for a request that no other service gets, nor if it is large") {
+  Module module;
+  const std::string large = R"({"matchtag":3,"x":")" + std::string(65536, 'x') + R"("})";
+  module.relay.service_ended();
+  module.from_broker(of_guest(request("resource.status", 3, "cli")));
+  module.from_broker(of_guest(request("resource.status-cancel", 0, "cli", flag::noresponse, large)));
+  module.relay.service_started();
+  CHECK(module.service_sees().size() == 1);
 }
 
 TEST_CASE("a guest's disconnect ends its own requests only") {
@@ -351,6 +498,26 @@ TEST_CASE("the reports of other ranks are there for each service") {
   CHECK(proto::encode_local_frame(seen[1].message) == proto::encode_local_frame(late));
 }
 
+TEST_CASE("of the reports of a rank, the last one counts") {
+  Module module;
+  const auto report = [](const std::string& origin, const std::string& payload) {
+    return request("resource.topo-reduce", 0, origin, flag::noresponse, payload);
+  };
+  constexpr int most = 4096;
+  for (int i = 0; i <= most; ++i) module.from_broker(report("rank3", std::to_string(i)));
+  module.from_broker(report("rank4", "{}"));
+  (void)module.service_sees();
+  module.restart();
+  const auto seen = module.service_sees();
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[0].message.text() == std::to_string(most));
+  CHECK(seen[1].message.text() == "{}");
+  for (int i = 0; i < most; ++i) module.from_broker(report("origin" + std::to_string(i), "{}"));
+  (void)module.service_sees();
+  module.restart();
+  CHECK(module.service_sees().size() == most);
+}
+
 TEST_CASE("a module that is asked to stop while no service runs leaves at once") {
   Module module;
   module.relay.service_ended();
@@ -427,6 +594,54 @@ TEST_CASE("bytes come in any portions") {
     }
     CHECK(got == std::vector<std::string>{"mark" + first, "running", second});
   }
+}
+
+std::string header_of(std::size_t length) {
+  std::string header("\x12\x00\xee\xff", 4);
+  proto::append_u32(header, static_cast<std::uint32_t>(length));
+  return header;
+}
+
+TEST_CASE("a frame that is too long is told once and passed over by its length, in any portions") {
+  const std::string ping = proto::encode_local_frame(request("resource.ping", 1));
+  constexpr std::size_t length = max_frame + 1;
+  FrameReader reader;
+  reader.feed(ping + header_of(length) + "abc");
+  CHECK(reader.next() == ping);
+  try {
+    (void)reader.next();
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EMSGSIZE);
+  }
+  CHECK_FALSE(reader.next().has_value());
+  const std::string part(std::size_t{1} << 20U, '\0');
+  std::size_t left = length - 3;
+  for (; left > part.size(); left -= part.size()) {
+    reader.feed(part);
+    REQUIRE_FALSE(reader.next().has_value());
+  }
+  reader.feed(part.substr(0, left) + ping);
+  CHECK(reader.next() == ping);
+  CHECK_FALSE(reader.next().has_value());
+}
+
+TEST_CASE("the link has room for the longest frame with its header") {
+  const auto length = [](std::size_t size) {
+    std::string text;
+    proto::append_u32(text, static_cast<std::uint32_t>(size));
+    return text;
+  };
+  constexpr std::size_t most = max_frame + proto::local_header_size;
+  FrameReader frames;
+  frames.feed(header_of(max_frame));
+  CHECK_FALSE(frames.next().has_value());
+  LinkReader link;
+  link.feed(length(0) + length(most));
+  CHECK_FALSE(link.next().has_value());
+  LinkReader longer;
+  longer.feed(length(0) + length(most + 1));
+  CHECK_THROWS_AS((void)longer.next(), Error);
 }
 
 TEST_CASE("what is no frame is an error, and no read beyond it") {
