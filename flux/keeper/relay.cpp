@@ -41,11 +41,6 @@ bool is_stream(const link::Head& head) {
          (head.topic == "resource.acquire" || head.topic == "resource.journal");
 }
 
-/// Only the owner may disconnect and cancel requests of other users.
-bool may_end(const link::Head& head, const Message& request) {
-  return is_owner(head) || head.userid == request.userid;
-}
-
 }  // namespace
 
 void Relay::from_broker(std::string_view frame) {
@@ -98,12 +93,12 @@ bool Relay::open_row(const link::Head& head, std::string_view frame) {
     return false;
   };
   // Responses could belong to either.
-  std::pair key{std::string(head.origin()), head.matchtag};
+  Key key{std::string(head.origin()), head.userid, head.matchtag};
   if (by_key_.contains(key)) return refused(EPROTO, "matchtag is in use");
   if (!is_served_ && !stream && !may_wait(head, frame.size()))
     return refused(EHOSTUNREACH, "the resource service is being started again");
   if (stream) {
-    std::size_t& streams = streams_of_[key.first];
+    std::size_t& streams = streams_of_[key.origin];
     if (streams == most_streams_of_origin)
       return refused(EBUSY, fmt::format("{} streams are open already", streams));
     ++streams;
@@ -134,13 +129,14 @@ void Relay::forget_waiting(const Row& row) {
   if (!is_owner(row.request)) --waiting_.of_guests;
 }
 
+// Only the owner may disconnect requests of other users.
 void Relay::note_disconnect(const link::Head& head) {
   const std::string_view origin = head.origin();
-  for (auto key = by_key_.lower_bound({std::string(origin), 0});
-       key != by_key_.end() && key->first.first == origin;) {
+  for (auto key = by_key_.lower_bound({std::string(origin)});
+       key != by_key_.end() && key->first.origin == origin;) {
     const auto row = rows_.find(key->second);
     ++key;
-    if (may_end(head, row->second.request)) erase(row);
+    if (is_owner(head) || head.userid == row->second.request.userid) erase(row);
   }
 }
 
@@ -150,9 +146,8 @@ void Relay::note_cancel(const link::Head& head, std::string_view frame) {
   cancel.payload = std::make_shared<const std::string>(head.payload);
   cancel.flags |= flag::payload;
   try {
-    const auto row = find(head.origin(), proto::parse_cancel(cancel));
-    if (row != rows_.end() && !row->second.frame.empty() && may_end(head, row->second.request))
-      row->second.cancel = frame;
+    const auto row = find(head, proto::parse_cancel(cancel));
+    if (row != rows_.end() && !row->second.frame.empty()) row->second.cancel = frame;
   } catch (const Error&) {
     // The service gets the same request, and cancels nothing either.
   }
@@ -167,8 +162,8 @@ void Relay::note_report(const link::Head& head, std::string_view frame) {
   }
 }
 
-Relay::Rows::iterator Relay::find(std::string_view origin, std::uint32_t matchtag) {
-  const auto number = by_key_.find({std::string(origin), matchtag});
+Relay::Rows::iterator Relay::find(const link::Head& head, std::uint32_t matchtag) {
+  const auto number = by_key_.find({std::string(head.origin()), head.userid, matchtag});
   return number == by_key_.end() ? rows_.end() : rows_.find(number->second);
 }
 
@@ -179,7 +174,7 @@ void Relay::erase(Rows::iterator row) {
     const auto streams = streams_of_.find(origin);
     if (--streams->second == 0) streams_of_.erase(streams);
   }
-  by_key_.erase({origin, row->second.request.matchtag});
+  by_key_.erase({origin, row->second.request.userid, row->second.request.matchtag});
   rows_.erase(row);
 }
 
@@ -198,7 +193,7 @@ void Relay::from_service(const link::LinkMessage& message) {
   }
   const link::Head head = link::read_head(message.frame);
   if (head.type == MessageType::response) {
-    const auto row = find(head.origin(), head.matchtag);
+    const auto row = find(head, head.matchtag);
     // Its client has disconnected.
     if (row == rows_.end()) return;
     if (!row->second.is_stream || head.aux != 0 || !head.has(flag::streaming)) {

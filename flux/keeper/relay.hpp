@@ -10,6 +10,7 @@
 //  - responses to requests of the dead service to the broker are dropped.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -79,6 +80,14 @@ class Relay {
     }
   };
   using Rows = std::map<std::uint64_t, Row>;
+  /// Names a request. Matchtags are unique per origin only, and the origin alone does not name a sender: a
+  /// user chooses the first route of what a program sends for others.
+  struct Key {
+    std::string origin;
+    std::uint32_t userid = 0;
+    std::uint32_t matchtag = 0;
+    auto operator<=>(const Key&) const = default;
+  };
   /// The plain requests that no service has got yet.
   struct Waiting {
     std::size_t number = 0;
@@ -96,7 +105,8 @@ class Relay {
   [[nodiscard]] bool may_wait(const link::Head& head, std::size_t size) const;
   void add_waiting(const Row& row);
   void forget_waiting(const Row& row);
-  [[nodiscard]] Rows::iterator find(std::string_view origin, std::uint32_t matchtag);
+  /// The open request of the sender of `head`.
+  [[nodiscard]] Rows::iterator find(const link::Head& head, std::uint32_t matchtag);
   void erase(Rows::iterator row);
   void refuse(const proto::Message& request, int errnum, std::string_view text);
   void say_status(std::string_view payload, std::uint32_t matchtag);
@@ -109,8 +119,7 @@ class Relay {
   std::uint32_t errnum_ = 0;
   std::uint64_t last_row_ = 0;
   Rows rows_;
-  /// By origin and matchtag, as matchtags are unique per origin only.
-  std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> by_key_;
+  std::map<Key, std::uint64_t> by_key_;
   /// The services of which this service has requested streams.
   std::set<std::string, std::less<>> streams_from_;
   Waiting waiting_;

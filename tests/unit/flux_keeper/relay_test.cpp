@@ -278,6 +278,22 @@ TEST_CASE("an origin has up to 1024 streams") {
   CHECK(module.relay.open() == most + 1);
 }
 
+TEST_CASE("another user who names the same origin has matchtags of its own") {
+  Module module;
+  const Message journal = request("resource.journal", 3, "cli", flag::streaming);
+  const Message forged = of_guest(request("resource.status", 3, "cli"));
+  module.from_broker(forged);
+  module.from_broker(journal);
+  CHECK(module.service_sees().size() == 2);
+  module.from_service(proto::make_response(forged));
+  module.from_service(proto::make_response(journal), "5");
+  CHECK(module.broker_sees().size() == 2);
+  module.restart();
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 1);
+  CHECK(handed[0].mark == "5");
+}
+
 TEST_CASE("a matchtag that is in use is refused, and the request that uses it stays") {
   Module module;
   const Message journal = request("resource.journal", 3, "cli", flag::streaming);
