@@ -12,20 +12,27 @@ ParsedOptions parse_options(int argc, char** argv) {
   CLI::App app("Holds the inventory of a cluster and gives resources to schedulers (Flux RFC 28).",
                "resourced");
   std::string level;
-  app.add_option("--config", options.config, "The configuration: a TOML file, or a directory of them")
-      ->type_name("PATH");
-  app.add_option("--listen", options.listen,
-                 "An endpoint to listen on, ipc://PATH, tcp://HOST:PORT or local://PATH; may be repeated")
-      ->type_name("URI")
-      ->take_all();
-  app.add_option("--state", options.state, "The directory of the store")->type_name("DIR");
-  app.add_flag("--check", options.check,
-               "Check the configuration and the store as a start would, print a summary, and exit");
-  app.add_flag("--instance", options.instance,
-               "Serve as the resource module of a Flux instance; resourced-keeper starts it so");
-  app.add_option("--import", options.import,
-                 "Import a complete event log (RFC 18) into a new store, and exit")
-      ->type_name("FILE");
+  auto* const config =
+      app.add_option("--config", options.config, "The configuration: a TOML file, or a directory of them")
+          ->type_name("PATH");
+  auto* const listen =
+      app.add_option("--listen", options.listen,
+                     "An endpoint to listen on, ipc://PATH, tcp://HOST:PORT or local://PATH; may be repeated")
+          ->type_name("URI")
+          ->take_all();
+  auto* const state =
+      app.add_option("--state", options.state, "The directory of the store")->type_name("DIR");
+  auto* const check =
+      app.add_flag("--check", options.check,
+                   "Check the configuration and the store as a start would, print a summary, and exit");
+  auto* const instance =
+      app.add_flag("--instance", options.instance,
+                   "Serve as the resource module of a Flux instance; used by resourced-keeper");
+  auto* const import = app.add_option("--import", options.import,
+                                      "Import a complete event log (RFC 18) into a new store, and exit")
+                           ->type_name("FILE");
+  // The broker configures an instance.
+  for (CLI::Option* other : {check, import, config, listen, state}) instance->excludes(other);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");

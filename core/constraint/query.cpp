@@ -253,10 +253,6 @@ class Parser {
   Token token_;
 };
 
-}  // namespace
-
-namespace {
-
 Json read_query(std::string_view text, const QueryOptions& options, Terms terms) {
   if (text.size() > max_query_length)
     throw Error(EINVAL, fmt::format("a query of {} bytes is longer than {}", text.size(), max_query_length));

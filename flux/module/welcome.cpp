@@ -54,8 +54,8 @@ int descriptor(const char* name) {
     std::from_chars(text.data(), text.data() + text.size(), number);
   }
   if (number < 0) {
-    throw Error(EINVAL, fmt::format("{} is not set: resourced-keeper, which a Flux broker loads, starts this "
-                                    "program",
+    throw Error(EINVAL, fmt::format("{} is not set, or names no descriptor: resourced-keeper, which a Flux "
+                                    "broker loads, sets it",
                                     name));
   }
   return number;

@@ -240,6 +240,9 @@ TEST_CASE("a site's whole Flux configuration is a configuration, and what is pas
 TEST_CASE("wrong usage is 2, help and version are 0") {
   CHECK(resourced({"--nosuch"}).status == 2);
   CHECK(resourced({"--config"}).status == 2);
+  // The broker configures a Flux instance.
+  for (const char* other : {"--check", "--state=x", "--config=x", "--listen=ipc://x", "--import=x"})
+    CHECK(resourced({"--instance", other}).status == 2);
   CHECK(resourced({"--log-level", "loud"}).status != 0);
   const Outcome help = resourced({"--help"});
   CHECK(help.status == 0);
