@@ -260,7 +260,8 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now
 }
 
 PropertyChanges Module::property_changes() const {
-  return {rset::new_properties(inventory_, configured_), rset::new_properties(configured_, inventory_)};
+  const ResourceSet& now = recorded_inventory();
+  return {rset::new_properties(now, configured_), rset::new_properties(configured_, now)};
 }
 
 std::vector<PropertyState> Module::property_states(const std::string& name, const IdSet& ranks) const {
@@ -350,7 +351,11 @@ void Module::apply_to(const DefineEvent& event, Delta& delta) {
   const IdSet touched = inventory_.ranks() | event.inventory->ranks();
   if (event.loaded) move_states(*event.inventory);
   fold_inventory(event, inventory_);
-  if (has_brokers()) addressable_ = addressable_with(inventory_);
+  with_lost_.reset();
+  if (has_brokers()) {
+    addressable_ = addressable_with(inventory_);
+    drop_states_of_others();
+  }
   exclude_ = event.exclude;
   configured_ = event.configured ? *event.configured : inventory_;
   kept_properties_ = event.kept_properties;
@@ -361,7 +366,19 @@ void Module::apply_to(const DefineEvent& event, Delta& delta) {
   check_available();
 }
 
+void Module::drop_states_of_others() {
+  const IdSet& targets = addressable().ranks();
+  (void)states_.drains.undrain(states_.drains.ranks() - targets);
+  states_.online &= targets;
+  states_.torpid &= targets;
+}
+
 void Module::apply_to(const UpdateEvent& event, Delta& delta) {
+  if (event.lost) {
+    if (!with_lost_) with_lost_ = inventory_;
+  } else if (with_lost_) {
+    fold_inventory(event, *with_lost_);
+  }
   fold_inventory(event, inventory_);
   for (const auto& [name, ranks] : event.property_add)
     kept_properties_[name] |= ranks - with_property(configured_, name);

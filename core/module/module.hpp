@@ -3,7 +3,8 @@
 // start goes through the same `apply`. Holders of the resources are kept in acquisition.hpp.
 //
 // State belongs to an execution target of a host. In a Flux instance a target is the rank of a broker, may be
-// drained or online without being in the inventory, and keeps its state whatever inventory is defined.
+// drained or online without being in the inventory, and keeps its state whatever inventory is defined. A rank
+// that has no broker has its state only as long as it is in the inventory.
 //
 // There is no other code for the application of events than fold_inventory() and fold_states(): the module,
 // the check of a command before it is applied, an import and the mirror of an enclosing instance all use
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +49,7 @@ void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 
 /// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
 /// target that leaves for good has no state any more, one whose broker is lost keeps it. A definition changes
-/// nothing: where it renumbers targets, their owner moves the states.
+/// nothing: where it renumbers or removes targets, their owner moves or drops the states.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
@@ -105,6 +107,11 @@ class Module {
   [[nodiscard]] DefineMethod method() const noexcept { return method_; }
   /// All targets, excluded ones too, without those that left for good.
   [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return inventory_; }
+  /// The inventory that a restart should find: with the targets whose brokers are lost, and with the changes
+  /// of run time that inventory() has.
+  [[nodiscard]] const rset::ResourceSet& recorded_inventory() const noexcept {
+    return with_lost_ ? *with_lost_ : inventory_;
+  }
   /// Targets of the inventory; with brokers also others.
   [[nodiscard]] const text::IdSet& excluded() const noexcept { return exclude_; }
   /// The targets that a scheduler may be given, up or not.
@@ -119,7 +126,7 @@ class Module {
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
-  /// How the properties of the inventory differ from the configured ones.
+  /// How the properties of the recorded inventory differ from the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;
   /// The names of these ranks in the store.
   [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
@@ -160,6 +167,8 @@ class Module {
 
   /// Moves states with their targets to another inventory.
   void move_states(const rset::ResourceSet& next);
+  /// Drops the states of ranks that are not addressable().
+  void drop_states_of_others();
   /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
   void settle(const text::IdSet& touched, Delta& delta);
   /// Targets that are up can be acquired. Costs the whole inventory, for events that replace it or a part of
@@ -169,6 +178,8 @@ class Module {
   bool defined_ = false;
   DefineMethod method_ = DefineMethod::configuration;
   rset::ResourceSet inventory_;
+  /// recorded_inventory(), where it is another one.
+  std::optional<rset::ResourceSet> with_lost_;
   /// The host of each broker; empty where there are no brokers.
   text::Hostlist brokers_;
   /// With brokers.

@@ -166,7 +166,7 @@ class Instance {
                   if (name == "drain" || name == "undrain")
                     channel_.log(Severity::info, drain_line(name, text));
                 },
-                [this] { return module().inventory().encode(); },
+                [this] { return module().recorded_inventory().encode(); },
                 [this] { return encode_changes(module().property_changes()); }});
   }
 

@@ -198,6 +198,34 @@ TEST_CASE("a lost rank leaves the inventory, before it is offline, if R is not c
   CHECK(it.module.available() == ids("1-2"));
 }
 
+TEST_CASE("a lost rank stays in what is recorded, with the changes of the others") {
+  Instance it("a,b,c");
+  ResourceSet configured = *resources("0-2", "a,b,c");
+  configured.add_property("big", ids("1-2"));
+  it.define({DefineMethod::kvs, std::make_shared<const ResourceSet>(configured), {}, {}, {}});
+  CHECK(&it.module.recorded_inventory() == &it.module.inventory());
+  it.lose("2");
+  CHECK(it.module.inventory().ranks() == ids("0-1"));
+  CHECK(it.module.recorded_inventory() == configured);
+  CHECK(it.module.property_changes().removed.empty());
+
+  it.execute(PropertyCommand{PropertyCommand::Op::add, "new", "0"});
+  it.execute(PropertyCommand{PropertyCommand::Op::remove, "big", "1"});
+  it.execute(ExpirationCommand{wall_time(9000)});
+  it.lose("1");
+  ResourceSet expected = configured;
+  expected.add_property("new", ids("0"));
+  expected.remove_property("big", ids("1"));
+  expected.set_expiration(wall_time(9000));
+  CHECK(it.module.recorded_inventory() == expected);
+  CHECK(it.module.inventory() == expected.copy_ranks(ids("0")));
+  CHECK(it.module.property_changes().added == ResourceSet::Properties{{"new", ids("0")}});
+  CHECK(it.module.property_changes().removed == ResourceSet::Properties{{"big", ids("1")}});
+
+  it.define(DefineMethod::reload, "0", "a");
+  CHECK(&it.module.recorded_inventory() == &it.module.inventory());
+}
+
 TEST_CASE("all ranks may be lost") {
   Instance it("a,b");
   it.define(DefineMethod::kvs, "0-1", "a,b");
@@ -234,6 +262,25 @@ TEST_CASE("states stay with their ranks when R is replaced, whatever hosts it ha
   CHECK(it.module.torpid() == ids("2"));
   CHECK(it.module.online() == ids("0-2"));
   CHECK(it.module.available() == ids("0"));
+}
+
+TEST_CASE("a rank that is no target any more has no state") {
+  Instance it("a,b");
+  it.define(DefineMethod::kvs, "0-5", "a,b,c,d,e,f");
+  it.join("2-5");
+  it.execute(DrainCommand{"1,3-4", "fan", DrainMode::none});
+  MonitorCommand torpid;
+  torpid.torpid = ids("1,5");
+  it.execute(torpid);
+  it.define(DefineMethod::reload, "0,3", "a,d");
+  CHECK(it.module.addressable().ranks() == ids("0-1,3"));
+  CHECK(it.module.drains().ranks() == ids("1,3"));
+  CHECK(it.module.online() == ids("0-1,3"));
+  CHECK(it.module.torpid() == ids("1"));
+  // Nor has it one when it is a target again.
+  it.define(DefineMethod::reload, "0-5", "a,b,c,d,e,f");
+  CHECK(it.module.available() == ids("0"));
+  CHECK(it.module.drains().ranks() == ids("1,3"));
 }
 
 TEST_CASE("a target that is drained and now excluded is undrained") {
