@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
 #include "daemon/instance/kvs_log.hpp"
 
@@ -170,8 +171,11 @@ class Starter {
     try {
       const json object = read_object(text);
       const auto read = [&](const char* key, ResourceSet::Properties& properties) {
-        for (const auto& [name, ranks] : object.at(key).items())
+        for (const auto& [name, ranks] : object.at(key).items()) {
+          if (const std::string defect = rset::property_name_defect(name); !defect.empty())
+            throw Error(EINVAL, defect);
           properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
+        }
       };
       read("add", beginning.property_add);
       read("remove", beginning.property_remove);
@@ -182,7 +186,8 @@ class Starter {
   }
 
   static void undo_properties(const Beginning& beginning, ResourceSet& resources) {
-    for (const auto& [name, ranks] : beginning.property_add) resources.remove_property(name, ranks);
+    for (const auto& [name, ranks] : beginning.property_add)
+      resources.remove_property(name, ranks & resources.ranks());
     for (const auto& [name, ranks] : beginning.property_remove)
       resources.add_property(name, ranks & resources.ranks());
   }
