@@ -403,7 +403,16 @@ class Instance {
 
 int run() {
   const flux::module::Inherited inherited = flux::module::read_environment();
-  const flux::module::Welcome welcome = flux::module::read_welcome(inherited.welcome);
+  flux::module::Welcome welcome;
+  try {
+    welcome = flux::module::read_welcome(inherited.welcome);
+  } catch (const Error& error) {
+    // Of rank 0, as this service is.
+    Channel channel(inherited.link, inherited.generation, 0);
+    channel.log_error(error.what());
+    channel.failed(error.errnum());
+    return 1;
+  }
   Channel channel(inherited.link, inherited.generation, welcome.rank);
   std::optional<Instance> instance;
   try {

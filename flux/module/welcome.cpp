@@ -95,6 +95,12 @@ Welcome read_welcome(int descriptor) {
   if (const auto hosts = welcome.attributes.find("hostlist"); hosts != welcome.attributes.end()) {
     welcome.hosts = text::Hostlist::parse(hosts->second);
   }
+  if (welcome.rank >= welcome.size)
+    throw Error(EPROTO, fmt::format("welcome: rank {} of {} ranks", welcome.rank, welcome.size));
+  if (welcome.hosts.size() != welcome.size) {
+    throw Error(EPROTO, fmt::format("welcome: hostlist has {} hosts for {} ranks", welcome.hosts.size(),
+                                    welcome.size));
+  }
   return welcome;
 }
 

@@ -40,8 +40,8 @@ struct Inherited {
 /// Throws Error EINVAL that names the variable which is missing.
 [[nodiscard]] Inherited read_environment();
 
-/// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, or the errno
-/// of a read that fails.
+/// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, also for a
+/// hostlist that has not one host for each rank, or the errno of a read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
 
 }  // namespace resourced::flux::module

@@ -1,0 +1,69 @@
+// The welcome that a broker sends to a module.
+#include "flux/module/welcome.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "temp_dir.hpp"
+
+using namespace resourced;
+using namespace resourced::flux::module;
+using nlohmann::json;
+using resourced::test::TempDir;
+
+namespace {
+
+json welcome(const char* rank, const char* size, const char* hosts) {
+  return {{"uuid", "u"},
+          {"args", {"noverify"}},
+          {"attrs", {{"rank", rank}, {"size", size}, {"hostlist", hosts}}},
+          {"conf", nullptr}};
+}
+
+Welcome reread(const json& content) {
+  const TempDir directory;
+  const int descriptor = ::open(directory.write("welcome", content.dump()).c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(descriptor >= 0);
+  struct Closing {
+    int descriptor;
+    ~Closing() { ::close(descriptor); }
+  } const closing{descriptor};
+  return read_welcome(descriptor);
+}
+
+std::string refusal(const json& content) {
+  try {
+    (void)reread(content);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EPROTO);
+    return error.what();
+  }
+}
+
+TEST_CASE("a welcome has the place of the module, its hosts and its arguments") {
+  const Welcome read_back = reread(welcome("1", "3", "a,b[1-2]"));
+  CHECK(read_back.rank == 1);
+  CHECK(read_back.size == 3);
+  CHECK(read_back.hosts.encode() == "a,b[1-2]");
+  CHECK(read_back.arguments == std::vector<std::string>{"noverify"});
+  CHECK(read_back.configuration == json::object());
+}
+
+TEST_CASE("hosts and rank are those of an instance of this size") {
+  CHECK(refusal(welcome("0", "4", "a,b,c")) == "welcome: hostlist has 3 hosts for 4 ranks");
+  CHECK(refusal(welcome("0", "2", "a,b,c")) == "welcome: hostlist has 3 hosts for 2 ranks");
+  CHECK(refusal(welcome("0", "2", "")) == "welcome: hostlist has 0 hosts for 2 ranks");
+  json without = welcome("0", "2", "a,b");
+  without["attrs"].erase("hostlist");
+  CHECK(refusal(without) == "welcome: hostlist has 0 hosts for 2 ranks");
+  CHECK(refusal(welcome("2", "2", "a,b")) == "welcome: rank 2 of 2 ranks");
+  CHECK(refusal(welcome("0", "0", "")) == "welcome: rank 0 of 0 ranks");
+}
+
+}  // namespace
