@@ -32,14 +32,14 @@ class Descriptor {
 /// Throws Error `PATH: reason`, with the text of the errno.
 [[noreturn]] void fail(const std::string& path, int errnum);
 
-/// A file that is open for reading, of any kind. Each function throws Error as fail() does, with the errno of
-/// the system call.
+/// A file that is open for reading. Each function throws Error as fail() does, with the errno of the system
+/// call: read() with ESPIPE for a FIFO, a terminal or a socket.
 class InputFile {
  public:
-  /// Does not wait, so a FIFO has no content until somebody writes to it.
+  /// Does not wait for a writer of a FIFO, so the caller can refuse it by its status.
   explicit InputFile(std::string path);
 
-  /// As it was when the file was opened.
+  /// The status of the file when it was opened.
   [[nodiscard]] const struct stat& status() const noexcept { return status_; }
   /// The whole content; nothing if it has more than max_bytes.
   [[nodiscard]] std::optional<std::string> read(std::size_t max_bytes) const;

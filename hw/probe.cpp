@@ -78,7 +78,7 @@ struct Source {
 Source choose_source(const ProbeOptions& options) {
   if (options.xml || options.synthetic) {
     for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"}) {
-      // Changed only if need be, as other threads may read the environment.
+      // Other threads may read the environment, so change it only if the variable is set.
       if (std::getenv(name) != nullptr) unsetenv(name);
     }
     return {options.xml, options.synthetic};

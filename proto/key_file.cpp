@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A key file has one level; a few more get a better error.
+// A key file has one level. With a few more allowed, the error of a nested value names its key.
 constexpr std::size_t max_depth = 8;
 
 [[noreturn]] void reject(const std::string& file, std::string_view what, int errnum = EINVAL) {

@@ -271,7 +271,7 @@ Constraint parse_query(std::string_view text) {
   try {
     return Constraint::from_json(read_query(text, {}, Terms::unchecked));
   } catch (const Error&) {
-    // The error of a term has its column only if the term is checked by itself.
+    // Check each term by itself, so that the error names the column of the term.
     static_cast<void>(query_to_json(text));
     throw;
   }

@@ -47,7 +47,8 @@ bool JsonReader::value(json& out) {
   }
 }
 
-// The callers of the function that refused the text call this on their way out.
+// Adds a key or an index to the place of the fault. Each caller of the function that refused the text calls
+// this before it returns.
 template <class Step>
 bool JsonReader::add_step(const Step& step) {
   const bool has_place =
@@ -109,12 +110,12 @@ bool JsonReader::name_value(std::string_view word, json meaning, json& out) {
 
 namespace {
 
-/// Whether a number that is out of the range of double is too close to 0, and not too large. Such a number
-/// has a digit other than 0.
+/// Whether a number that no double can hold is too close to 0, and not too large. Requires a digit other
+/// than 0.
 bool is_below_range(std::string_view number) {
   const std::size_t end = std::min(number.find_first_of("eE"), number.size());
   const std::string_view digits = number.substr(0, end);
-  // Both positions are bounded by the text, so the exponent decides where it does not fit its type.
+  // An exponent that does not fit into 32 bits is larger than both positions, so its sign decides.
   const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), digits.size()));
   const auto first = static_cast<std::int64_t>(digits.find_first_of("123456789"));
   std::string_view exponent = number.substr(std::min(end + 1, number.size()));

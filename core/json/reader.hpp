@@ -1,6 +1,6 @@
 // Reads JSON text (RFC 8259) into a value in one pass, in less than half of the time that the JSON library
 // takes, or part by part for callers that need no values. The text is hostile: it may be any bytes, and
-// nesting is bounded here. Its size is for the caller.
+// nesting is bounded here. The caller bounds its size.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class JsonManners {
 struct JsonFault {
   enum class Kind {
     syntax,
-    utf8,  ///< the byte is not part of UTF-8, and the text before it is the beginning of JSON
+    utf8,  ///< reading came to a byte that is not part of UTF-8
     depth,
     repeated_key,
     number,  ///< too large for a double or, if the manners are strict, out of range
@@ -66,7 +66,7 @@ class JsonReader {
 
   /// Reads any value.
   [[nodiscard]] bool value(nlohmann::json& out);
-  /// Reads a string into the place of the last one.
+  /// Reads a string, which replaces the content of `out`.
   [[nodiscard]] bool string(std::string& out) {
     skip_blanks();
     return count() && quoted(out);
@@ -105,7 +105,7 @@ class JsonReader {
     skip_blanks();
     return at_ == text_.size() && !is_cut_;
   }
-  /// The fault that ended the reading, after a false.
+  /// The fault that ended the reading, after a function has returned false.
   [[nodiscard]] JsonFault fault() &&;
 
  private:

@@ -48,7 +48,7 @@ class AgentRoster {
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
 
  private:
-  /// Each agent speaks for one rank, and each of these ranks has one agent.
+  /// Asserts that each agent speaks for one rank, and that each of these ranks has one agent.
   void check_pairs() const;
 
   std::unordered_map<AgentId, text::IdSet::Id> ranks_;

@@ -133,7 +133,7 @@ class Nodes {
     std::optional<NodeReport> waiting;
   };
 
-  /// Each agent speaks for a target, or waits for the inventory.
+  /// Asserts that each agent speaks for a target or waits for the inventory.
   void check_agents() const;
   void admit(AgentId agent, const NodeReport& report, const module::Module& module, SteadyTime now,
              Findings& findings);

@@ -1,5 +1,5 @@
-// The text of an R. The entries of R_lite are most of it: they are taken one by one into buffers that are
-// reused, without a JSON value for each.
+// Reads the text of an R. The entries of R_lite are most of it: each is read into the same buffers, without
+// a JSON value.
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-// The functions that read return false where the text is not JSON, and throw where an entry is no entry.
+// The functions that read return false for text that is not JSON, and throw Error for JSON that is not a
+// valid entry.
 class TextReader {
  public:
   explicit TextReader(std::string_view text)
@@ -83,7 +84,7 @@ class TextReader {
     return is_json;
   }
 
-  // Of a key that stands twice the later value counts, so nothing is left of earlier children.
+  // If an entry has `children` twice, the later value counts: drop the members of the earlier one.
   bool read_children() {
     if (reader_.next() != '{') return refuse("children", "is not an object");
     has_children_ = true;
@@ -102,7 +103,7 @@ class TextReader {
     return reader_.string(out.text);
   }
 
-  // Throws, unless the value is a scalar that is not JSON.
+  // Throws Error for a value of the wrong kind, or returns false if it is a scalar that is not JSON.
   bool refuse(std::string_view place, std::string_view reason) {
     const char first = reader_.next();
     json scalar;
@@ -122,7 +123,7 @@ class TextReader {
 
   JsonReader reader_;
   EntryCollector entries_;
-  // The entry that is read.
+  // The entry that is being read.
   Text rank_;
   Text core_;
   Text gpu_;

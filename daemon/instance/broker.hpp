@@ -23,13 +23,13 @@ class Broker {
   struct Listeners {
     /// A request or an event.
     std::function<void(Channel::Received)> message;
-    /// There may be room again, after is_full().
+    /// is_full() was true, and there may be room again.
     std::function<void()> writable;
     /// The keeper has ended. Called once; no other call follows.
     std::function<void()> over;
   };
 
-  /// What has come before is taken in from the loop, after begin().
+  /// Messages that came before are delivered from the loop, after begin().
   Broker(boost::asio::io_context& loop, Channel& channel, Listeners listeners);
   ~Broker();
   Broker(const Broker&) = delete;
@@ -50,7 +50,7 @@ class Broker {
 
   /// Sends a response.
   void send(const proto::Message& response, std::string_view mark);
-  /// So much waits to be written that streams are not to add to it.
+  /// Whether so many bytes wait to be written that streams must merge their changes.
   [[nodiscard]] bool is_full() const noexcept;
   [[nodiscard]] std::size_t unsent() const noexcept { return channel_.unsent(); }
 

@@ -51,13 +51,14 @@ void ChannelTransport::take(Message request, const std::string& mark) {
   if (is_new) {
     sender->second = ids_.next();
     names_.emplace(sender->second, sender->first);
-    // The channel is the owner's. What a single request may do follows from its own credentials.
+    // The principal of each sender is the owner; the credentials in a request decide its rights.
     transport::Credentials credentials;
     credentials.userid = owner_;
     listener_.on_client(*this, sender->second, credentials);
   }
   const ClientId client = sender->second;
-  // The broker tells of the end of those that have sent a request with a response, and of no others.
+  // The broker sends a disconnect only for senders of a request that takes a response, so forget any other
+  // sender at once.
   const bool is_passing = is_new && request.has(proto::flag::noresponse);
   if (!mark.empty()) return resume(client, request, mark);
   listener_.on_message(client, std::move(request));

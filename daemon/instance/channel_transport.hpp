@@ -35,7 +35,8 @@ class ChannelTransport final : public transport::Transport {
 
   /// A request from the broker. `mark` as Channel::Received has it.
   void take(proto::Message request, const std::string& mark = {});
-  /// Whether this end of a client is that of the sender of `request`. A user may end only what is their own.
+  /// Whether a disconnect ends the sender of `request`: it has the same origin, and comes from the same user
+  /// or from the owner.
   [[nodiscard]] static bool may_disconnect(const proto::Message& disconnect, const proto::Message& request);
   void on_writable() { listener_.on_writable(); }
 

@@ -89,7 +89,7 @@ std::optional<ResourceSet> in_ranks_of(const ResourceSet& resources, const text:
   try {
     return rerank(resources, brokers);
   } catch (const Error&) {
-    // A broker's name for its host is not the one in R.
+    // A broker has another name for its host than R.
     return remap(resources);
   }
 }

@@ -33,7 +33,7 @@ class Enclosing {
  private:
   void on_update(const client::Response& response);
   void ask_once();
-  /// Reads a response; what goes wrong becomes the failure.
+  /// Calls `read` on a response, and keeps an error that it throws in `failure_`.
   void take(const std::function<void()>& read);
 
   client::Connection connection_;

@@ -212,7 +212,7 @@ class Instance {
   }
 
   void verify() {
-    // Once, when the module is loaded: an operator may have undrained the rank since.
+    // Only when the module is loaded: an operator may have undrained the rank before a later restart.
     if (!channel_.is_first() || settings_.noverify || beginning_.arguments.noverify || beginning_.is_recovery)
       return;
     if (beginning_.found->method == DefineMethod::job_info && !settings_.is_verify_set) return;
@@ -357,7 +357,7 @@ class Instance {
     loop_.stop();
   }
 
-  // What was decided is committed, then the present drains as the checkpoint, and then the module ends.
+  // Commits the events that were decided, then the present drains as the checkpoint, and ends the module.
   void shut_down() {
     stopping_ = true;
     service_.shut_down();

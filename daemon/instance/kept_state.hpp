@@ -48,9 +48,9 @@ struct KeptState {
   /// In the order of the log; definitions are left out.
   std::vector<Line> history;
   std::vector<module::DrainGroup> drains;
-  /// What the event log has to be replaced by, as events were upgraded or are too old.
+  /// The text that replaces the event log, if events were upgraded or are too old.
   std::optional<std::string> rewritten;
-  /// Parts of an old log that were dropped: each is worth a line of the log.
+  /// A warning for each part of an old log that was dropped.
   std::vector<std::string> warnings;
   /// The log was from before Flux 0.62: how many events it had, and how many are left.
   struct Upgrade {

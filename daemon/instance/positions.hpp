@@ -1,5 +1,5 @@
 // The positions of the streams that are sent through the channel, as the marks that the keeper stores: a
-// process that takes the place of this one goes on there.
+// process that takes the place of this one continues them there.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Positions {
   /// The mark of a response, empty if it is not one of a stream that goes on.
   [[nodiscard]] std::string after(proto::ClientId client, const proto::Message& response,
                                   const std::function<Resources()>& resources);
-  /// A stream goes on at a position.
+  /// Records that a stream continues at a position.
   void begin(proto::RequestKey key, const service::Service::Position& position) { streams_[key] = position; }
   /// Forgets the streams of a client.
   void forget(proto::ClientId client);

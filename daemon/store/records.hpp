@@ -57,8 +57,8 @@ struct EventFilter {
   std::optional<WallTime> since;
   /// Those that concern one of these.
   std::shared_ptr<const EventTargets> targets;
-  /// For find_start() of a log whose readers outlive the process: of the events at `since` that pass, so many
-  /// are known.
+  /// For find_start() of a log whose readers outlive the process: the number of matching events at `since`
+  /// that the reader has already.
   std::size_t known = 0;
 };
 

@@ -147,7 +147,7 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
   store::EventFilter filter = consumer.filter;
   if (const auto& position = consumer.position) {
-    // Until something was sent, `since` is all that it wants.
+    // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays.
     if (position->last != WallTime{}) {
       filter.since = position->last;
       filter.known = position->at_last;

@@ -66,7 +66,7 @@ class Journal {
   [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text,
                                                            const rset::ResourceSet& inventory,
                                                            const std::string& follower);
-  /// Adds a consumer, which goes on at a position if it has one. `follower` is the name of its principal.
+  /// Adds a consumer, which continues at `position` if there is one. `follower` is the name of its principal.
   /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory.
   ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
                  const rset::ResourceSet& inventory, const std::string& follower,
@@ -137,7 +137,7 @@ class Journal {
     /// The first event that it was not given yet.
     store::Sequence next = 0;
     std::variant<Asking, Ready, Holding, Failed, Over> state;
-    /// Where it goes on that an earlier process has served.
+    /// The position of a consumer that an earlier process has served.
     std::optional<JournalPosition> position;
     /// The history and the sentinel have been prepared for it.
     bool live = false;

@@ -1,4 +1,4 @@
-// How far a stream has come, for a stream that outlives this process: the next one takes it up there.
+// The position of a stream that outlives this process: the next process continues the stream there.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace resourced::daemon::streams {
 
-/// What a scheduler was told of its resources.
+/// The resources of a scheduler, as its responses have told it.
 struct SchedulerPosition {
   /// Without those that were shrunk.
   text::IdSet resources;
   text::IdSet up;
-  /// The epoch: none.
+  /// The epoch if there is none.
   WallTime expiration{};
   /// Of all targets, as they were when it acquired and have been told since.
   module::PropertyChanges properties = {};

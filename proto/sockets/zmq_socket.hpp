@@ -27,10 +27,10 @@ int uninterrupted(const Call& call) {
 /// ZMQ_POLLIN and ZMQ_POLLOUT as they apply now. Has libzmq process the events of all peers.
 [[nodiscard]] int events_of(zmq::socket_t& socket);
 
-/// Returns 0, or the errno of a refusal; EAGAIN is one for want of room.
+/// Returns 0 or the errno of the failure: EAGAIN if there is no room.
 int send_now(zmq::socket_t& socket, std::string_view part, bool more);
 
-/// False if there is nothing.
+/// Returns false if there is no part to read.
 [[nodiscard]] bool receive_now(zmq::socket_t& socket, zmq::message_t& part);
 
 /// A message of several parts. The parts beyond a limit are read and thrown away.
