@@ -17,6 +17,9 @@ using nlohmann::json;
 using proto::Message;
 
 constexpr std::string_view service = "resource.";
+/// The longest payloads of guests in bytes: that of a ping, which is sent back, and others.
+constexpr std::size_t longest_ping_of_guests = 65536;
+constexpr std::size_t longest_of_guests = 16384;
 
 bool may(std::uint32_t rolemask, Right right) {
   switch (right) {
@@ -67,17 +70,19 @@ json usage(const Message& request) {
 }  // namespace
 
 Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), welcome_(welcome) {
-  add("ping", Right::user, [this](const Message& request) {
+  const auto ping = [this](const Message& request) {
     json object = proto::parse_object(request);
     object["route"] = way(request, welcome_.uuid);
     object["userid"] = request.userid;
     object["rolemask"] = request.rolemask;
     object["rank"] = welcome_.rank;
     channel_.respond(request, object);
-  });
-  add("stats-get", Right::anybody, [this](const Message& request) {
+  };
+  add("ping", Right::user, ping, longest_ping_of_guests);
+  const auto counts = [this](const Message& request) {
     channel_.respond(request, {{"tx", to_json(channel_.sent())}, {"rx", to_json(channel_.received())}});
-  });
+  };
+  add("stats-get", Right::anybody, counts, longest_of_guests);
   // Also called for an event, which gets no response.
   add("stats-clear", Right::owner, [this](const Message& request) {
     channel_.clear_counts();
@@ -85,12 +90,14 @@ Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), we
   });
   // That of the owner ends the module, and comes no further than take().
   add("shutdown", Right::owner, [](const Message&) {});
-  add("rusage", Right::user, [this](const Message& request) { channel_.respond(request, usage(request)); });
+  add(
+      "rusage", Right::user, [this](const Message& request) { channel_.respond(request, usage(request)); },
+      longest_of_guests);
   add("debug", Right::owner, [this](const Message& request) { debug(request); });
 }
 
-void Duties::add(std::string method, Right right, Answer answer) {
-  methods_.insert_or_assign(std::move(method), Method{right, std::move(answer)});
+void Duties::add(std::string method, Right right, Answer answer, std::size_t longest) {
+  methods_.insert_or_assign(std::move(method), Method{right, std::move(answer), longest});
 }
 
 bool Duties::take(const Message& message) {
@@ -122,6 +129,11 @@ void Duties::answer(const Message& request) {
   if (!may(request.rolemask, method->right)) {
     throw Error(EPERM, method->right == Right::owner ? "Request requires owner credentials"
                                                      : "Request rejected due to insufficient privilege");
+  }
+  const std::size_t size = request.payload ? request.payload->size() : 0;
+  if (size > method->longest && !may(request.rolemask, Right::owner)) {
+    throw Error(EMSGSIZE,
+                fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, method->longest));
   }
   method->answer(request);
 }

@@ -2,8 +2,10 @@
 // flags. Refuses unknown methods, and requests without the right.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,8 +23,10 @@ class Duties {
 
   /// May throw Error, which refuses the request; nlohmann::json::exception refuses it with EPROTO.
   using Answer = std::function<void(const proto::Message&)>;
-  /// Adds a method of the service `resource`.
-  void add(std::string method, Right right, Answer answer);
+  static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
+  /// Adds a method of the service `resource`. A request that is not from the owner, and has a payload of more
+  /// than `longest` bytes, is refused with EMSGSIZE.
+  void add(std::string method, Right right, Answer answer, std::size_t longest = unbounded);
 
   /// Whether a request with this topic is one of theirs.
   [[nodiscard]] bool serves(std::string_view topic) const;
@@ -33,6 +37,7 @@ class Duties {
   struct Method {
     Right right;
     Answer answer;
+    std::size_t longest = 0;
   };
 
   [[nodiscard]] const Method* find(std::string_view topic) const;

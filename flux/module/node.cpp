@@ -63,12 +63,15 @@ ResourceSet read_topologies(const std::string& directory) {
   namespace fs = std::filesystem;
   std::error_code failure;
   std::map<IdSet::Id, std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, failure)) {
-    const std::string name = entry.path().stem();
+  // Not a range-based for, whose increment throws.
+  for (fs::directory_iterator entry(directory, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    const std::string name = path.stem();
     IdSet::Id rank = 0;
     const auto [end, errnum] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    if (entry.path().extension() == ".xml" && errnum == std::errc() && end == name.data() + name.size())
-      files.emplace(rank, entry.path());
+    if (path.extension() == ".xml" && errnum == std::errc() && end == name.data() + name.size())
+      files.emplace(rank, path);
   }
   if (failure) throw Error(failure.value(), fmt::format("{}: {}", directory, failure.message()));
   if (files.empty())
