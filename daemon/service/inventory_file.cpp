@@ -1,6 +1,7 @@
 #include "daemon/service/inventory_file.hpp"
 
 #include <cerrno>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -37,6 +38,21 @@ InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
   }
 }
 
+namespace {
+
+/// Runs on a thread, whose exceptions would end the daemon.
+InventoryFile::Result result_of(const InventoryFile::Read& read, const std::string& path) {
+  try {
+    return read(path);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(EINVAL, fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+}  // namespace
+
 InventoryFile::InventoryFile(Post post, Read read) : link_(std::make_shared<Link>()), read_(std::move(read)) {
   link_->post = std::move(post);
 }
@@ -55,7 +71,7 @@ void InventoryFile::read(const std::string& path, Done done, const Read& read) {
   try {
     // Not joined, as it may never end.
     std::thread([this, link = link_, read, path, number, done = std::move(done)]() mutable {
-      auto result = std::make_shared<Result>(read(path));
+      auto result = std::make_shared<Result>(result_of(read, path));
       const std::lock_guard ended(link->mutex);
       --link->threads;
       if (!link->post) return;

@@ -7,7 +7,9 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -128,6 +130,27 @@ TEST_CASE("files that never end are bounded, and one that does makes room") {
   reading.files.end("more");
   reading.step();
   CHECK(reading.told == std::vector<std::string>{"more"});
+}
+
+TEST_CASE("what the reading throws is the result") {
+  Files files;
+  const auto result_of = [&](const service::InventoryFile::Read& read) {
+    service::InventoryFile file(files.post());
+    std::optional<Error> result;
+    file.read(
+        "dir", [&](const service::InventoryFile::Result& ended) { result = std::get<Error>(ended); }, read);
+    files.step();
+    REQUIRE(result.has_value());
+    return *result;
+  };
+  const Error unknown = result_of(
+      [](const std::string&) -> service::InventoryFile::Result { throw std::length_error("too many"); });
+  CHECK(unknown.errnum() == EINVAL);
+  CHECK(std::string(unknown.what()) == "dir: too many");
+  const Error known =
+      result_of([](const std::string&) -> service::InventoryFile::Result { throw Error(EIO, "no disk"); });
+  CHECK(known.errnum() == EIO);
+  CHECK(std::string(known.what()) == "no disk");
 }
 
 TEST_CASE("a client that goes makes way for another load, and hears nothing of its own") {
