@@ -176,6 +176,7 @@ void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
 }
 
 void Engine::take(const Resume& input, Now /*now*/, Effects& effects) {
+  RESOURCED_INVARIANT(module_.defined());
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources);
   const text::IdSet up = kept & module_.available();

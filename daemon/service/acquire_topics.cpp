@@ -1,5 +1,6 @@
 #include "daemon/service/acquire_topics.hpp"
 
+#include <cerrno>
 #include <utility>
 #include <variant>
 
@@ -29,10 +30,13 @@ void AcquireTopics::hold(proto::RequestKey key, const std::optional<std::string>
 }
 
 void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
+  // Not as lost: a scheduler that is told so of all its resources would never get them back.
+  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   requests_.keep(call, [&](proto::RequestKey key) {
     const auto holder = subscribers_.add(key);
     requests_.become(key, streams::Scheduler{holder});
-    executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration, position.properties});
+    executor_.step(
+        engine::Resume{holder, position.resources, position.up, position.expiration, position.properties});
   });
 }
 

@@ -28,7 +28,8 @@ class AcquireTopics {
 
   void acquire(const Call& call);
   void mute(const Call& call);
-  /// Goes on with an acquire that an earlier process has served.
+  /// Goes on with an acquire that an earlier process has served. Throws Error EAGAIN if the inventory is not
+  /// known any more.
   void resume(const Call& call, const streams::SchedulerPosition& position);
 
   /// The inventory is known: the acquires that wait for it get their resources.

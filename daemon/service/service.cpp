@@ -101,7 +101,7 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
   };
   try {
     const Topic* topic = Topics::find(request.topic);
-    if (topic == nullptr) throw gate_.unknown(request.topic);
+    if (topic == nullptr || !gate_.serves(*topic)) throw gate_.unknown(request.topic);
     gate_.check_right(sender, request, gate_.right_for(*topic));
     gate_.check_form(request, *topic, executor_.module().addressable().nodelist().size());
     const Call call{client, request, sender, *topic};

@@ -51,6 +51,8 @@ std::span<const Topic> Topics::all() noexcept {
   using Query = QueryTopics;
   constexpr auto cancel = [](Service& service, const Call& call) { service.cancel(call); };
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
+  constexpr std::optional<Right> as_usual;
+  constexpr bool not_in_instance = false;
   static constexpr std::array<Topic, 27> topics{{
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
@@ -58,9 +60,11 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>,
        Right::own},
       {"resource.journal-cancel", Right::none, Answer::once, small, cancel},
-      {"resource.agent", Right::report, Answer::stream, small, call<&S::agents_, &Agent::hello>},
-      {"resource.agent-cancel", Right::none, Answer::once, small, cancel},
-      {"resource.agent-beat", Right::report, Answer::once, small, call<&S::agents_, &Agent::beat>},
+      {"resource.agent", Right::report, Answer::stream, small, call<&S::agents_, &Agent::hello>, as_usual,
+       not_in_instance},
+      {"resource.agent-cancel", Right::none, Answer::once, small, cancel, as_usual, not_in_instance},
+      {"resource.agent-beat", Right::report, Answer::once, small, call<&S::agents_, &Agent::beat>, as_usual,
+       not_in_instance},
       {"resource.disconnect", Right::none, Answer::once, small, disconnect},
       {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>},
       {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>},
@@ -69,7 +73,8 @@ std::span<const Topic> Topics::all() noexcept {
        command<proto::topics::parse_expiration, engine::SetExpiration>},
       {"resource.expiration-update", Right::operate, Answer::once, large,
        command<proto::topics::parse_expiration, engine::SetExpiration>},
-      {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>},
+      {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>, as_usual,
+       not_in_instance},
       {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
       {"resource.monitor-force-down", Right::own, Answer::once, large,
        call<&S::monitor_, &Monitor::force_down>},

@@ -51,6 +51,8 @@ struct Topic {
   /// The right that Flux requires, where it is neither that of the other topics that only read (read) nor
   /// that of all others (own).
   std::optional<peers::Right> in_instance = std::nullopt;
+  /// False for a topic of this project's own that has no meaning in an instance of Flux.
+  bool served_in_instance = true;
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
@@ -102,6 +104,9 @@ class Gate {
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
                                              std::size_t kept, SteadyTime now) const;
 
+  [[nodiscard]] bool serves(const Topic& topic) const noexcept {
+    return !instance_ || topic.served_in_instance;
+  }
   /// The right that a request of this topic requires.
   [[nodiscard]] peers::Right right_for(const Topic& topic) const noexcept;
   /// The Error for a sender without it.

@@ -210,12 +210,12 @@ TEST_CASE("a cancelled acquire or journal ends with ENODATA, an acquire at the e
 }
 
 TEST_CASE("rights are those of Flux's own module, and so are the refusals") {
-  const char* const of_owner[] = {
-      "resource.acquire", "resource.acquire-mute", "resource.journal", "resource.drain", "resource.undrain",
-      "resource.get", "resource.reload", "resource.expiration-update", "resource.stats-clear",
-      "resource.monitor-waitup", "resource.monitor-force-down",
-      // Of this project, and they change something:
-      "resource.property", "resource.expiration", "resource.shrink", "resource.agent", "resource.agent-beat"};
+  const char* const of_owner[] = {"resource.acquire", "resource.acquire-mute", "resource.journal",
+                                  "resource.drain", "resource.undrain", "resource.get", "resource.reload",
+                                  "resource.expiration-update", "resource.stats-clear",
+                                  "resource.monitor-waitup", "resource.monitor-force-down",
+                                  // Of this project, and they change something:
+                                  "resource.property", "resource.expiration"};
   const char* const of_users[] = {"resource.status", "resource.sched-status", "resource.ping"};
   Instance it;
   it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
@@ -243,6 +243,39 @@ TEST_CASE("an unknown method is refused as the broker does") {
   const proto::Message response = it.call("resource.foo");
   CHECK(response.errnum() == ENOSYS);
   CHECK(response.text() == "Unknown service method 'resource.foo'");
+}
+
+TEST_CASE("topics that an instance has no use for are unknown methods there, to everybody") {
+  Instance it;
+  it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
+  for (const std::string topic :
+       {"resource.shrink", "resource.agent", "resource.agent-beat", "resource.agent-cancel"}) {
+    for (const std::uint32_t rolemask : {proto::role::owner, proto::role::user}) {
+      CAPTURE(topic);
+      const proto::Message response = it.call(topic, {{"targets", "3"}}, streaming, rolemask);
+      CHECK(response.errnum() == ENOSYS);
+      CHECK(response.text() == "Unknown service method '" + topic + "'");
+    }
+  }
+  CHECK(it.service->engine().module().inventory().ranks() == IdSet::parse("0-3"));
+}
+
+TEST_CASE("an acquire that an earlier process served ends if R is not known any more") {
+  Instance it;
+  const proto::ClientId scheduler = it.connect();
+  proto::Message request = proto::make_request("resource.acquire", 7, nullptr, streaming);
+  request.rolemask = proto::role::owner;
+  it.service->on_resumed(scheduler, request,
+                         streams::SchedulerPosition{IdSet::parse("0-3"), IdSet::parse("0-3")});
+  it.settle();
+  const proto::Message end = it.receive(scheduler);
+  CHECK(end.errnum() == EAGAIN);
+  CHECK(end.text() == "the inventory is not known yet");
+  CHECK(it.silent(scheduler));
+  // It holds nothing.
+  it.define(module::DefineMethod::kvs, "0-3", "h,h,a,b");
+  CHECK(it.silent(scheduler));
+  CHECK(it.call("resource.acquire", nullptr, streaming).errnum() == 0);
 }
 
 TEST_CASE("before R is known there is none to show, and an acquire waits for it") {
