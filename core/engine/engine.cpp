@@ -60,7 +60,7 @@ void Engine::apply(Event event, Effects& effects) {
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
-  // A target that left is not in the inventory any more, and one that left for good is in no table.
+  // A target that left is not in the inventory any more; one that left for good has no drain either.
   RESOURCED_INVARIANT(!module_.inventory().ranks().intersects(outcome.delta.shrink));
   RESOURCED_INVARIANT(loses_targets(event) || !module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
@@ -136,7 +136,7 @@ void Engine::execute(const Command& command, Now now, Effects& effects) {
     if (const auto* fell = std::get_if<module::TorpidEvent>(&event.body)) torpid |= fell->ranks;
     apply(std::move(event), effects);
   }
-  // A target that comes online and is torpid is torpid first.
+  // The torpid event of a target that comes online precedes its online event, so check after both.
   RESOURCED_INVARIANT((torpid - module_.online()).empty());
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }

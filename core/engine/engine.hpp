@@ -37,11 +37,11 @@ struct Start {
 /// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes once, in the
 /// place of a Start and before any other command. The inventory may not be known yet.
 struct Begin {
-  /// Of each rank. Not empty.
+  /// The host of each rank, in the order of ranks. Not empty.
   text::Hostlist hosts;
   /// The ranks whose brokers are online now.
   text::IdSet online;
-  /// By present rank. The log has them already.
+  /// The drains of the log, by present rank: they are applied, and not logged again.
   std::vector<module::DrainGroup> drains;
   /// These are online for good, including ranks of R that have no broker: the instance makes its resources
   /// up.
@@ -64,11 +64,11 @@ struct Acquire {
   std::optional<std::string> partition;
 };
 
-/// A scheduler goes on that acquired from an earlier process, which had told it this. Its updates are the
-/// differences to the present state. Requires a defined inventory.
+/// Takes over a scheduler that acquired its resources from an earlier process. The fields are the state that
+/// it was told; its update is the difference to the present state. Requires a defined inventory.
 struct Resume {
   HolderId holder = 0;
-  /// Without those that were shrunk.
+  /// The targets that it acquired, without those that have left.
   text::IdSet resources;
   text::IdSet up;
   WallTime expiration{};
@@ -127,7 +127,7 @@ struct AgentEnd {
 };
 
 /// Takes online targets offline until their agents say hello again. Refused with EINVAL if one is not in the
-/// inventory; with brokers, if it is no target.
+/// inventory, or with brokers not in Module::addressable().
 struct ForceDown {
   text::IdSet ranks;
 };

@@ -66,8 +66,8 @@ struct Record {
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
-  /// Only schedulers and the present state show the event (UpdateEvent::lost): a log writes nothing for it
-  /// and counts it as durable once all before it are, the journal passes over it.
+  /// Set for UpdateEvent::lost: a log writes nothing for the event and reports it as durable together with
+  /// the event before it, and the journal skips it. Only schedulers and the present state show it.
   bool hidden = false;
 };
 

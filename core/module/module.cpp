@@ -80,12 +80,12 @@ struct FoldStates {
   DrainChanges& changes;
 };
 
-// For a single rank a look-up, where IdSet::includes() and intersects() go through the whole set.
+// These look up a single rank; IdSet::includes() and intersects() go through the whole set.
 bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
 bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
 
-// An event of states names the targets that it changes, and no others: holders and the journal are told of
-// each.
+// Checks that an event of states names only targets whose state it changes: holders and the journal are told
+// of each.
 struct CheckChanges {
   void operator()(const UndrainEvent& event) const {
     RESOURCED_INVARIANT(all_in(event.ranks, states.drains.ranks()));
@@ -130,8 +130,8 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
 
-  // Targets whose entry would stay as it is are left out of the event. A Flux instance records them: a rank
-  // that drains itself may be drained already, and tells its reason all the same.
+  // Targets whose entry would stay as it is are left out of the event. With brokers the event keeps them, as
+  // in Flux: a rank that drains itself may be drained already, and the log still has its reason.
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
   if (overwrite == Overwrite::nothing && !has_brokers()) {

@@ -94,7 +94,7 @@ class Module {
 
   Outcome apply(const Event& event);
 
-  /// Whether targets are ranks of brokers, as a RestartEvent has said.
+  /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
   [[nodiscard]] bool has_brokers() const noexcept { return !brokers_.empty(); }
   /// The targets that a command may name, with their hosts: the inventory. With brokers, all of these and the
   /// ranks of the inventory above theirs; each has one core, and only ranks and hosts mean anything.
@@ -119,7 +119,7 @@ class Module {
   /// The targets that are up: acquirable, online, neither drained nor torpid. Kept up to date, never
   /// recomputed.
   [[nodiscard]] const text::IdSet& available() const noexcept { return available_; }
-  /// Drains, and who is online and torpid: of targets of the inventory; with brokers also of others.
+  /// The targets that are drained, online and torpid: of the inventory; with brokers also others.
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
@@ -171,8 +171,8 @@ class Module {
   void drop_states_of_others();
   /// Updates `available_` for targets whose state has changed, and adds the differences to `delta`.
   void settle(const text::IdSet& touched, Delta& delta);
-  /// Targets that are up can be acquired. Costs the whole inventory, for events that replace it or a part of
-  /// it.
+  /// Asserts that each target that is up can be acquired. Goes through the whole inventory, so only events
+  /// that replace it or remove targets call it.
   void check_available() const;
 
   bool defined_ = false;
@@ -182,7 +182,7 @@ class Module {
   std::optional<rset::ResourceSet> with_lost_;
   /// The host of each broker; empty where there are no brokers.
   text::Hostlist brokers_;
-  /// With brokers.
+  /// Returned by addressable(); empty without brokers.
   rset::ResourceSet addressable_;
   rset::ResourceSet configured_;
   // As DefineEvent has them.

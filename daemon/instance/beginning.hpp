@@ -1,5 +1,5 @@
-// What the module of an instance reads before it begins to serve: its configuration, R, the state that the
-// KVS keeps, and who is online.
+// Reads the inputs of an instance's module before it serves: its configuration, R, the state in the KVS, and
+// the ranks that are online.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@
 
 namespace resourced::daemon::instance {
 
-/// The values of an answer may be about the whole instance.
+/// Upper bound of the values in an answer, which may describe every rank of the instance.
 inline constexpr std::size_t most_values = std::size_t{1} << 24U;
 
-/// What the module was loaded with.
+/// The arguments that the module was loaded with.
 struct Arguments {
   bool force_up = false;
   bool noverify = false;
@@ -54,7 +54,7 @@ struct Beginning {
   text::IdSet online;
   text::IdSet forced_online;
   text::IdSet torpid;
-  /// The streams of who is online, and torpid.
+  /// The matchtags of the streams with the ranks that are online, and torpid.
   std::optional<std::uint32_t> online_stream;
   std::optional<std::uint32_t> torpid_stream;
   KeptState kept;
@@ -62,8 +62,8 @@ struct Beginning {
   rset::ResourceSet::Properties property_remove;
 };
 
-/// Reads all that, waiting for the answers of other modules: nothing of the instance waits for this module
-/// yet but the start of the instance itself. `now` is the time of the start. Throws Error with the texts of
+/// Reads all fields of Beginning. Waits for the answers of other modules: so far only the start of the
+/// instance waits for this module. `now` is the time of the start. Throws Error with the texts of
 /// Flux.
 [[nodiscard]] Beginning read_beginning(::resourced::flux::module::Channel& channel,
                                        const ::resourced::flux::module::Welcome& welcome, WallTime now);

@@ -67,7 +67,7 @@ void KvsLog::set_most(std::size_t most) {
 }
 
 void KvsLog::trim() {
-  // What is dropped takes the room of one event, the one that tells of it.
+  // The truncate entry that stands for the dropped events takes the room of one event.
   while (history_.size() + times_.size() + (dropped_ ? 1 : 0) > most_ &&
          !(history_.empty() && times_.empty())) {
     if (history_.empty()) {
@@ -91,7 +91,7 @@ void KvsLog::append(store::Record record) {
   commit_soon();
 }
 
-// Events of liveness tell of now, and a module that is loaded later learns it from the brokers.
+// Events of liveness are not written: a module that is loaded later asks the brokers.
 void KvsLog::add_changes(const store::Record& record) {
   if (record.hidden) return;
   const bool is_update = record.name == "resource-update";
@@ -175,7 +175,7 @@ store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size
   };
   if (filter.since) {
     while (start.first <= last_ && timestamp(start.first) < *filter.since) ++start.first;
-    // Those that a consumer knows are of an earlier process, so they are all in the history.
+    // The events that a consumer has already are from an earlier process, so they are all in history_.
     for (std::size_t known = filter.known; known > 0 && start.first - oldest < history_.size();
          ++start.first) {
       const KeptState::Line& line = history_[start.first - oldest];

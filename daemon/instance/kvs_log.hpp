@@ -28,7 +28,7 @@ namespace resourced::daemon::instance {
 struct KvsChange {
   std::string key;
   std::string value;
-  /// Adds to the value that the key has.
+  /// Appends to the present value of the key.
   bool appends = false;
 };
 /// The request kvs.commit of all these changes at once. With `sync` its answer comes once they are on disk.
@@ -38,7 +38,7 @@ struct KvsChange {
 inline constexpr const char* resources_key = "resource.R";
 inline constexpr const char* eventlog_key = "resource.eventlog";
 inline constexpr const char* checkpoint_key = "checkpoint.resource";
-/// Only this daemon knows it: properties that were added or removed at run time.
+/// Properties that were added or removed at run time. Flux's own module does not know this key.
 inline constexpr const char* properties_key = "resourced.properties";
 
 class KvsLog final : public store::EventLog {

@@ -28,7 +28,7 @@ class AcquireTopics {
 
   void acquire(const Call& call);
   void mute(const Call& call);
-  /// Goes on with an acquire that an earlier process has served. Throws Error EAGAIN if the inventory is not
+  /// Continues an acquire that an earlier process has served. Throws Error EAGAIN if the inventory is not
   /// known any more.
   void resume(const Call& call, const streams::SchedulerPosition& position);
 

@@ -41,7 +41,7 @@ class InventoryFile {
   /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
   /// no thread for it now.
   void read(const std::string& path, Done done) { read(path, std::move(done), read_); }
-  /// The same with another function than that of the constructor.
+  /// The same, but reads with `read` instead of the function of the constructor.
   void read(const std::string& path, Done done, const Read& read);
   /// Drops the result of the file that is being read.
   void drop() noexcept { busy_ = false; }

@@ -56,9 +56,9 @@ class Service final : public transport::Listener {
     ReloadTopics::Reload reload;
     ReloadTopics::Load load;
     JournalTopics::Later later;
-    /// The service is the resource module of a Flux instance, and its clients are those that Flux's own
-    /// module has: the owner's right is required by the rows of Flux, error texts are Flux's, a cancelled
-    /// acquire ends with ENODATA, and an acquire may lack the streaming flag.
+    /// The service is the resource module of a Flux instance, for the clients of Flux's own module: rights
+    /// (Gate::right_for) and error texts are Flux's, a cancelled acquire ends with ENODATA, and an acquire
+    /// may lack the streaming flag.
     bool instance = false;
     /// Reads a directory with the topologies of all nodes, for resource.reload with `xml`, on a thread of its
     /// own. Null where this is refused.
@@ -69,8 +69,8 @@ class Service final : public transport::Listener {
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
   void step(const engine::Input& input) { executor_.step(input); }
-  /// Takes an input of something else than a client, by whose name holds() measures it, and sends what
-  /// follows from it.
+  /// Takes an input that comes from `source` and not from a client, and sends its effects. holds() measures
+  /// the work under the name of the source.
   void take(const engine::Input& input, std::string_view source);
 
   void set_configuration(std::string configuration) { query_.set_configuration(std::move(configuration)); }
@@ -85,8 +85,8 @@ class Service final : public transport::Listener {
                 std::function<void(const rset::ResourceSet&)> define);
   /// Sets the hosts for which the discovery does not wait. Without a discovery it has no effect.
   void exclude_from_discovery(const text::Hostlist& hosts);
-  /// What sched-status shows as allocated: an R of jobs, nothing for none. It is shown with the properties
-  /// that its targets have in the inventory.
+  /// Sets the R that sched-status shows as allocated; nothing is shown as an empty R. The answer adds the
+  /// properties that the targets have in the inventory.
   void set_allocated(std::optional<rset::ResourceSet> resources) {
     answers_.set_allocated(std::move(resources));
   }
@@ -111,8 +111,8 @@ class Service final : public transport::Listener {
   /// The store has answered a question.
   void on_answered();
   using Position = std::variant<streams::SchedulerPosition, streams::JournalPosition>;
-  /// Takes the request of a stream that an earlier process has served, and goes on with it where that was: a
-  /// resource.acquire or a resource.journal. For transports whose clients outlive this process.
+  /// Continues a stream that an earlier process has served, a resource.acquire or resource.journal, at the
+  /// position that it had reached. For transports whose clients outlive this process.
   void on_resumed(proto::ClientId client, const proto::Message& message, const Position& position);
   /// Measures how long single pieces of work occupy the loop; transports add theirs.
   [[nodiscard]] transport::LoopHolds& holds() noexcept { return holds_; }
@@ -129,7 +129,7 @@ class Service final : public transport::Listener {
  private:
   friend class Topics;
 
-  /// Has a request handled, or refuses it. One with a position goes on there.
+  /// Calls the handler of a request, or refuses the request. A stream with a position continues there.
   void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request,
                 const Position* position = nullptr);
   void cancel(const Call& call) { requests_.cancel(call); }

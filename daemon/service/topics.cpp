@@ -148,7 +148,7 @@ void Gate::check_right(const peers::Principal& sender, const proto::Message& req
   if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
   stats_.denied();
   if (const auto before = denials_.admit()) {
-    // All senders of an instance share its channel, which is the owner's.
+    // In an instance the principal of every sender is the channel's owner, so log the user of the request.
     const std::string name = instance_ ? fmt::format("uid {}", request.userid) : sender.name;
     spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
   }

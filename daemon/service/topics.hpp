@@ -48,8 +48,8 @@ struct Topic {
   Answer answer;
   Bound bound;
   void (*handle)(Service& service, const Call& call);
-  /// The right that Flux requires, where it is neither that of the other topics that only read (read) nor
-  /// that of all others (own).
+  /// The right in a Flux instance, if it is an exception to the rule of Gate::right_for(): `none` and `read`
+  /// stay, any other right becomes `own`.
   std::optional<peers::Right> in_instance = std::nullopt;
   /// False for a topic of this project's own that has no meaning in an instance of Flux.
   bool served_in_instance = true;

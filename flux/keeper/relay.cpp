@@ -22,7 +22,7 @@ constexpr std::string_view shutdown_topic = "resource.shutdown";
 constexpr std::string_view report_topic = "resource.topo-reduce";
 /// More than any tree of brokers has children.
 constexpr std::size_t most_reports = 4096;
-/// More than the programs of an instance ask at a time.
+/// Upper bound of requests that wait for a service: more than the programs of an instance send at a time.
 constexpr std::size_t most_waiting = 1024;
 constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20U;
 constexpr std::size_t most_waiting_of_guests = 256;
@@ -217,7 +217,7 @@ void Relay::service_started() {
     link::append_link_message(for_service_, {row.mark, row.frame});
     if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});
     if (row.is_stream) continue;
-    // From here on this service may have answered or not, should it die.
+    // If this service dies, it may have carried out the request, so the next one does not get it.
     row.frame = {};
     row.cancel = {};
   }

@@ -41,15 +41,15 @@ class Channel {
     /// For the request of a stream that an earlier service began: the mark of its last response.
     std::string mark;
   };
-  /// From here on nothing waits: bytes that the socket has no room for are kept for flush(), and each time
-  /// that some are, `kept` is called.
+  /// Makes later sends return without waiting: bytes that do not fit into the socket are kept for flush(),
+  /// and `kept` is called each time that this happens.
   void stop_waiting(std::function<void()> kept) {
     waits_ = false;
     kept_ = std::move(kept);
   }
   /// Becomes readable when receive() has something to read, and writable when flush() has room.
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
-  /// Reads what has come, up to some bound. False when the keeper has ended.
+  /// Reads the bytes that have come, up to a bound. Returns false when the keeper has ended.
   [[nodiscard]] bool receive();
   /// The next message that has come as a whole, of any type.
   [[nodiscard]] std::optional<Received> take();
@@ -128,7 +128,7 @@ class Channel {
   /// Messages that came while another one was awaited.
   std::deque<Received> waiting_;
   std::string unsent_;
-  /// The part of it that was written.
+  /// The number of bytes of `unsent_` that were written.
   std::size_t sent_to_ = 0;
   Counts sent_;
   Counts received_;

@@ -28,7 +28,7 @@ class Duties {
   /// than `longest` bytes, is refused with EMSGSIZE.
   void add(std::string method, Right right, Answer answer, std::size_t longest = unbounded);
 
-  /// Whether a request with this topic is one of theirs.
+  /// Whether a request with this topic is answered here.
   [[nodiscard]] bool serves(std::string_view topic) const;
   /// Answers a request or takes an event. False for the shutdown request, which ends the module.
   [[nodiscard]] bool take(const proto::Message& message);

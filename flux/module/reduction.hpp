@@ -15,8 +15,8 @@ class Reduction {
   /// Begins with the resources of this rank. `size` is how many ranks there are, with all below it.
   Reduction(rset::ResourceSet own, std::uint32_t size) : resources_(std::move(own)), size_(size) {}
 
-  /// Takes the report of another rank, a request resource.topo-reduce. One that cannot be read is logged, and
-  /// a repeated one is ignored: false.
+  /// Takes the report of another rank, a resource.topo-reduce request. Returns false for a repeated report,
+  /// and for one that cannot be read, which is logged.
   bool take(const proto::Message& report, Channel& channel);
   /// Whether all have reported.
   [[nodiscard]] bool is_complete() const noexcept { return count_ == size_; }
