@@ -2,6 +2,7 @@
 #include "daemon/instance/kept_state.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 using namespace resourced;

@@ -2,6 +2,7 @@
 #include "daemon/instance/positions.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
