@@ -230,12 +230,12 @@ class Instance {
 
   void follow_groups() {
     if (!beginning_.online_stream) return;
-    follow(*beginning_.online_stream, "online", [this](IdSet ranks) { set_online(ranks); });
-    follow(*beginning_.torpid_stream, "torpid", [this](IdSet ranks) { set_torpid(std::move(ranks)); });
+    follow(*beginning_.online_stream, "online", [this](const IdSet& ranks) { set_online(ranks); });
+    follow(*beginning_.torpid_stream, "torpid", [this](const IdSet& ranks) { set_torpid(ranks); });
   }
 
   /// What an answer that cannot be read would say is not known: the last one that could be read holds.
-  void follow(std::uint32_t stream, std::string_view group, std::function<void(IdSet)> set) {
+  void follow(std::uint32_t stream, std::string_view group, std::function<void(const IdSet&)> set) {
     broker_.expect(stream, [this, group, set = std::move(set)](const Message& answer) {
       try {
         if (answer.errnum() != 0) throw proto::response_error(answer);
