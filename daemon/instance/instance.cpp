@@ -1,5 +1,6 @@
 #include "daemon/instance/instance.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -180,7 +181,7 @@ class Instance {
                                                upgraded->before, upgraded->after));
     }
     exclude_ = excluded_ranks(beginning_, welcome_.size);
-    service_.step(engine::Begin{welcome_.hosts, beginning_.online, std::exchange(beginning_.kept.drains, {}),
+    service_.step(engine::Begin{hosts(), beginning_.online, std::exchange(beginning_.kept.drains, {}),
                                 beginning_.forced_online});
     if (beginning_.found) {
       define(beginning_.found->method, beginning_.found->resources);
@@ -194,6 +195,13 @@ class Instance {
     finish_reduction();
     start_ = service_.engine().applied();
     service_.on_defined();
+  }
+
+  /// The hosts of ranks, also of those that are in R without a broker, as for tests of large clusters.
+  [[nodiscard]] text::Hostlist hosts() const {
+    const std::size_t targets = beginning_.found ? beginning_.found->resources.ranks().count() : 0;
+    const std::size_t count = std::min(welcome_.hosts.size(), std::max<std::size_t>(welcome_.size, targets));
+    return welcome_.hosts.select(IdSet::range(0, static_cast<IdSet::Id>(count - 1)));
   }
 
   void define(DefineMethod method, ResourceSet resources) {

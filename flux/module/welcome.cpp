@@ -97,7 +97,7 @@ Welcome read_welcome(int descriptor) {
   }
   if (welcome.rank >= welcome.size)
     throw Error(EPROTO, fmt::format("welcome: rank {} of {} ranks", welcome.rank, welcome.size));
-  if (welcome.hosts.size() != welcome.size) {
+  if (welcome.hosts.size() < welcome.size) {
     throw Error(EPROTO, fmt::format("welcome: hostlist has {} hosts for {} ranks", welcome.hosts.size(),
                                     welcome.size));
   }

@@ -18,7 +18,7 @@ struct Welcome {
   /// The rank of the broker, less than `size`.
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
-  /// The host of each rank. Several ranks may have the same one.
+  /// The host of each rank, and of further ranks that R may have. Several ranks may have the same one.
   text::Hostlist hosts;
   /// The broker's attributes that never change; all values are text.
   std::map<std::string, std::string, std::less<>> attributes;
@@ -41,7 +41,7 @@ struct Inherited {
 [[nodiscard]] Inherited read_environment();
 
 /// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, also for a
-/// hostlist that has not one host for each rank, or the errno of a read that fails.
+/// hostlist that has not a host for each rank, or the errno of a read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
 
 }  // namespace resourced::flux::module
