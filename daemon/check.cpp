@@ -25,6 +25,7 @@
 #include "daemon/settings.hpp"
 #include "daemon/store/import.hpp"
 #include "daemon/store/store.hpp"
+#include "process/loop.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {
@@ -64,7 +65,7 @@ std::optional<config::Inventory> check_start(const config::Config& config, confi
   start.exclude = inventory.exclude;
   start.recorded = std::move(recorded);
   const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : module::Module::start(start, wall_clock())) {
+  for (const auto& [event, is_recorded] : module::Module::start(start, process::wall_clock())) {
     const auto* define = std::get_if<module::DefineEvent>(&event.body);
     if (define == nullptr) continue;
     (void)divide_at_start(rules, *define);

@@ -1,6 +1,5 @@
 #include "daemon/process.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 
@@ -11,10 +10,6 @@
 #include "process/service.hpp"
 
 namespace resourced::daemon {
-
-WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
-
-SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
 
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());

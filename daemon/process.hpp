@@ -1,4 +1,4 @@
-// Clocks, environment variables, the file descriptor limit and the log of the process.
+// Environment variables, the file descriptor limit and the log of the process.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,8 @@
 #include <string>
 
 #include "config/config.hpp"
-#include "core/time.hpp"
 
 namespace resourced::daemon {
-
-[[nodiscard]] WallTime wall_clock();
-[[nodiscard]] SteadyTime steady_clock();
 
 /// The value of an environment variable; nothing if it is not set.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);

@@ -57,14 +57,14 @@ class Server {
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         store_(state_directory(options, config_)),
-        service_(store_, wall_clock,
+        service_(store_, process::wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
-                  peers::Access(config_.access, geteuid()), config_.limits, steady_clock,
+                  peers::Access(config_.access, geteuid()), config_.limits, process::steady_clock,
                   agent_settings(config_), [this](SteadyTime when) { wake_at(when); }, [this] { reload(); },
                   [this](const ResourceSet& resources, const std::string& path, bool force) {
                     load(resources, path, force);
                   },
-                  [this](Seconds pause, std::function<void()> work) { later(pause, std::move(work)); }}),
+                  [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); }}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),
@@ -161,7 +161,7 @@ class Server {
     nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                                expiration_set);
     parent_ = std::make_unique<parent::ParentLink>(
-        loop_, std::move(mirror), steady_clock, [this](const nodes::ParentChange& change) {
+        loop_, std::move(mirror), process::steady_clock, [this](const nodes::ParentChange& change) {
           service_.take(engine::ParentSays{change}, "enclosing instance");
         });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
@@ -196,19 +196,7 @@ class Server {
 
   void wake_at(SteadyTime when) {
     if (stopping_) return;
-    agent_timer_.expires_at(asio::steady_timer::time_point(process::timer_duration(when.time_since_epoch())));
-    agent_timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) service_.on_time();
-    });
-  }
-
-  void later(Seconds pause, std::function<void()> work) {
-    if (pause <= Seconds(0)) return asio::post(loop_, std::move(work));
-    const auto timer = std::make_shared<asio::steady_timer>(loop_);
-    timer->expires_after(process::timer_duration(pause));
-    timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
-      if (!error) work();
-    });
+    process::run_at(agent_timer_, when, [this] { service_.on_time(); });
   }
 
   // Called once the start events are on disk: a store that cannot be written keeps the daemon from starting.
@@ -338,7 +326,7 @@ class Server {
   // Trims the history once a minute. The interval only affects the size on disk.
   void trim_history() {
     constexpr std::chrono::minutes between{1};
-    store_.trim(config_.store.history < forever ? wall_clock() - config_.store.history : WallTime());
+    store_.trim(config_.store.history < forever ? process::wall_clock() - config_.store.history : WallTime());
     trim_timer_.expires_after(between);
     trim_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) trim_history();

@@ -18,6 +18,26 @@ asio::steady_timer::duration timer_duration(Seconds duration) {
   return std::chrono::ceil<asio::steady_timer::duration>(std::min(duration, longest));
 }
 
+WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
+
+SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
+
+void run_later(asio::io_context& loop, Seconds pause, std::function<void()> work) {
+  if (pause <= Seconds(0)) return asio::post(loop, std::move(work));
+  const auto timer = std::make_shared<asio::steady_timer>(loop);
+  timer->expires_after(timer_duration(pause));
+  timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
+    if (!error) work();
+  });
+}
+
+void run_at(asio::steady_timer& timer, SteadyTime when, std::function<void()> work) {
+  timer.expires_at(asio::steady_timer::time_point(timer_duration(when.time_since_epoch())));
+  timer.async_wait([work = std::move(work)](const boost::system::error_code& error) {
+    if (!error) work();
+  });
+}
+
 // Shared with the handlers in the loop, which may run after the watch has been destroyed.
 struct Watch::State : std::enable_shared_from_this<Watch::State> {
   State(asio::io_context& io, std::function<void()> f) : loop(io), work(std::move(f)), ready(io) {}

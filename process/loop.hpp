@@ -1,4 +1,5 @@
-// The Asio loop of a program: descriptors that a library owns, and SIGINT and SIGTERM, to end in good order.
+// The Asio loop of a program: clocks and timers, descriptors that a library owns, and SIGINT and SIGTERM, to
+// end in good order.
 #pragma once
 
 #include <functional>
@@ -12,9 +13,20 @@
 
 namespace resourced::process {
 
+[[nodiscard]] WallTime wall_clock();
+/// The clock of boost::asio::steady_timer.
+[[nodiscard]] SteadyTime steady_clock();
+
 /// A duration for a timer. One of more than 30 years, which may have no number of nanoseconds, becomes 30
 /// years.
 [[nodiscard]] boost::asio::steady_timer::duration timer_duration(Seconds duration);
+
+/// Calls `work` once from the loop, after the pause. A pause of zero or less is none.
+void run_later(boost::asio::io_context& loop, Seconds pause, std::function<void()> work);
+
+/// Calls `work` once from the loop of the timer, at that time of steady_clock(). The next call with this
+/// timer, and the timer's end, cancel it.
+void run_at(boost::asio::steady_timer& timer, SteadyTime when, std::function<void()> work);
 
 /// Waits for a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
 /// client::Connection. The descriptor is never closed here.

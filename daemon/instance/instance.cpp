@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,14 +37,12 @@ using flux::link::Severity;
 using flux::module::Channel;
 using module::DefineMethod;
 using nlohmann::json;
+using process::wall_clock;
 using proto::Message;
 using rset::ResourceSet;
 using text::IdSet;
 
 namespace {
-
-WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
-SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
 
 class Instance {
  public:
@@ -111,13 +108,13 @@ class Instance {
             .journal_max = settings_.journal_max,
             .access = peers::Access({}, owner()),
             .limits = limits,
-            .uptime = steady_clock,
+            .uptime = process::steady_clock,
             .agents = std::nullopt,
             .wake_at = [this](SteadyTime when) { wake_at(when); },
             .reload = [] { throw Error(EPROTO, "resource.reload: path: missing"); },
             .load = [this](const ResourceSet& resources, const std::string& /*path*/,
                            bool force) { load(resources, force); },
-            .later = [this](Seconds pause, std::function<void()> work) { later(pause, std::move(work)); },
+            .later = [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
             .instance = true,
             .read_topologies = [](const std::string& path) -> service::InventoryFile::Result {
               try {
@@ -129,19 +126,7 @@ class Instance {
   }
 
   void wake_at(SteadyTime when) {
-    timer_.expires_at(asio::steady_timer::time_point(process::timer_duration(when.time_since_epoch())));
-    timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) service_.on_time();
-    });
-  }
-
-  void later(Seconds pause, std::function<void()> work) {
-    if (pause <= Seconds(0)) return asio::post(loop_, std::move(work));
-    const auto timer = std::make_shared<asio::steady_timer>(loop_);
-    timer->expires_after(process::timer_duration(pause));
-    timer->async_wait([timer, work = std::move(work)](const boost::system::error_code& error) {
-      if (!error) work();
-    });
+    process::run_at(timer_, when, [this] { service_.on_time(); });
   }
 
   void start_log() {

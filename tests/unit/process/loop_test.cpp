@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -18,7 +19,10 @@
 
 using resourced::forever;
 using resourced::Seconds;
+using resourced::SteadyTime;
+using resourced::process::run_at;
 using resourced::process::SignalLoop;
+using resourced::process::steady_clock;
 using resourced::process::timer_duration;
 using resourced::process::Watch;
 
@@ -135,6 +139,34 @@ TEST_CASE("a timer waits for 30 years at the most") {
   CHECK(timer_duration(Seconds(1.5)) == std::chrono::milliseconds(1500));
   for (const Seconds long_time : {Seconds(1e12), Seconds(1e300), forever}) {
     CHECK(timer_duration(long_time) == std::chrono::seconds(1'000'000'000));
+  }
+}
+
+TEST_SUITE("timers") {
+  TEST_CASE("work with a pause comes after work without one, and neither within the call") {
+    boost::asio::io_context loop;
+    std::string order;
+    for (const auto& [pause, name] : {std::pair(0.01, 'c'), {0.0, 'a'}, {-1.0, 'b'}})
+      resourced::process::run_later(loop, Seconds(pause), [&order, name = name] { order += name; });
+    CHECK(order.empty());
+    loop.run();
+    CHECK(order == "abc");
+  }
+
+  TEST_CASE("a time in the past is now, and a second call with the timer replaces the first") {
+    boost::asio::io_context loop;
+    boost::asio::steady_timer timer(loop);
+    std::string order;
+    const SteadyTime start = steady_clock();
+    run_at(timer, start + Seconds(3600), [&] { order += "late"; });
+    run_at(timer, start - Seconds(1), [&] { order += "now"; });
+    loop.run();
+    CHECK(order == "now");
+    loop.restart();
+    run_at(timer, steady_clock() + Seconds(0.01), [&] { order += " soon"; });
+    loop.run();
+    CHECK(order == "now soon");
+    CHECK(steady_clock() >= start + Seconds(0.01));
   }
 }
 
