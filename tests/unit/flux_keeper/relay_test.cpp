@@ -1,101 +1,20 @@
 // The keeper of a Flux instance's module: the messages to the broker and to the next service when a service
 // dies.
-#include "flux/keeper/relay.hpp"
-
 #include <cerrno>
-#include <chrono>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "core/error.hpp"
 #include "proto/local_frame.hpp"
 #include "proto/message.hpp"
+#include "relay_ends.hpp"
 
 using namespace resourced;
 using namespace resourced::flux::keeper;
-using namespace resourced::flux::link;
-using proto::Message;
-namespace flag = proto::flag;
+using namespace resourced::relay_test;
 
 namespace {
-
-constexpr std::uint32_t owner = 1000;
-constexpr std::uint32_t guest = 2000;
-
-struct Told {
-  std::string mark;
-  Message message;
-};
-
-std::vector<Message> messages(std::string& bytes) {
-  std::vector<Message> all;
-  proto::LocalFrameDecoder decoder;
-  decoder.feed(bytes);
-  while (const auto parts = decoder.next()) all.push_back(proto::from_parts(*parts));
-  CHECK(decoder.pending() == 0);
-  bytes.clear();
-  return all;
-}
-
-std::vector<Told> told(std::string& bytes) {
-  std::vector<Told> all;
-  LinkReader reader;
-  reader.feed(bytes);
-  while (const auto message = reader.next()) {
-    std::string frame(message->frame);
-    all.push_back({std::string(message->mark), messages(frame).at(0)});
-  }
-  bytes.clear();
-  return all;
-}
-
-/// A request as the broker delivers it: its own route on top, the client's below.
-Message request(const std::string& topic, std::uint32_t matchtag, const std::string& client = "client",
-                std::uint8_t flags = 0, std::string payload = "{}") {
-  Message message = proto::make_request(topic, matchtag, proto::make_payload(std::move(payload)), flags);
-  message.userid = owner;
-  message.rolemask = proto::role::owner;
-  message.routes = {"broker", client};
-  return message;
-}
-
-Message of_guest(Message message) {
-  message.userid = guest;
-  message.rolemask = proto::role::user;
-  return message;
-}
-
-/// A module whose service runs.
-struct Module {
-  Module() {
-    relay.service_started();
-    say("running");
-    const auto status = messages(relay.for_broker());
-    REQUIRE(status.size() == 1);
-    CHECK(status[0].topic == "module.status");
-    CHECK(status[0].text() == R"({"status":1})");
-    CHECK(status[0].has(flag::noresponse));
-  }
-
-  void say(const std::string& mark) { relay.from_service({mark, {}}); }
-  void from_broker(const Message& message) { relay.from_broker(proto::encode_local_frame(message)); }
-  void from_service(const Message& message, const std::string& mark = {}) {
-    const std::string frame = proto::encode_local_frame(message);
-    relay.from_service({mark, frame});
-  }
-  std::vector<Message> broker_sees() { return messages(relay.for_broker()); }
-  std::vector<Told> service_sees() { return told(relay.for_service()); }
-  void restart() {
-    relay.service_ended();
-    relay.service_started();
-    say("running");
-  }
-
-  Relay relay;
-};
 
 TEST_CASE("frames pass unchanged, both ways") {
   Module module;
@@ -168,68 +87,6 @@ TEST_CASE("what comes before the next service is there waits for it, and is in i
   CHECK(seen[0].errnum() == EHOSTUNREACH);
 }
 
-TEST_CASE("only so many requests wait for the next service") {
-  Module module;
-  module.relay.service_ended();
-  constexpr std::uint32_t most = 1024;
-  for (std::uint32_t tag = 1; tag <= most; ++tag) module.from_broker(request("resource.status", tag));
-  CHECK(module.broker_sees().empty());
-  module.from_broker(request("resource.status", most + 1));
-  const auto seen = module.broker_sees();
-  REQUIRE(seen.size() == 1);
-  CHECK(seen[0].matchtag == most + 1);
-  CHECK(seen[0].errnum() == EHOSTUNREACH);
-  module.relay.service_started();
-  CHECK(module.service_sees().size() == most);
-}
-
-TEST_CASE("the bytes that wait for the next service are bounded, and are free again once it has them") {
-  Module module;
-  constexpr std::size_t most = std::size_t{16} << 20U;
-  const Message large = request("resource.status", 1, "a", 0, std::string(most - 1024, 'x'));
-  for (int i = 0; i < 2; ++i) {
-    module.relay.service_ended();
-    CHECK(module.broker_sees().size() == static_cast<std::size_t>(i));
-    module.from_broker(large);
-    CHECK(module.broker_sees().empty());
-    module.from_broker(request("resource.status", 2, "a", 0, std::string(1024, 'x')));
-    auto refused = module.broker_sees();
-    REQUIRE(refused.size() == 1);
-    CHECK(refused[0].matchtag == 2);
-    CHECK(refused[0].errnum() == EHOSTUNREACH);
-    module.from_broker(request("resource.status", 2, "a"));
-    module.from_broker(request("resource.disconnect", 0, "a", flag::noresponse));
-    module.from_broker(large);
-    CHECK(module.broker_sees().empty());
-    module.relay.service_started();
-    CHECK(module.service_sees().size() == 1);
-  }
-}
-
-TEST_CASE("requests of guests wait up to a number and a size of their own") {
-  Module module;
-  module.relay.service_ended();
-  constexpr std::size_t most_bytes = 65536;
-  module.from_broker(of_guest(request("resource.status", 1, "a", 0, std::string(most_bytes, 'x'))));
-  auto refused = module.broker_sees();
-  REQUIRE(refused.size() == 1);
-  CHECK(refused[0].errnum() == EHOSTUNREACH);
-  constexpr std::uint32_t most = 256;
-  for (std::uint32_t tag = 1; tag <= most; ++tag) {
-    module.from_broker(of_guest(request("resource.status", tag, "a", tag % 2 == 0 ? flag::streaming : 0)));
-  }
-  CHECK(module.broker_sees().empty());
-  module.from_broker(of_guest(request("resource.status", most + 1, "b")));
-  refused = module.broker_sees();
-  REQUIRE(refused.size() == 1);
-  CHECK(refused[0].errnum() == EHOSTUNREACH);
-  module.from_broker(request("resource.status", 1, "owner", 0, std::string(most_bytes, 'x')));
-  module.from_broker(of_guest(request("resource.disconnect", 0, "a", flag::noresponse)));
-  module.from_broker(of_guest(request("resource.status", most + 1, "b")));
-  CHECK(module.broker_sees().empty());
-  CHECK(module.relay.open() == 2);
-}
-
 TEST_CASE("only an owner's acquire or journal with the streaming flag is a stream") {
   Module module;
   const std::vector<Message> plain{
@@ -252,66 +109,6 @@ TEST_CASE("only an owner's acquire or journal with the streaming flag is a strea
   CHECK(module.relay.open() == 0);
   module.relay.service_started();
   CHECK(module.service_sees().empty());
-}
-
-TEST_CASE("an origin has up to 1024 streams") {
-  Module module;
-  constexpr std::uint32_t most = 1024;
-  const auto journal = [](std::uint32_t tag, const std::string& client = "cli") {
-    return request("resource.journal", tag, client, flag::streaming);
-  };
-  for (std::uint32_t tag = 1; tag <= most; ++tag) module.from_broker(journal(tag));
-  CHECK(module.broker_sees().empty());
-  (void)module.service_sees();
-  module.from_broker(journal(most + 1));
-  const auto refused = module.broker_sees();
-  REQUIRE(refused.size() == 1);
-  CHECK(refused[0].matchtag == most + 1);
-  CHECK(refused[0].errnum() == EBUSY);
-  CHECK(module.service_sees().empty());
-  // Others have their own number, and one that ends makes room.
-  module.from_broker(journal(1, "other"));
-  module.from_service(proto::make_error(journal(7), ENODATA));
-  module.from_broker(journal(most + 1));
-  CHECK(module.broker_sees().size() == 1);
-  CHECK(module.service_sees().size() == 2);
-  CHECK(module.relay.open() == most + 1);
-}
-
-TEST_CASE("another user who names the same origin has matchtags of its own") {
-  Module module;
-  const Message journal = request("resource.journal", 3, "cli", flag::streaming);
-  const Message forged = of_guest(request("resource.status", 3, "cli"));
-  module.from_broker(forged);
-  module.from_broker(journal);
-  CHECK(module.service_sees().size() == 2);
-  module.from_service(proto::make_response(forged));
-  module.from_service(proto::make_response(journal), "5");
-  CHECK(module.broker_sees().size() == 2);
-  module.restart();
-  const auto handed = module.service_sees();
-  REQUIRE(handed.size() == 1);
-  CHECK(handed[0].mark == "5");
-}
-
-TEST_CASE("a matchtag that is in use is refused, and the request that uses it stays") {
-  Module module;
-  const Message journal = request("resource.journal", 3, "cli", flag::streaming);
-  module.from_broker(journal);
-  module.from_service(proto::make_response(journal), "5");
-  (void)module.broker_sees();
-  (void)module.service_sees();
-  module.from_broker(request("resource.status", 3, "cli"));
-  const auto refused = module.broker_sees();
-  REQUIRE(refused.size() == 1);
-  CHECK(refused[0].topic == "resource.status");
-  CHECK(refused[0].errnum() == EPROTO);
-  CHECK(refused[0].text() == "matchtag is in use");
-  CHECK(module.service_sees().empty());
-  module.restart();
-  const auto handed = module.service_sees();
-  REQUIRE(handed.size() == 1);
-  CHECK(handed[0].mark == "5");
 }
 
 TEST_CASE("a stream is handed over as it was asked for, with the mark of its last whole response") {
@@ -376,16 +173,6 @@ TEST_CASE("a guest cancels its own requests only") {
   (void)module.service_sees();
   module.restart();
   CHECK(module.service_sees().size() == 2);
-}
-
-TEST_CASE("a cancellation is not stored for a request that no other service gets, nor if it is large") {
-  Module module;
-  const std::string large = R"({"matchtag":3,"x":")" + std::string(65536, 'x') + R"("})";
-  module.relay.service_ended();
-  module.from_broker(of_guest(request("resource.status", 3, "cli")));
-  module.from_broker(of_guest(request("resource.status-cancel", 0, "cli", flag::noresponse, large)));
-  module.relay.service_started();
-  CHECK(module.service_sees().size() == 1);
 }
 
 TEST_CASE("a guest's disconnect ends its own requests only") {
@@ -566,113 +353,6 @@ TEST_CASE("a service that is started again does not tell the broker once more") 
   Module module;
   module.restart();
   CHECK(module.broker_sees().empty());
-}
-
-TEST_CASE("a line for the broker's log is as RFC 5424 has it") {
-  using namespace std::chrono;
-  const auto time = system_clock::time_point(seconds(1795334400) + microseconds(1));
-  const Message line = make_log_line(Severity::error, 3, 17, time, "resourced has ended");
-  CHECK(line.topic == "log.append");
-  CHECK(line.has(flag::noresponse));
-  CHECK(*line.payload == "<24>1 2026-11-22T08:00:00.000001Z 3 resource 17 - - resourced has ended");
-}
-
-TEST_CASE("a matchtag has its generation, however many there were before") {
-  for (const std::uint32_t number : {1U, 0xFFFFFFU, 0x1000001U, 0xFFFFFFFFU}) {
-    CHECK(generation_of(matchtag_of(7, number)) == 7);
-    CHECK(generation_of(matchtag_of(255, number)) == 255);
-  }
-  CHECK(matchtag_of(2, 3) == 0x02000003U);
-}
-
-TEST_CASE("bytes come in any portions") {
-  const std::string first = proto::encode_local_frame(request("resource.ping", 1));
-  const std::string second =
-      proto::encode_local_frame(request("resource.status", 2, "x", 0, std::string(70000, 'x')));
-  std::string link;
-  append_link_message(link, {"mark", first});
-  append_link_message(link, {"running", {}});
-  append_link_message(link, {{}, second});
-  for (const std::size_t portion : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, link.size()}) {
-    FrameReader frames;
-    LinkReader messages;
-    std::vector<std::string> got;
-    for (std::size_t at = 0; at < first.size() + second.size(); at += portion) {
-      frames.feed((first + second).substr(at, portion));
-      while (const auto frame = frames.next()) got.emplace_back(*frame);
-    }
-    CHECK(got == std::vector<std::string>{first, second});
-    got.clear();
-    for (std::size_t at = 0; at < link.size(); at += portion) {
-      messages.feed(std::string_view(link).substr(at, portion));
-      while (const auto message = messages.next())
-        got.push_back(std::string(message->mark) + std::string(message->frame));
-    }
-    CHECK(got == std::vector<std::string>{"mark" + first, "running", second});
-  }
-}
-
-std::string header_of(std::size_t length) {
-  std::string header("\x12\x00\xee\xff", 4);
-  proto::append_u32(header, static_cast<std::uint32_t>(length));
-  return header;
-}
-
-TEST_CASE("a frame that is too long is told once and passed over by its length, in any portions") {
-  const std::string ping = proto::encode_local_frame(request("resource.ping", 1));
-  constexpr std::size_t length = max_frame + 1;
-  FrameReader reader;
-  reader.feed(ping + header_of(length) + "abc");
-  CHECK(reader.next() == ping);
-  try {
-    (void)reader.next();
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(error.errnum() == EMSGSIZE);
-  }
-  CHECK_FALSE(reader.next().has_value());
-  const std::string part(std::size_t{1} << 20U, '\0');
-  std::size_t left = length - 3;
-  for (; left > part.size(); left -= part.size()) {
-    reader.feed(part);
-    REQUIRE_FALSE(reader.next().has_value());
-  }
-  reader.feed(part.substr(0, left) + ping);
-  CHECK(reader.next() == ping);
-  CHECK_FALSE(reader.next().has_value());
-}
-
-TEST_CASE("the link has room for the longest frame with its header") {
-  const auto length = [](std::size_t size) {
-    std::string text;
-    proto::append_u32(text, static_cast<std::uint32_t>(size));
-    return text;
-  };
-  constexpr std::size_t most = max_frame + proto::local_header_size;
-  FrameReader frames;
-  frames.feed(header_of(max_frame));
-  CHECK_FALSE(frames.next().has_value());
-  LinkReader link;
-  link.feed(length(0) + length(most));
-  CHECK_FALSE(link.next().has_value());
-  LinkReader longer;
-  longer.feed(length(0) + length(most + 1));
-  CHECK_THROWS_AS((void)longer.next(), Error);
-}
-
-TEST_CASE("what is no frame is an error, and no read beyond it") {
-  FrameReader reader;
-  reader.feed("GET / HTTP/1.1");
-  CHECK_THROWS_AS((void)reader.next(), Error);
-  const std::string whole = proto::encode_local_frame(request("resource.ping", 1));
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    // Like a frame of the wrong length, whose last bytes are not PROTO.
-    const std::string cut(whole.substr(0, size));
-    CHECK_THROWS_AS((void)read_head(cut), Error);
-  }
-  LinkReader link;
-  link.feed(std::string("\x7f\xff\xff\xff", 4));
-  CHECK_THROWS_AS((void)link.next(), Error);
 }
 
 }  // namespace
