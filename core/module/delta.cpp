@@ -7,10 +7,6 @@ namespace resourced::module {
 using rset::ResourceSet;
 using text::IdSet;
 
-namespace {
-
-// Merges `later` into `same`. A property that is also in `opposite` is removed there instead: the two changes
-// cancel.
 void merge_properties(const ResourceSet::Properties& later, ResourceSet::Properties& same,
                       ResourceSet::Properties& opposite) {
   for (const auto& [name, ranks] : later) {
@@ -23,6 +19,8 @@ void merge_properties(const ResourceSet::Properties& later, ResourceSet::Propert
     if (!rest.empty()) same[name] |= rest;
   }
 }
+
+namespace {
 
 void drop_targets(ResourceSet::Properties& properties, const IdSet& targets) {
   for (auto& [name, ranks] : properties) ranks -= targets;

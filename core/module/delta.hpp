@@ -29,4 +29,9 @@ struct Delta {
   [[nodiscard]] Delta restricted(const text::IdSet& targets) const;
 };
 
+/// Merges a later change of properties into `same`, the net change in its direction. A property that is in
+/// `opposite`, the net change in the other direction, is removed there instead: the two changes cancel.
+void merge_properties(const rset::ResourceSet::Properties& later, rset::ResourceSet::Properties& same,
+                      rset::ResourceSet::Properties& opposite);
+
 }  // namespace resourced::module

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
 #include "daemon/instance/kvs_log.hpp"
 
@@ -25,22 +24,6 @@ using text::IdSet;
 
 namespace {
 
-Arguments read_arguments(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (const std::string& word : words) {
-    if (word == "monitor-force-up") {
-      arguments.force_up = true;
-    } else if (word == "noverify") {
-      arguments.noverify = true;
-    } else if (word == "notruncate") {
-      arguments.notruncate = true;
-    } else {
-      throw Error(EINVAL, fmt::format("unknown option: {}", word));
-    }
-  }
-  return arguments;
-}
-
 class Starter {
  public:
   Starter(Channel& channel, const flux::module::Welcome& welcome, WallTime now)
@@ -48,9 +31,10 @@ class Starter {
 
   Beginning read() {
     Beginning beginning;
-    beginning.arguments = read_arguments(welcome_.arguments);
+    beginning.arguments = flux::module::read_arguments(welcome_);
     beginning.settings = flux::module::read_settings(configuration(), welcome_.rank, welcome_.hosts);
-    beginning.is_recovery = attribute("broker.recovery-mode").has_value();
+    beginning.is_recovery =
+        flux::module::read_attribute(channel_, welcome_, "broker.recovery-mode").has_value();
     beginning.node = flux::module::probe_node(welcome_.rank, beginning.settings.norestrict);
     flux::module::forget_topology();
     if (!channel_.is_first()) await_commits();
@@ -70,18 +54,6 @@ class Starter {
     if (channel_.is_first() || table == all.end() || !table->is_object()) return all;
     for (const char* key : {"config", "path", "scheduling"}) table->erase(key);
     return all;
-  }
-
-  std::optional<std::string> attribute(const std::string& name) {
-    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
-      return found->second;
-    try {
-      const Message answer = channel_.call("attr.get", {{"name", name}}, Channel::nearest());
-      return proto::parse_object(answer).at("value").get<std::string>();
-    } catch (const Error& error) {
-      if (error.errnum() == ENOENT) return std::nullopt;
-      throw;
-    }
   }
 
   // The KVS answers lookups while it commits, and may still commit what a process has decided that has died
@@ -135,8 +107,8 @@ class Starter {
   }
 
   void ask_enclosing(Beginning& beginning) {
-    const auto job = attribute("jobid");
-    const auto uri = attribute("parent-uri");
+    const auto job = flux::module::read_attribute(channel_, welcome_, "jobid");
+    const auto uri = flux::module::read_attribute(channel_, welcome_, "parent-uri");
     if (!job || !uri) return;
     beginning.enclosing = std::make_unique<Enclosing>(*uri, *job);
     const ResourceSet allocated = beginning.enclosing->read(!beginning.settings.no_update_watch);
@@ -169,26 +141,17 @@ class Starter {
 
   void read_properties(const std::string& text, Beginning& beginning) {
     try {
-      const json object = read_object(text);
-      const auto read = [&](const char* key, ResourceSet::Properties& properties) {
-        for (const auto& [name, ranks] : object.at(key).items()) {
-          if (const std::string defect = rset::property_name_defect(name); !defect.empty())
-            throw Error(EINVAL, defect);
-          properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
-        }
-      };
-      read("add", beginning.property_add);
-      read("remove", beginning.property_remove);
+      beginning.properties = changes_from_json(read_object(text));
     } catch (const std::exception& error) {
       channel_.log(Severity::warning, fmt::format("{} is passed over: {}", properties_key, error.what()));
-      beginning.property_add = beginning.property_remove = {};
+      beginning.properties = {};
     }
   }
 
   static void undo_properties(const Beginning& beginning, ResourceSet& resources) {
-    for (const auto& [name, ranks] : beginning.property_add)
+    for (const auto& [name, ranks] : beginning.properties.added)
       resources.remove_property(name, ranks & resources.ranks());
-    for (const auto& [name, ranks] : beginning.property_remove)
+    for (const auto& [name, ranks] : beginning.properties.removed)
       resources.add_property(name, ranks & resources.ranks());
   }
 
@@ -216,15 +179,6 @@ class Starter {
 
 IdSet members(const Message& answer) {
   return IdSet::parse(proto::parse_object(answer, most_values).at("members").get<std::string>());
-}
-
-std::string encode_changes(const module::PropertyChanges& changes) {
-  const auto idsets = [](const ResourceSet::Properties& properties) {
-    json object = json::object();
-    for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
-    return object;
-  };
-  return json{{"add", idsets(changes.added)}, {"remove", idsets(changes.removed)}}.dump();
 }
 
 IdSet excluded_ranks(const Beginning& beginning, std::size_t size) {

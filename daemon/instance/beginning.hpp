@@ -25,13 +25,6 @@ namespace resourced::daemon::instance {
 /// Upper bound of the values in an answer, which may describe every rank of the instance.
 inline constexpr std::size_t most_values = std::size_t{1} << 24U;
 
-/// The arguments that the module was loaded with.
-struct Arguments {
-  bool force_up = false;
-  bool noverify = false;
-  bool notruncate = false;
-};
-
 /// An R, and where it comes from.
 struct Found {
   rset::ResourceSet resources;
@@ -43,7 +36,7 @@ struct Found {
 /// All that is read before the module begins to serve.
 struct Beginning {
   ::resourced::flux::module::Settings settings;
-  Arguments arguments;
+  ::resourced::flux::module::Arguments arguments;
   bool is_recovery = false;
   ::resourced::flux::module::Node node;
   std::optional<Found> found;
@@ -58,8 +51,7 @@ struct Beginning {
   std::optional<std::uint32_t> online_stream;
   std::optional<std::uint32_t> torpid_stream;
   KeptState kept;
-  rset::ResourceSet::Properties property_add;
-  rset::ResourceSet::Properties property_remove;
+  module::PropertyChanges properties;
 };
 
 /// Reads all fields of Beginning. Waits for the answers of other modules: so far only the start of the
@@ -67,9 +59,6 @@ struct Beginning {
 /// Flux.
 [[nodiscard]] Beginning read_beginning(::resourced::flux::module::Channel& channel,
                                        const ::resourced::flux::module::Welcome& welcome, WallTime now);
-
-/// Changed properties as the value of properties_key: `{"add": {NAME: IDSET}, "remove": {NAME: IDSET}}`.
-[[nodiscard]] std::string encode_changes(const module::PropertyChanges& changes);
 
 /// The ranks that `exclude` names. Throws Error EINVAL with the texts of Flux.
 [[nodiscard]] text::IdSet excluded_ranks(const Beginning& beginning, std::size_t size);

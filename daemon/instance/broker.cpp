@@ -91,10 +91,6 @@ void Broker::call(std::string topic, const nlohmann::json& payload, Channel::Tar
   expect(channel_.ask(std::move(topic), payload, target), std::move(answer));
 }
 
-void Broker::stream(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
-  expect(channel_.ask(std::move(topic), payload, target, proto::flag::streaming), std::move(answer));
-}
-
 void Broker::send(const Message& response, std::string_view mark) { channel_.send(response, mark); }
 
 bool Broker::is_full() const noexcept { return channel_.unsent() > max_unsent; }

@@ -42,8 +42,7 @@ class Broker {
   /// Called with each response; the request is over after one that is final (proto::is_final).
   using Answer = std::function<void(const proto::Message&)>;
   void call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer);
-  void stream(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer);
-  /// The same for a request that was sent through the channel.
+  /// The same for a request, streaming or not, that was sent through the channel.
   void expect(std::uint32_t matchtag, Answer answer) {
     pending_.insert_or_assign(matchtag, std::move(answer));
   }

@@ -116,13 +116,7 @@ class Instance {
                            bool force) { load(resources, force); },
             .later = [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
             .instance = true,
-            .read_topologies = [](const std::string& path) -> service::InventoryFile::Result {
-              try {
-                return flux::module::read_topologies(path);
-              } catch (const Error& error) {
-                return error;
-              }
-            }};
+            .read_topologies = flux::module::read_topologies};
   }
 
   void wake_at(SteadyTime when) {
@@ -153,7 +147,7 @@ class Instance {
                     channel_.log(Severity::info, drain_line(name, text));
                 },
                 [this] { return module().recorded_inventory().encode(); },
-                [this] { return encode_changes(module().property_changes()); }});
+                [this] { return changes_to_json(module().property_changes()).dump(); }});
   }
 
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
@@ -190,18 +184,10 @@ class Instance {
   }
 
   void define(DefineMethod method, ResourceSet resources) {
-    const IdSet ranks = resources.ranks();
-    const auto here = [&](const ResourceSet::Properties& properties) {
-      ResourceSet::Properties found;
-      for (const auto& [name, some] : properties) {
-        if (const IdSet both = some & ranks; !both.empty()) found.emplace(name, both);
-      }
-      return found;
-    };
     service_.step(engine::DefineInstance{method, std::make_shared<const ResourceSet>(std::move(resources)),
-                                         exclude_, here(beginning_.property_add),
-                                         here(beginning_.property_remove)});
-    beginning_.property_add = beginning_.property_remove = {};
+                                         exclude_, beginning_.properties.added,
+                                         beginning_.properties.removed});
+    beginning_.properties = {};
   }
 
   void verify() {

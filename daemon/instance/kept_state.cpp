@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "core/module/module.hpp"
+#include "core/rset/property_name.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::instance {
@@ -25,6 +25,7 @@ using text::IdSet;
 namespace {
 
 using nlohmann::json;
+using Properties = rset::ResourceSet::Properties;
 
 constexpr std::size_t most_depth = 128;
 
@@ -257,6 +258,28 @@ json read_object(std::string_view text) {
   if (auto* value = std::get_if<json>(&read); value != nullptr && value->is_object())
     return std::move(*value);
   throw Error(EPROTO, "not a JSON object");
+}
+
+json changes_to_json(const module::PropertyChanges& changes) {
+  const auto idsets = [](const Properties& properties) {
+    json object = json::object();
+    for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
+    return object;
+  };
+  return {{"add", idsets(changes.added)}, {"remove", idsets(changes.removed)}};
+}
+
+module::PropertyChanges changes_from_json(const json& object) {
+  const auto properties = [](const json& idsets) {
+    Properties result;
+    for (const auto& [name, ranks] : idsets.items()) {
+      if (const std::string defect = rset::property_name_defect(name); !defect.empty())
+        throw Error(EINVAL, defect);
+      result.emplace(name, IdSet::parse(ranks.get<std::string>()));
+    }
+    return result;
+  };
+  return {properties(object.at("add")), properties(object.at("remove"))};
 }
 
 KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint_text, const Brokers& brokers,

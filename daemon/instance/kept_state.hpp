@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/module/drain_table.hpp"
+#include "core/module/module.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -62,6 +62,12 @@ struct KeptState {
 
 /// Reads one JSON object. Throws Error EPROTO for anything else.
 [[nodiscard]] nlohmann::json read_object(std::string_view text);
+
+/// Changed properties, as the value of `resourced.properties`: `{"add": {NAME: IDSET}, "remove": {NAME:
+/// IDSET}}`.
+[[nodiscard]] nlohmann::json changes_to_json(const module::PropertyChanges& changes);
+/// Throws Error, or json::exception.
+[[nodiscard]] module::PropertyChanges changes_from_json(const nlohmann::json& object);
 
 /// Reads the values of both keys, empty for a key that is missing. Events before `horizon` that the
 /// checkpoint makes superfluous are dropped from the log; without it all are kept. Throws Error EINVAL or

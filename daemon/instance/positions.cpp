@@ -22,32 +22,6 @@ using text::IdSet;
 namespace {
 
 using nlohmann::json;
-using Properties = rset::ResourceSet::Properties;
-
-/// A property of targets that were changed one way is changed the other way: that undoes the change, or is
-/// one.
-void move(const std::string& name, const IdSet& ranks, Properties& from, Properties& to) {
-  IdSet changed = ranks;
-  if (const auto found = from.find(name); found != from.end()) {
-    changed -= found->second;
-    found->second -= ranks;
-    if (found->second.empty()) from.erase(found);
-  }
-  if (!changed.empty()) to[name] |= changed;
-}
-
-json encode(const Properties& properties) {
-  json object = json::object();
-  for (const auto& [name, ranks] : properties) object[name] = ranks.encode();
-  return object;
-}
-
-Properties read_properties(const json& object) {
-  Properties properties;
-  for (const auto& [name, ranks] : object.items())
-    properties.emplace(name, IdSet::parse(ranks.get<std::string>()));
-  return properties;
-}
 
 void advance(SchedulerPosition& position, const module::Delta& delta) {
   position.up |= delta.up;
@@ -55,10 +29,8 @@ void advance(SchedulerPosition& position, const module::Delta& delta) {
   position.up -= delta.shrink;
   position.resources -= delta.shrink;
   if (delta.expiration) position.expiration = *delta.expiration;
-  for (const auto& [name, ranks] : delta.property_add)
-    move(name, ranks, position.properties.removed, position.properties.added);
-  for (const auto& [name, ranks] : delta.property_remove)
-    move(name, ranks, position.properties.added, position.properties.removed);
+  module::merge_properties(delta.property_add, position.properties.added, position.properties.removed);
+  module::merge_properties(delta.property_remove, position.properties.removed, position.properties.added);
 }
 
 /// Whether the log keeps such events: a process that takes the place of this one does not know of others.
@@ -130,8 +102,7 @@ std::string encode_position(const Service::Position& position) {
     return json{{"resources", scheduler->resources.encode()},
                 {"up", scheduler->up.encode()},
                 {"expiration", to_number(scheduler->expiration)},
-                {"added", encode(scheduler->properties.added)},
-                {"removed", encode(scheduler->properties.removed)}}
+                {"properties", changes_to_json(scheduler->properties)}}
         .dump();
   }
   const auto& journal = std::get<JournalPosition>(position);
@@ -145,7 +116,7 @@ Service::Position parse_position(std::string_view mark) {
       return SchedulerPosition{IdSet::parse(object.at("resources").get<std::string>()),
                                IdSet::parse(object.at("up").get<std::string>()),
                                wall_time(object.at("expiration").get<double>()),
-                               {read_properties(object.at("added")), read_properties(object.at("removed"))}};
+                               changes_from_json(object.at("properties"))};
     }
     return JournalPosition{wall_time(object.at("last").get<double>()),
                            object.at("at-last").get<std::size_t>(), object.at("live").get<bool>()};

@@ -50,15 +50,8 @@ class Follower {
 
   void start() {
     settings_ = module::read_settings(welcome_.configuration, welcome_.rank, welcome_.hosts);
-    bool noverify = settings_.noverify;
-    for (const std::string& argument : welcome_.arguments) {
-      if (argument == "noverify") {
-        noverify = true;
-      } else if (argument != "monitor-force-up" && argument != "notruncate") {
-        throw Error(EINVAL, fmt::format("unknown option: {}", argument));
-      }
-    }
-    noverify = noverify || attribute("broker.recovery-mode").has_value();
+    bool noverify = module::read_arguments(welcome_).noverify || settings_.noverify;
+    noverify = noverify || module::read_attribute(channel_, welcome_, "broker.recovery-mode").has_value();
     resources_ = settings_.resources;
     if (!resources_) ask_upstream();
     node_ = module::probe_node(welcome_.rank, settings_.norestrict);
@@ -66,7 +59,7 @@ class Follower {
     if (method_ == "job-info" && !settings_.is_verify_set) noverify = true;
     // Once, when the module is loaded: an operator may have undrained the rank since.
     if (resources_ && !noverify && channel_.is_first()) verify();
-    const std::string text = attribute("tbon.descendants").value_or("0");
+    const std::string text = module::read_attribute(channel_, welcome_, "tbon.descendants").value_or("0");
     std::uint32_t descendants = 0;
     std::from_chars(text.data(), text.data() + text.size(), descendants);
     reduction_.emplace(node_.resources, descendants + 1);
@@ -81,18 +74,6 @@ class Follower {
   }
 
  private:
-  std::optional<std::string> attribute(const std::string& name) {
-    if (const auto found = welcome_.attributes.find(name); found != welcome_.attributes.end())
-      return found->second;
-    try {
-      const Message answer = channel_.call("attr.get", {{"name", name}}, module::Channel::nearest());
-      return proto::parse_object(answer).at("value").get<std::string>();
-    } catch (const Error& error) {
-      if (error.errnum() == ENOENT) return std::nullopt;
-      throw;
-    }
-  }
-
   /// Waits for a service of another rank that is being started again.
   Message call(const std::string& topic, const json& payload, module::Channel::Target target) {
     constexpr int most_tries = 60;

@@ -104,4 +104,32 @@ Welcome read_welcome(int descriptor) {
   return welcome;
 }
 
+Arguments read_arguments(const Welcome& welcome) {
+  Arguments arguments;
+  for (const std::string& word : welcome.arguments) {
+    if (word == "monitor-force-up") {
+      arguments.force_up = true;
+    } else if (word == "noverify") {
+      arguments.noverify = true;
+    } else if (word == "notruncate") {
+      arguments.notruncate = true;
+    } else {
+      throw Error(EINVAL, fmt::format("unknown option: {}", word));
+    }
+  }
+  return arguments;
+}
+
+std::optional<std::string> read_attribute(Channel& channel, const Welcome& welcome, const std::string& name) {
+  if (const auto found = welcome.attributes.find(name); found != welcome.attributes.end())
+    return found->second;
+  try {
+    const proto::Message answer = channel.call("attr.get", {{"name", name}}, Channel::nearest());
+    return proto::parse_object(answer).at("value").get<std::string>();
+  } catch (const Error& error) {
+    if (error.errnum() == ENOENT) return std::nullopt;
+    throw;
+  }
+}
+
 }  // namespace resourced::flux::module

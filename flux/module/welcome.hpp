@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/text/hostlist.hpp"
+#include "flux/module/channel.hpp"
 
 namespace resourced::flux::module {
 
@@ -43,5 +45,19 @@ struct Inherited {
 /// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, also for a
 /// hostlist that has not a host for each rank, or the errno of a read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
+
+/// The arguments that the module was loaded with, on any rank.
+struct Arguments {
+  bool force_up = false;
+  bool noverify = false;
+  bool notruncate = false;
+};
+/// Throws Error EINVAL, with Flux's text, for one that the module does not have.
+[[nodiscard]] Arguments read_arguments(const Welcome& welcome);
+
+/// An attribute of the broker, which may change, so the broker is asked for one that is not in the welcome;
+/// nothing if there is none. Throws Error as Channel::call().
+[[nodiscard]] std::optional<std::string> read_attribute(Channel& channel, const Welcome& welcome,
+                                                        const std::string& name);
 
 }  // namespace resourced::flux::module

@@ -69,4 +69,15 @@ TEST_CASE("hosts and rank are those of an instance of this size") {
   CHECK(refusal(welcome("0", "0", "")) == "welcome: rank 0 of 0 ranks");
 }
 
+TEST_CASE("an argument that the module does not have is refused with Flux's text") {
+  Welcome loaded;
+  loaded.arguments = {"noverify", "monitor-force-up"};
+  const Arguments arguments = read_arguments(loaded);
+  CHECK(arguments.noverify);
+  CHECK(arguments.force_up);
+  CHECK_FALSE(arguments.notruncate);
+  loaded.arguments = {"notruncate", "no-verify"};
+  CHECK_THROWS_WITH((void)read_arguments(loaded), "unknown option: no-verify");
+}
+
 }  // namespace
