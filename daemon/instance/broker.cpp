@@ -120,8 +120,8 @@ void Broker::wait_for_room() {
 
 void Broker::read() {
   const bool goes_on = channel_.receive();
-  // A bounded part of what has come, so that other work has its turn; and nothing while answers wait, which
-  // may be much longer than their requests.
+  // Handles a bounded number of messages, so that other work has its turn, and none while answers wait to be
+  // written: an answer may be much longer than its request.
   std::size_t left = most_messages;
   while (left > 0 && !is_full()) {
     auto received = channel_.take();

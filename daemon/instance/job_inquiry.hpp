@@ -1,5 +1,5 @@
-// What is allocated, which the job manager of an instance knows: a request for sched-status is answered once
-// it has been asked.
+// Asks the job manager of an instance for the resources that are allocated to jobs. A request for
+// sched-status is answered once the answer has come.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ class JobInquiry {
   struct Callbacks {
     /// The R of the jobs is known, or there is no job manager.
     std::function<void(std::optional<rset::ResourceSet>)> allocated;
-    /// Answers a request, with what is allocated.
+    /// Answers a request for sched-status. Called after allocated().
     std::function<void(const proto::Message&)> answer;
     std::function<void(const proto::Message&, const Error&)> refuse;
     /// Calls a function from the loop.
@@ -41,7 +41,7 @@ class JobInquiry {
   Callbacks callbacks_;
   bool is_asking_ = false;
   std::vector<proto::Message> waiting_;
-  /// Those for which the job manager has answered, and why that is of no use.
+  /// Requests for which the answer of the job manager has come, and the error if it cannot be used.
   std::deque<proto::Message> answered_;
   std::optional<Error> failure_;
 };

@@ -1,6 +1,6 @@
 // The service's side of the link to the keeper: it takes requests of the broker's clients, and sends requests
 // to other modules. A program without an event loop waits for the next request, or for an answer; a program
-// with one waits for the descriptor instead, and takes what has come.
+// with one waits for the descriptor instead, and calls receive() and take().
 #pragma once
 
 #include <array>
@@ -53,9 +53,9 @@ class Channel {
   [[nodiscard]] bool receive();
   /// The next message that has come as a whole, of any type.
   [[nodiscard]] std::optional<Received> take();
-  /// Writes what was kept, as far as there is room.
+  /// Writes kept bytes until the socket is full.
   void flush();
-  /// Writes all of it, and waits for room as long as it takes.
+  /// Writes all kept bytes. Waits while the socket is full, without a limit.
   void flush_all();
   /// How many bytes wait for flush().
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.size() - sent_to_; }

@@ -51,7 +51,7 @@ struct Stand {
 
 }  // namespace
 
-TEST_CASE("a begin leaves a restart with the brokers and who is online; the log has the drains already") {
+TEST_CASE("a begin records a restart with the brokers and the online ranks; the drains are in the log already") {
   Engine engine(7, wall_time(200));
   const Effects effects = engine.step(
       begin("a,a,b", "0,2,9", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(900), std::nullopt}}),
@@ -87,7 +87,7 @@ TEST_CASE("ranks that are forced online need no broker, and a drain of one is ke
   CHECK(it.engine.module().available() == IdSet::parse("0-1,3"));
 }
 
-TEST_CASE("an instance is defined once R is known, and what is drained and excluded is undrained") {
+TEST_CASE("an instance is defined once R is known, and a drained target that is excluded is undrained") {
   Stand it;
   it.step(begin("a,b,c", "0-2", {{IdSet::parse("0,2"), wall_time(50), "fan"}}));
   const Effects effects = it.step(definition(DefineMethod::kvs, "0-1", "a,b", "2"));
