@@ -97,7 +97,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
   /// Writes `bytes`, and leaves the string empty.
   void write(std::string& bytes) {
     waiting_.append(bytes);
-    bytes.clear();
+    link::clear_buffer(bytes);
     if (!is_writing_) write_next();
   }
   [[nodiscard]] bool is_full() const noexcept { return waiting_.size() + writing_.size() > max_unwritten; }
@@ -117,7 +117,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     asio::async_write(socket_, asio::buffer(writing_),
                       [self = shared_from_this()](const error_code& error, std::size_t) {
                         self->is_writing_ = false;
-                        self->writing_.clear();
+                        link::clear_buffer(self->writing_);
                         if (self->is_over_) return;
                         if (error) return self->callbacks_.on_write_error();
                         self->write_next();

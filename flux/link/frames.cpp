@@ -36,15 +36,20 @@ std::string_view take_part(std::string_view& body) {
   return part;
 }
 
-/// Drops what was read from a buffer, and its memory after a large frame.
+/// Drops what was read from a buffer.
 void forget(std::string& buffer, std::size_t& consumed) {
-  constexpr std::size_t max_idle_capacity = 65536;
   buffer.erase(0, consumed);
   consumed = 0;
-  if (buffer.empty() && buffer.capacity() > max_idle_capacity) std::string().swap(buffer);
+  if (buffer.empty()) clear_buffer(buffer);
 }
 
 }  // namespace
+
+void clear_buffer(std::string& buffer) {
+  constexpr std::size_t max_idle_capacity = 65536;
+  buffer.clear();
+  if (buffer.capacity() > max_idle_capacity) std::string().swap(buffer);
+}
 
 Head read_head(std::string_view frame) {
   if (frame.size() < proto::local_header_size) throw Error(EPROTO, "frame: the header is cut off");

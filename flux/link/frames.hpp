@@ -63,6 +63,9 @@ enum class Severity : std::uint8_t { critical = 2, error = 3, warning = 4, info 
 /// Upper bound of a frame's length in bytes: values of a KVS and responses about a large cluster fit.
 inline constexpr std::size_t max_frame = std::size_t{1} << 30U;
 
+/// Empties a buffer, and gives up its memory after large messages.
+void clear_buffer(std::string& buffer);
+
 /// Splits the bytes of the channel into frames.
 class FrameReader {
  public:

@@ -123,6 +123,7 @@ void Channel::flush() {
   if (2 * sent_to_ >= unsent_.size()) {
     unsent_.erase(0, sent_to_);
     sent_to_ = 0;
+    if (unsent_.empty()) link::clear_buffer(unsent_);
   }
 }
 
