@@ -138,6 +138,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
 class Keeper {
  public:
   explicit Keeper(const Options& options) : options_(options) {
+    link::give_back_long_buffers();
     // Ignored, as the terminal's signals are for the broker, which asks the module to stop.
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
     sigset_t none;

@@ -6,6 +6,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "core/error.hpp"
 #include "proto/local_frame.hpp"
@@ -117,6 +118,12 @@ proto::Message make_log_line(Severity severity, std::uint32_t rank, int process,
       fmt::gmtime(std::chrono::system_clock::to_time_t(time)), micros, rank, process, text);
   return proto::make_request("log.append", 0, std::make_shared<const std::string>(line),
                              proto::flag::noresponse);
+}
+
+void give_back_long_buffers() {
+  constexpr int most_kept = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, most_kept);
+  ::mallopt(M_TRIM_THRESHOLD, most_kept);
 }
 
 void FrameReader::feed(std::string_view bytes) {

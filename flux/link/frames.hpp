@@ -65,6 +65,9 @@ inline constexpr std::size_t max_frame = std::size_t{1} << 30U;
 
 /// Empties a buffer, and gives up its memory after large messages.
 void clear_buffer(std::string& buffer);
+/// From here on the C library gives the memory of long buffers back to the system when they are freed. By
+/// default it keeps up to 64 MiB of a process that frees buffers of half that size.
+void give_back_long_buffers();
 
 /// Splits the bytes of the channel into frames.
 class FrameReader {

@@ -43,6 +43,7 @@ void count(Channel::Counts& counts, MessageType type) {
 
 Channel::Channel(int socket, std::uint8_t generation, std::uint32_t rank)
     : socket_(socket), generation_(generation), rank_(rank) {
+  link::give_back_long_buffers();
   ::fcntl(socket_, F_SETFD, FD_CLOEXEC);
 }
 
