@@ -54,6 +54,7 @@ void ChannelTransport::take(Message request, const std::string& mark) {
     // The principal of each sender is the owner; the credentials in a request decide its rights.
     transport::Credentials credentials;
     credentials.userid = owner_;
+    credentials.of_instance = true;
     listener_.on_client(*this, sender->second, credentials);
   }
   const ClientId client = sender->second;

@@ -100,14 +100,10 @@ class Instance {
   }
 
   service::Service::Settings service_settings() {
-    config::Limits limits;
-    // The modules of the instance are its clients, and the broker has limits of its own for users.
-    limits.outstanding_requests = std::size_t{1} << 20U;
-    limits.requests_per_second = std::size_t{1} << 20U;
     return {.configuration = "{}",
             .journal_max = settings_.journal_max,
             .access = peers::Access({}, owner()),
-            .limits = limits,
+            .limits = {},
             .uptime = process::steady_clock,
             .agents = std::nullopt,
             .wake_at = [this](SteadyTime when) { wake_at(when); },
@@ -115,7 +111,6 @@ class Instance {
             .load = [this](const ResourceSet& resources, const std::string& /*path*/,
                            bool force) { load(resources, force); },
             .later = [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
-            .instance = true,
             .read_topologies = flux::module::read_topologies};
   }
 

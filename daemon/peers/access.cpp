@@ -100,8 +100,9 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   } else if (credentials.userid != proto::userid_unknown) {
     principal.name = fmt::format("uid {}", credentials.userid);
     principal.userid = credentials.userid;
+    principal.of_instance = credentials.of_instance;
     is_local = true;
-    roles = local_roles(credentials);
+    roles = credentials.of_instance ? config::Roles{config::Role::owner} : local_roles(credentials);
   } else {
     principal.name = "address " + credentials.address;
     // A peer on a Unix socket without a uid from the kernel has no address either, and gets no rights.

@@ -54,6 +54,9 @@ struct Principal {
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
   Rights rights;
+  /// A client of Flux's own resource module: rights (service::Gate::right_for), form and error texts are
+  /// those of that module. The broker vouches for the credentials in each of its requests.
+  bool of_instance = false;
 
   [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
 };

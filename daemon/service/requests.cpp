@@ -15,13 +15,12 @@ Error normal_end(std::string_view topic, const std::string& text) {
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   const engine::Engine& engine, Stats& stats, bool instance, Release release)
+                   const engine::Engine& engine, Stats& stats, Release release)
     : registry_(registry),
       clients_(clients),
       outbox_(outbox),
       engine_(engine),
       stats_(stats),
-      instance_(instance),
       release_(std::move(release)) {}
 
 void Requests::respond(proto::ClientId client, const Message& request, proto::Payload payload) {
@@ -74,7 +73,7 @@ void Requests::cancel(const Call& call) {
   const Message& request = cancelled->request;
   release_({call.client, request.matchtag}, cancelled->stream, End::cancelled);
   Error end = normal_end(request.topic, "the request was cancelled");
-  if (instance_) end = Error(ENODATA, end.what());
+  if (call.sender.of_instance) end = Error(ENODATA, end.what());
   refuse(call.client, request, end);
 }
 

@@ -33,9 +33,9 @@ class Requests {
   /// Releases what a request holds that was taken out of the registry.
   using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
 
-  /// `registry` has the kept requests; nothing else changes it. `instance` as in Service::Settings.
+  /// `registry` has the kept requests; nothing else changes it.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           const engine::Engine& engine, Stats& stats, bool instance, Release release);
+           const engine::Engine& engine, Stats& stats, Release release);
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -59,8 +59,8 @@ class Requests {
   /// Releases what the request holds, and then fails it.
   void end(proto::RequestKey key, const Error& error);
 
-  /// Ends the request that a cancellation names with normal_end(), in an instance with ENODATA, if there is
-  /// one.
+  /// Ends the request that a cancellation names, if there is one, with normal_end(); for a client of an
+  /// instance with ENODATA.
   void cancel(const Call& call);
   /// Ends all requests of a client, without responses.
   void forget(proto::ClientId client);
@@ -78,7 +78,6 @@ class Requests {
   streams::Outbox& outbox_;
   const engine::Engine& engine_;
   Stats& stats_;
-  bool instance_;
   Release release_;
 };
 

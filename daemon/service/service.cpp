@@ -17,7 +17,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       later_(std::move(settings.later)),
       wake_at_(std::move(settings.wake_at)),
       log_(log),
-      gate_(std::move(settings.access), settings.limits, stats_, settings.instance),
+      gate_(std::move(settings.access), settings.limits, stats_),
       outbox_(clients_, {[this](store::Sequence after, const streams::Update& update) {
                            subscribers_.update(after, update.holder, update.delta);
                          },
@@ -32,7 +32,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
            },
            [this] { monitor_.on_changed(); }, [this](const nodes::AgentNews& news) { agents_.tell(news); },
            [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
-      requests_(registry_, clients_, outbox_, executor_.engine(), stats_, settings.instance,
+      requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
                 [this](proto::RequestKey key, const streams::Stream& stream, End end) {
                   release(key, stream, end);
                 }),
@@ -101,9 +101,9 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
   };
   try {
     const Topic* topic = Topics::find(request.topic);
-    if (topic == nullptr || !gate_.serves(*topic)) throw gate_.unknown(request.topic);
-    gate_.check_right(sender, request, gate_.right_for(*topic));
-    gate_.check_form(request, *topic, executor_.module().addressable().nodelist().size());
+    if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
+    gate_.check_right(sender, request, Gate::right_for(*topic, sender));
+    Gate::check_form(request, *topic, sender, executor_.module().addressable().nodelist().size());
     const Call call{client, request, sender, *topic};
     if (position != nullptr) {
       std::visit(Resume{*this, call}, *position);
@@ -273,12 +273,13 @@ void Service::set_access(peers::Access access) {
   }
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
-    const peers::Right right = gate_.right_for(topic);
     for (const proto::RequestKey key : registry_.with_topic(topic.name)) {
       // The error of an earlier stream may have overflowed the client's queue, which has dropped the client.
       const peers::Clients::Client* known = clients_.find(key.client);
-      if (known == nullptr || known->principal.rights.has(right)) continue;
-      requests_.end(key, gate_.denial(topic.name, right));
+      if (known == nullptr) continue;
+      const peers::Principal& sender = known->principal;
+      const peers::Right right = Gate::right_for(topic, sender);
+      if (!sender.rights.has(right)) requests_.end(key, Gate::denial(topic.name, right, sender));
     }
   }
   settle();

@@ -56,10 +56,6 @@ class Service final : public transport::Listener {
     ReloadTopics::Reload reload;
     ReloadTopics::Load load;
     JournalTopics::Later later;
-    /// The service is the resource module of a Flux instance, for the clients of Flux's own module: rights
-    /// (Gate::right_for) and error texts are Flux's, a cancelled acquire ends with ENODATA, and an acquire
-    /// may lack the streaming flag.
-    bool instance = false;
     /// Reads a directory with the topologies of all nodes, for resource.reload with `xml`, on a thread of its
     /// own. Null where this is refused.
     InventoryFile::Read read_topologies = nullptr;

@@ -104,31 +104,29 @@ nlohmann::json Call::optional_object() const {
   return proto::parse_optional_object(request, topic.bound.values);
 }
 
-Gate::Gate(peers::Access access, const config::Limits& limits, Stats& stats, bool instance)
-    : access_(std::move(access)), limits_(limits), stats_(stats), instance_(instance) {}
-
-peers::Right Gate::right_for(const Topic& topic) const noexcept {
+peers::Right Gate::right_for(const Topic& topic, const peers::Principal& sender) noexcept {
   using peers::Right;
-  if (!instance_) return topic.right;
+  if (!sender.of_instance) return topic.right;
   if (topic.in_instance) return *topic.in_instance;
   return topic.right == Right::none || topic.right == Right::read ? topic.right : Right::own;
 }
 
-Error Gate::denial(std::string_view topic, peers::Right right) const {
-  if (instance_) {
+Error Gate::denial(std::string_view topic, peers::Right right, const peers::Principal& sender) {
+  if (sender.of_instance) {
     return {EPERM, right == peers::Right::own ? "Request requires owner credentials"
                                               : "Request rejected due to insufficient privilege"};
   }
   return {EPERM, fmt::format("{} requires the role {}", topic, peers::role_for(right))};
 }
 
-Error Gate::unknown(std::string_view topic) const {
-  return {ENOSYS, instance_ ? fmt::format("Unknown service method '{}'", topic)
-                            : fmt::format("unknown topic: {}", topic)};
+Error Gate::unknown(std::string_view topic, const peers::Principal& sender) {
+  return {ENOSYS, sender.of_instance ? fmt::format("Unknown service method '{}'", topic)
+                                     : fmt::format("unknown topic: {}", topic)};
 }
 
 std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const proto::Message& request,
                                          std::size_t kept, SteadyTime now) const {
+  if (client.principal.of_instance) return std::nullopt;
   const auto rate = static_cast<double>(limits_.requests_per_second);
   const double left = client.requests.take(now, {rate, rate}, 1);
   // A debt of one second's requests: the client keeps sending although it is refused.
@@ -148,20 +146,21 @@ void Gate::check_right(const peers::Principal& sender, const proto::Message& req
   if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
   stats_.denied();
   if (const auto before = denials_.admit()) {
-    // In an instance the principal of every sender is the channel's owner, so log the user of the request.
-    const std::string name = instance_ ? fmt::format("uid {}", request.userid) : sender.name;
+    // The principal of every sender of an instance is its owner, so log the user of the request.
+    const std::string name = sender.of_instance ? fmt::format("uid {}", request.userid) : sender.name;
     spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
   }
-  throw denial(request.topic, right);
+  throw denial(request.topic, right, sender);
 }
 
-void Gate::check_form(const proto::Message& request, const Topic& topic, std::size_t targets) const {
+void Gate::check_form(const proto::Message& request, const Topic& topic, const peers::Principal& sender,
+                      std::size_t targets) {
   const std::size_t size = request.payload ? request.payload->size() : 0;
   const std::size_t most = topic.bound.bytes + topic.bound.bytes_a_target * targets;
   if (size > most) {
     throw Error(EMSGSIZE, fmt::format("{}: a payload of {} bytes, more than {}", request.topic, size, most));
   }
-  const bool may_lack_flag = instance_ && topic.name == "resource.acquire";
+  const bool may_lack_flag = sender.of_instance && topic.name == "resource.acquire";
   if (topic.answer == Answer::stream && !may_lack_flag && !request.has(proto::flag::streaming)) {
     throw Error(EPROTO, request.topic + ": the request must have the streaming flag");
   }

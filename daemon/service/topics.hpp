@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -87,8 +88,8 @@ class Topics {
 /// Checks requests before their handlers.
 class Gate {
  public:
-  /// `instance` as in Service::Settings: rights, form and error texts are those of Flux's own module.
-  Gate(peers::Access access, const config::Limits& limits, Stats& stats, bool instance);
+  Gate(peers::Access access, const config::Limits& limits, Stats& stats)
+      : access_(std::move(access)), limits_(limits), stats_(stats) {}
 
   void set_access(peers::Access access) { access_ = std::move(access); }
   void set_limits(const config::Limits& limits) { limits_ = limits; }
@@ -101,30 +102,33 @@ class Gate {
     bool is_flood;
   };
   /// Counts a request of a client against its limits. `kept` is the number of its requests in the registry.
+  /// The clients of an instance have none, as its modules are among them, and the broker has limits for
+  /// users.
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
                                              std::size_t kept, SteadyTime now) const;
 
-  [[nodiscard]] bool serves(const Topic& topic) const noexcept {
-    return !instance_ || topic.served_in_instance;
+  [[nodiscard]] static bool serves(const Topic& topic, const peers::Principal& sender) noexcept {
+    return !sender.of_instance || topic.served_in_instance;
   }
   /// The right that a request of this topic requires.
-  [[nodiscard]] peers::Right right_for(const Topic& topic) const noexcept;
+  [[nodiscard]] static peers::Right right_for(const Topic& topic, const peers::Principal& sender) noexcept;
   /// The Error for a sender without it.
-  [[nodiscard]] Error denial(std::string_view topic, peers::Right right) const;
+  [[nodiscard]] static Error denial(std::string_view topic, peers::Right right,
+                                    const peers::Principal& sender);
   /// The Error for a topic that is not served.
-  [[nodiscard]] Error unknown(std::string_view topic) const;
+  [[nodiscard]] static Error unknown(std::string_view topic, const peers::Principal& sender);
 
   /// Throws Error EPERM if the request does not have the right, and logs it.
   void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);
   /// Throws Error EMSGSIZE for a payload above the bound of its topic with so many `targets`, EPROTO if the
   /// topic streams and the request has no streaming flag. Flux also serves an acquire without it.
-  void check_form(const proto::Message& request, const Topic& topic, std::size_t targets) const;
+  static void check_form(const proto::Message& request, const Topic& topic, const peers::Principal& sender,
+                         std::size_t targets);
 
  private:
   peers::Access access_;
   config::Limits limits_;
   Stats& stats_;
-  bool instance_;
   peers::RateLimit denials_;
 };
 

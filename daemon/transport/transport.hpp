@@ -27,6 +27,8 @@ struct Credentials {
   std::string key;
   /// The peer of a TCP connection.
   std::string address;
+  /// Comes through the broker of a Flux instance, which is owned by `userid`.
+  bool of_instance = false;
 };
 
 enum class SendResult {

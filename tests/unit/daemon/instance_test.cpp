@@ -80,8 +80,7 @@ struct Instance {
         .wake_at = [](SteadyTime) {},
         .reload = nullptr,
         .load = nullptr,
-        .later = [this](Seconds, std::function<void()> work) { later.push_back(std::move(work)); },
-        .instance = true};
+        .later = [this](Seconds, std::function<void()> work) { later.push_back(std::move(work)); }};
     service = std::make_unique<service::Service>(
         log, [] { return wall_time(1000); }, std::move(settings));
     service->step(engine::Begin{Hostlist::parse(hosts), ids(online), {}});
@@ -123,7 +122,7 @@ struct Instance {
 
   proto::ClientId connect() {
     const proto::ClientId client{++last_client};
-    service->on_client(transport, client, {0, 0, {}, {}});
+    service->on_client(transport, client, {0, 0, {}, {}, true});
     return client;
   }
   /// A request with the credentials that the broker has put into it.
