@@ -8,6 +8,7 @@
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/invariant.hpp"
+#include "core/module/rank_map.hpp"
 
 namespace resourced::engine {
 
@@ -93,14 +94,30 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
 }
 
 void Engine::take(const Begin& input, Now now, Effects& effects) {
-  RESOURCED_INVARIANT(!input.hosts.empty() && !module_.has_brokers() && !module_.defined());
+  RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
+  std::vector<module::DrainGroup> drains = input.drains;
+  if (module_.has_brokers()) {
+    RESOURCED_INVARIANT(drains.empty());
+    const module::RankMap map(module_.addressable(), module::targets_of_brokers(input.hosts, {}));
+    for (const auto& [key, ranks] : module_.drains().groups()) {
+      if (IdSet moved = map(ranks); !moved.empty())
+        drains.push_back({std::move(moved), key.timestamp, key.reason});
+    }
+    if (const IdSet drained = module_.drains().ranks(); !drained.empty()) {
+      module_.apply(
+          {now.wall, module::UndrainEvent{drained, module_.addressable().hosts(drained), std::nullopt}});
+    }
+  } else {
+    RESOURCED_INVARIANT(!module_.defined());
+  }
   apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, effects);
-  for (const module::DrainGroup& drain : input.drains) {
+  for (const module::DrainGroup& drain : drains) {
     module_.apply({drain.timestamp,
                    module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason}});
   }
+  rewrite_drains(effects.records.back().changes, module_);
 }
 
 void Engine::take(const DefineInstance& input, Now now, Effects& effects) {

@@ -34,14 +34,17 @@ struct Start {
   std::vector<module::PartitionRule> partitions;
 };
 
-/// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes once, in the
-/// place of a Start and before any other command. The inventory may not be known yet.
+/// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of
+/// a Start and before any other command. The inventory may not be known yet. Comes again if the instance has
+/// other brokers than before: drains stay with their hosts, the inventory is not known until it is defined
+/// again, and there must be no holders.
 struct Begin {
   /// The host of each rank, in the order of ranks. Not empty.
   text::Hostlist hosts;
   /// The ranks whose brokers are online now.
   text::IdSet online;
-  /// The drains of the log, by present rank: they are applied, and not logged again.
+  /// The drains of the log, by present rank: they are applied, and not logged again. For the first Begin
+  /// only.
   std::vector<module::DrainGroup> drains;
   /// These are online for good, including ranks of R that have no broker: the instance makes its resources
   /// up.

@@ -85,7 +85,10 @@ void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime ti
 void record_define(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
                    const Module& module) {
   rewrite_properties(changes, module);
-  if (define.loaded) {
+  if (module.has_brokers()) {
+    changes.inventory = {define.method, define.configured->encode(), std::nullopt};
+    changes.expiration = {define.inventory->expiration(), define.configured->expiration(), timestamp};
+  } else if (define.loaded) {
     record_loaded(changes, define, timestamp, module);
   } else if (define.method == DefineMethod::configuration || define.method == DefineMethod::job_info) {
     changes.forget_loaded = true;
@@ -109,6 +112,9 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
     record_update(record.changes, *update, event.timestamp, module);
     record.hidden = update->lost;
+  } else if (const auto* restart = std::get_if<module::RestartEvent>(&event.body);
+             restart != nullptr && restart->of_brokers) {
+    record.changes.brokers = restart->nodelist;
   } else if (const auto* define = std::get_if<DefineEvent>(&event.body)) {
     record.resources = std::make_shared<const std::string>(module.inventory().encode());
     record_define(record.changes, *define, event.timestamp, module);

@@ -40,8 +40,8 @@ struct TableChanges {
   /// Targets that left for good.
   module::TargetNames shrunk;
   std::optional<module::RecordedState::Expiration> expiration;
-  /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded,
-  /// without changes of run time.
+  /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded, or
+  /// as the brokers have it, without changes of run time.
   struct Inventory {
     module::DefineMethod method = module::DefineMethod::dynamic_discovery;
     std::string text;
@@ -49,6 +49,8 @@ struct TableChanges {
     std::optional<std::string> replaced;
   };
   std::optional<Inventory> inventory;
+  /// The hosts of the brokers of a Flux instance that begins.
+  std::optional<text::Hostlist> brokers;
   /// Empty the table of drains first, as some of its targets are gone.
   bool forget_drains = false;
   /// Empty the table of targets that left for good first: a new inventory has all its targets.
@@ -66,8 +68,8 @@ struct Record {
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
-  /// Set for UpdateEvent::lost: a log writes nothing for the event and reports it as durable together with
-  /// the event before it, and the journal skips it. Only schedulers and the present state show it.
+  /// Set for UpdateEvent::lost: the log of an instance writes nothing for the event, a store only that there
+  /// was one, and the journal skips it. Only schedulers and the present state show it.
   bool hidden = false;
 };
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
 #include "core/module/target_names.hpp"
 #include "core/time.hpp"
@@ -73,8 +74,10 @@ struct RecordedState {
     WallTime timestamp{};
   };
   std::optional<Expiration> expiration;
+  /// The host of each broker of the Flux instance that was served; empty if there was none.
+  text::Hostlist brokers;
   /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
-  /// without changes of run time.
+  /// without changes of run time. For a module with brokers any inventory.
   struct Inventory {
     DefineMethod method = DefineMethod::dynamic_discovery;
     /// Null if there was none.
@@ -117,6 +120,8 @@ struct MonitorCommand {
   text::IdSet online;
   text::IdSet torpid;
   text::IdSet lively;
+  /// The brokers have gone with their instance, so none of them is lost.
+  bool instance_left = false;
 
   [[nodiscard]] bool empty() const noexcept {
     return offline.empty() && online.empty() && torpid.empty() && lively.empty();
@@ -137,6 +142,15 @@ struct DefineCommand {
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
 };
+
+/// The state with which a module with brokers begins, where an earlier process on the same store has ended.
+struct RecalledInstance {
+  std::vector<DrainGroup> drains;
+  /// Present if the inventory was known.
+  std::optional<DefineCommand> definition;
+};
+/// Finds the recorded targets by name among the recorded brokers, which must be known.
+[[nodiscard]] RecalledInstance recall_instance(const RecordedState& recorded);
 
 /// Starts the module: the inventory becomes known, and recorded state is applied to it.
 struct StartCommand {

@@ -243,7 +243,7 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now
   const IdSet torpid_before = states_.torpid - offline;
   IdSet torpid = (command.torpid & ((states_.online - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
-  if (IdSet lost = offline & inventory_.ranks(); loses_targets() && !lost.empty()) {
+  if (IdSet lost = offline & inventory_.ranks(); loses_targets() && !command.instance_left && !lost.empty()) {
     // Before offline, so that schedulers get one change that has both.
     UpdateEvent update;
     update.shrink_nodelist = addressable().hosts(lost);
@@ -304,12 +304,12 @@ DrainChanges fold_states(const Event& event, TargetStates& states) {
   return changes;
 }
 
-ResourceSet Module::addressable_with(const ResourceSet& inventory) const {
-  const IdSet brokers = broker_ranks(brokers_);
-  const IdSet others = inventory.ranks() - brokers;
-  text::Hostlist hosts = brokers_;
+ResourceSet targets_of_brokers(const Hostlist& brokers, const ResourceSet& inventory) {
+  const IdSet ranks = broker_ranks(brokers);
+  const IdSet others = inventory.ranks() - ranks;
+  Hostlist hosts = brokers;
   hosts.append(inventory.hosts(others));
-  return {{{brokers | others, IdSet{0}, IdSet{}}}, std::move(hosts)};
+  return {{{ranks | others, IdSet{0}, IdSet{}}}, std::move(hosts)};
 }
 
 Outcome Module::apply(const Event& event) {
@@ -336,8 +336,16 @@ void Module::settle(const IdSet& touched, Delta& delta) {
 
 void Module::apply_to(const RestartEvent& event, Delta& delta) {
   if (event.of_brokers) {
+    // The ranks of an earlier inventory were those of other brokers.
+    inventory_ = configured_ = {};
+    with_lost_.reset();
+    kept_properties_.clear();
+    exclude_.clear();
+    available_.clear();
+    defined_ = false;
+    ++inventory_version_;
     brokers_ = event.nodelist;
-    addressable_ = addressable_with(inventory_);
+    addressable_ = targets_of_brokers(brokers_, inventory_);
   }
   settle(inventory_.ranks(), delta);
 }
@@ -353,7 +361,7 @@ void Module::apply_to(const DefineEvent& event, Delta& delta) {
   fold_inventory(event, inventory_);
   with_lost_.reset();
   if (has_brokers()) {
-    addressable_ = addressable_with(inventory_);
+    addressable_ = targets_of_brokers(brokers_, inventory_);
     drop_states_of_others();
   }
   exclude_ = event.exclude;

@@ -72,6 +72,10 @@ struct PropertyChanges {
   rset::ResourceSet::Properties removed;
 };
 
+/// The targets of an instance with these brokers and inventory (Module::addressable()).
+[[nodiscard]] rset::ResourceSet targets_of_brokers(const text::Hostlist& brokers,
+                                                   const rset::ResourceSet& inventory);
+
 class Module {
  public:
   /// An event of a start, and whether the store has it already.
@@ -151,8 +155,6 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
 
-  /// addressable() with this inventory. Requires brokers.
-  [[nodiscard]] rset::ResourceSet addressable_with(const rset::ResourceSet& inventory) const;
   /// Whether a target leaves the inventory when its broker is lost.
   [[nodiscard]] bool loses_targets() const noexcept {
     return has_brokers() && defined_ && method_ != DefineMethod::configuration;

@@ -94,8 +94,31 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
   return events;
 }
 
+RecalledInstance recall_instance(const RecordedState& recorded) {
+  RecalledInstance recalled;
+  const bool is_known = recorded.inventory.resources != nullptr;
+  const ResourceSet targets =
+      targets_of_brokers(recorded.brokers, is_known ? *recorded.inventory.resources : ResourceSet());
+  for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, recorded.drains))
+    recalled.drains.push_back({ranks, key.timestamp, key.reason});
+  if (!is_known) return recalled;
+  DefineCommand& definition = recalled.definition.emplace();
+  definition.method = recorded.inventory.method;
+  ResourceSet inventory = *recorded.inventory.resources;
+  if (recorded.expiration && recorded.expiration->configured == inventory.expiration())
+    inventory.set_expiration(recorded.expiration->value);
+  for (const RecordedProperty& property : recorded.properties) {
+    const auto rank = rank_of(property.target, targets);
+    if (!rank || !inventory.ranks().contains(*rank)) continue;
+    auto& changes = property.present ? definition.property_add : definition.property_remove;
+    changes[property.name].insert(*rank);
+  }
+  definition.inventory = std::make_shared<const ResourceSet>(std::move(inventory));
+  return recalled;
+}
+
 std::vector<Event> Module::define(const DefineCommand& command, WallTime now) const {
-  const ResourceSet addressable = addressable_with(*command.inventory);
+  const ResourceSet addressable = targets_of_brokers(brokers_, *command.inventory);
   ResourceSet inventory = *command.inventory;
   DefineEvent define;
   for (const auto& [name, ranks] : command.property_add) {

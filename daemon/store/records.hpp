@@ -20,6 +20,9 @@ namespace resourced::daemon::store {
 using engine::Sequence;
 using engine::TableChanges;
 
+/// The name of a hidden event in the store, which no journal shows.
+inline constexpr const char* hidden_name = "hidden";
+
 /// One event as the store keeps it: a line of the event log, and the rows of the present that it changes.
 struct Record {
   Sequence sequence = 0;
@@ -33,7 +36,7 @@ struct Record {
   /// whose R is not known.
   std::shared_ptr<const std::string> resources;
   TableChanges changes;
-  /// As engine::Record has it. Only in an instance; the store on disk never gets one.
+  /// As engine::Record has it.
   bool hidden = false;
 };
 

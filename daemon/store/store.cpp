@@ -49,7 +49,6 @@ void Store::start(Callbacks callbacks) {
 void Store::append(Record record) {
   const std::lock_guard lock(mutex_);
   RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
-  RESOURCED_INVARIANT(!record.hidden);
   queue_.push_back(std::move(record));
   if (queue_.size() == 1) wake_.notify_one();
 }

@@ -124,6 +124,20 @@ std::optional<WallTime> StoreReader::timestamp_at_or_after(Sequence& sequence, S
   return std::nullopt;
 }
 
+Sequence StoreReader::after_known(const EventFilter& filter, Sequence first, Sequence last) {
+  HistoryPage page;
+  page.next = first;
+  constexpr std::size_t most_bytes = std::size_t{1} << 20U;
+  if (filter.known > 0) read(page, filter, first, last, most_bytes);
+  std::size_t left = filter.known;
+  for (const LoggedEvent& event : page.events) {
+    if (left == 0 || event.timestamp != *filter.since) break;
+    first = event.sequence + 1;
+    --left;
+  }
+  return first;
+}
+
 HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, WallTime horizon) {
   if (filter.targets) {
     std::optional<std::string> unknown;
@@ -141,7 +155,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
       horizon > WallTime() ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
   HistoryStart start{kept, std::nullopt, std::nullopt};
   if (filter.since) {
-    start.first = first_since(*filter.since, kept, last);
+    start.first = after_known(filter, first_since(*filter.since, kept, last), last);
   } else if (!filter.targets && last >= most) {
     start.first = std::max(kept, last - most + 1);
   }
@@ -215,7 +229,7 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
       if (row.sequence != page.next) fail(page.next, "missing");
       if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");
       if (!budget.spend(text.size() + ids.size())) return;
-      const bool concerns = !hosts || IdSet::parse(ids).intersects(*hosts);
+      const bool concerns = name != hidden_name && (!hosts || IdSet::parse(ids).intersects(*hosts));
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {
         const bool defines = name == proto::define_name;
         if (!room.admit(text.size(), defines)) return;

@@ -72,6 +72,8 @@ class StoreReader {
   /// next most_looked_at events can be read.
   [[nodiscard]] std::optional<WallTime> timestamp_at_or_after(Sequence& sequence, Sequence end);
   [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest);
+  /// The first event from `first` on that the reader does not have yet (EventFilter::known).
+  [[nodiscard]] Sequence after_known(const EventFilter& filter, Sequence first, Sequence last);
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
   /// budget goes.
   [[nodiscard]] Sequence skip_blocks(const text::IdSet& hosts, Sequence from, Sequence to, Budget& budget);

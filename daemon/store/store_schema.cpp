@@ -10,7 +10,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 4;
+constexpr std::int64_t schema_version = 5;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -152,6 +152,14 @@ constexpr const char* version_4 = R"sql(
     (SELECT timestamp FROM event ORDER BY sequence DESC LIMIT 1),
     0);
 )sql";
+
+// Adds the brokers of a Flux instance, by whose order the ranks of the stored R count.
+constexpr const char* version_5 = R"sql(
+  CREATE TABLE broker (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    hosts TEXT NOT NULL
+  );
+)sql";
 // The first version with a checksum of the present. From it on tables have the same statements whether they
 // were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
@@ -169,6 +177,7 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 2) database.execute(version_3);
   if (version > 2) database.execute(version_3_after_copy);
   if (version > 3) database.execute(version_4);
+  if (version > 4) database.execute(version_5);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -245,7 +254,8 @@ void prepare_schema(Database& database) {
   database.execute("BEGIN IMMEDIATE");
   // A failure ends the connection, and with it the transaction.
   if (version < first_with_sum) lead_to_version_3(database, version);
-  database.execute(version_4);
+  if (version < 4) database.execute(version_4);
+  database.execute(version_5);
   PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)

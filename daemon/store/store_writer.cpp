@@ -137,7 +137,8 @@ StoreWriter::StoreWriter(const std::string& path)
           database_,
           "INSERT OR REPLACE INTO expiration(id, value, configured, timestamp) VALUES (1, ?, ?, ?)"),
       put_inventory_(database_,
-                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)") {
+                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)"),
+      put_brokers_(database_, "INSERT OR REPLACE INTO broker(id, hosts) VALUES (1, ?)") {
   present_.watch();
   Statement store(database_, "SELECT store FROM present");
   store.step();
@@ -187,6 +188,7 @@ module::RecordedState StoreWriter::load() {
   while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
   Statement expiration(database_, "SELECT value, configured, timestamp FROM expiration");
   if (expiration.step()) state.expiration = {expiration.time(0), expiration.time(1), expiration.time(2)};
+  Statement brokers(database_, "SELECT hosts FROM broker");
   Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
   if (inventory.step()) {
     const std::string method = inventory.text(0);
@@ -200,6 +202,11 @@ module::RecordedState StoreWriter::load() {
     } catch (const Error& error) {
       throw damaged_store(database_.path(), fmt::format("table inventory: {}", error.what()));
     }
+  }
+  try {
+    if (brokers.step()) state.brokers = text::Hostlist::parse(brokers.text(0));
+  } catch (const Error& error) {
+    throw damaged_store(database_.path(), fmt::format("table broker: {}", error.what()));
   }
   return state;
 }
@@ -275,8 +282,8 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
 }
 
 void StoreWriter::write(const Record& record) {
-  events_.write({record.sequence, record.timestamp, record.name, record.text, &record.hosts,
-                 record.resources.get(), false});
+  events_.write({record.sequence, record.timestamp, record.hidden ? hidden_name : record.name, record.text,
+                 &record.hosts, record.resources.get(), false});
   write_drains(record);
   write_properties(record);
   if (record.changes.forget_shrunk) forget_shrunk_.run();
@@ -289,6 +296,10 @@ void StoreWriter::write(const Record& record) {
         .bind(2, std::string_view(record.changes.inventory->text))
         .bind(3, record.changes.inventory->replaced)
         .run();
+  }
+  if (record.changes.brokers) {
+    const std::string hosts = record.changes.brokers->encode();
+    put_brokers_.bind(1, std::string_view(hosts)).run();
   }
   if (record.changes.expiration) {
     put_expiration_.bind(1, record.changes.expiration->value)

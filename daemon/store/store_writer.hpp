@@ -124,6 +124,7 @@ class StoreWriter {
   Statement forget_loaded_;
   Statement put_expiration_;
   Statement put_inventory_;
+  Statement put_brokers_;
 };
 
 }  // namespace resourced::daemon::store

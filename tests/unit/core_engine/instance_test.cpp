@@ -242,4 +242,88 @@ TEST_CASE(
   CHECK(stand.step(Resume{6, IdSet{0}, IdSet{0}, WallTime{}}).updates.empty());
 }
 
+TEST_CASE("brokers that leave with their instance take no resources with them") {
+  Stand it;
+  (void)it.step(begin("a,b", "0-1"));
+  (void)it.step(definition(DefineMethod::kvs, "0-1", "a,b"));
+  module::MonitorCommand command;
+  command.offline = IdSet::parse("0-1");
+  command.instance_left = true;
+  const Effects effects = it.step(module::Command(command));
+  REQUIRE(effects.records.size() == 1);
+  CHECK(std::holds_alternative<module::OfflineEvent>(effects.records[0].event.body));
+  CHECK(it.engine.module().inventory().ranks() == IdSet::parse("0-1"));
+}
+
+TEST_CASE("an instance with its brokers in another order finds the drains on their hosts, and no inventory") {
+  Stand it;
+  (void)it.step(begin("a,b,c", "0-2", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(60), "gone"}}));
+  (void)it.step(definition(DefineMethod::configuration, "0-2", "a,b,c", "0"));
+  const Effects effects = it.step(begin("b,a,d", "0"));
+  REQUIRE(effects.records.size() == 1);
+  const TableChanges& changes = effects.records[0].changes;
+  REQUIRE(changes.brokers);
+  CHECK(changes.brokers->encode() == "b,a,d");
+  CHECK(changes.forget_drains);
+  REQUIRE(changes.drained.size() == 1);
+  CHECK(changes.drained[0].targets.hosts.encode() == "b");
+
+  const module::Module& module = it.engine.module();
+  CHECK(module.drains().ranks() == IdSet{0});
+  CHECK(module.drains().find(0)->reason == "fan");
+  CHECK(module.drains().find(0)->timestamp == wall_time(50));
+  CHECK(module.online() == IdSet{0});
+  CHECK(!module.defined());
+  CHECK(module.available().empty());
+  CHECK(module.excluded().empty());
+  CHECK_THROWS_AS((void)it.step(module::Command(module::ShrinkCommand{"0"})), Error);
+
+  (void)it.step(definition(DefineMethod::kvs, "0-2", "b,a,d"));
+  CHECK(module.acquirable() == IdSet::parse("0-2"));
+  CHECK(module.available().empty());
+  (void)it.monitor("", "1");
+  CHECK(module.available() == IdSet{1});
+}
+
+TEST_CASE("a definition is recorded with its brokers, so that a later process can begin without them") {
+  Stand it;
+  (void)it.step(begin("h,h,x", ""));
+  DefineInstance input = definition(DefineMethod::configuration, "0-1,5", "h,h,y");
+  input.property_add = {{"gold", IdSet{1}}};
+  const Effects effects = it.step(input);
+  const TableChanges& changes = effects.records.back().changes;
+  REQUIRE(changes.inventory);
+  CHECK(changes.inventory->method == DefineMethod::configuration);
+
+  module::RecordedState recorded;
+  recorded.brokers = Hostlist::parse("h,h,x");
+  recorded.inventory.method = changes.inventory->method;
+  recorded.inventory.resources =
+      std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(changes.inventory->text));
+  recorded.drains = {
+      {{"h", 1}, wall_time(7), "fan"}, {{"y", 0}, wall_time(8), {}}, {{"z", 0}, wall_time(9), {}}};
+  recorded.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
+  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  REQUIRE(recalled.drains.size() == 2);
+  CHECK(recalled.drains[0].ranks == IdSet{1});
+  CHECK(recalled.drains[0].reason == "fan");
+  CHECK(recalled.drains[1].ranks == IdSet{5});
+  REQUIRE(recalled.definition);
+  CHECK(recalled.definition->method == DefineMethod::configuration);
+  CHECK(recalled.definition->inventory->encode() == input.inventory->encode());
+  CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
+  // The broker x has no resources.
+  CHECK(recalled.definition->property_remove == rset::ResourceSet::Properties{{"fast", IdSet{5}}});
+}
+
+TEST_CASE("what is recorded of brokers without an inventory are their drains") {
+  module::RecordedState recorded;
+  recorded.brokers = Hostlist::parse("a,b");
+  recorded.drains = {{{"b", 0}, wall_time(7), "fan"}};
+  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  CHECK(!recalled.definition);
+  REQUIRE(recalled.drains.size() == 1);
+  CHECK(recalled.drains[0].ranks == IdSet{1});
+}
+
 }  // namespace resourced::engine

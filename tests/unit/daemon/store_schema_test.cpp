@@ -18,7 +18,7 @@ namespace {
 
 using resourced::test::TempDir;
 
-constexpr std::int64_t present_version = 4;
+constexpr std::int64_t present_version = 5;
 
 std::int64_t number(Database& database, const char* query) {
   Statement statement(database, query);
@@ -105,9 +105,9 @@ TEST_CASE("every recorded version is led to the tables of a new store") {
     const char* file;
     std::int64_t version;
   };
-  for (const auto& [file, version] :
-       {Recorded{"version_1.sqlite", 1}, Recorded{"version_2.sqlite", 2},
-        Recorded{"version_2_repeated_hosts.sqlite", 2}, Recorded{"version_3.sqlite", 3}}) {
+  for (const auto& [file, version] : {Recorded{"version_1.sqlite", 1}, Recorded{"version_2.sqlite", 2},
+                                      Recorded{"version_2_repeated_hosts.sqlite", 2},
+                                      Recorded{"version_3.sqlite", 3}, Recorded{"version_4.sqlite", 4}}) {
     CAPTURE(file);
     const std::string path = copy_of(file, dir);
     {
@@ -156,7 +156,7 @@ TEST_CASE("versions that no resourced up to this one wrote are refused, with the
     {
       Database database(path);
       const std::string text = fmt::format(
-          "{}: schema version {} is not from 1 to 4, which this resourced reads; start the version that "
+          "{}: schema version {} is not from 1 to 5, which this resourced reads; start the version that "
           "wrote it",
           path, version);
       CHECK_THROWS_WITH_AS(check_schema(database), text.c_str(), Error);
@@ -176,7 +176,7 @@ TEST_CASE("a file of another application is refused, whatever its version") {
 
 TEST_CASE("tables that are not those of the version are refused, in every version") {
   const TempDir dir;
-  for (const char* file : {"version_1.sqlite", "version_2.sqlite", "version_3.sqlite"}) {
+  for (const char* file : {"version_1.sqlite", "version_2.sqlite", "version_3.sqlite", "version_4.sqlite"}) {
     for (const char* change : {"CREATE TABLE more (x)", "CREATE INDEX more ON event (timestamp)"}) {
       CAPTURE(file);
       CAPTURE(change);
