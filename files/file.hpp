@@ -24,6 +24,8 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
 
   [[nodiscard]] int get() const noexcept { return fd_; }
+  /// Gives the descriptor to another owner.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,6 +27,8 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "files/file.hpp"
+#include "flux/keeper/attacher.hpp"
 #include "flux/keeper/relay.hpp"
 #include "proto/local_frame.hpp"
 
@@ -45,6 +48,7 @@ constexpr std::size_t read_size = 65536;
 constexpr milliseconds steady_after{2'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{5'000};
+constexpr milliseconds longest_pause_to_attach{1'000};
 
 std::string read_all(int fd) {
   std::string text;
@@ -158,6 +162,11 @@ class Keeper {
 
   int run() {
     await_children();
+    if (!options_.attach.empty()) {
+      attacher_.emplace(loop_, options_.attach, options_.welcome,
+                        Attacher::Callbacks{[this](Socket link) { attached(std::move(link)); },
+                                            [this](const std::string& why) { cannot_attach(why); }});
+    }
     start_service();
     if (options_.queued >= 0) {
       from_broker(read_all(options_.queued));
@@ -194,8 +203,8 @@ class Keeper {
     timer_.expires_after(options_.stop_within);
     timer_.async_wait([this](const error_code& error) {
       if (error || relay_.state() != State::stopping) return;
-      log_error(fmt::format("{} has not ended {} ms after resource.shutdown and is killed",
-                            options_.service.front(), options_.stop_within.count()));
+      log_error(fmt::format("{} has not ended {} ms after resource.shutdown and is {}", name(),
+                            options_.stop_within.count(), attacher_ ? "given up" : "killed"));
       if (child_ > 0) ::kill(child_, SIGKILL);
       // Without waiting for its exit, as a process in a system call that never returns has none.
       service_ended();
@@ -210,8 +219,9 @@ class Keeper {
     } catch (const Error& error) {
       // There is no going on in its bytes. The next service starts with new ones.
       is_broken_ = true;
-      log_error(fmt::format("{}: {}", options_.service.front(), error.what()));
+      log_error(fmt::format("{}: {}", name(), error.what()));
       if (child_ > 0) ::kill(child_, SIGKILL);
+      if (attacher_) return service_ended();
     }
     flush();
   }
@@ -232,6 +242,7 @@ class Keeper {
   }
 
   void start_service() {
+    if (attacher_) return attacher_->attach(relay_.next_generation());
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return cannot_start("socketpair", errno);
@@ -245,22 +256,44 @@ class Keeper {
     relay_.service_started();
     if (child_ == 0) exec_service(ends[1]);
     ::close(ends[1]);
+    serve(Socket(loop_, asio::local::stream_protocol(), ends[0]));
+  }
+
+  void serve(Socket link) {
     started_at_ = Clock::now();
     from_service_ = link::LinkReader();
     is_broken_ = false;
     service_ = std::make_shared<Pipe>(
-        Socket(loop_, asio::local::stream_protocol(), ends[0]),
+        std::move(link),
         Pipe::Callbacks{[this](std::string_view bytes) { from_service(bytes); }, [this] { link_ended(); },
                         [this] { broker_->read(); }, [this] { return !broker_->is_full(); }});
     service_->read();
     flush();
   }
 
+  void attached(Socket link) {
+    relay_.service_started();
+    serve(std::move(link));
+  }
+
+  void cannot_attach(const std::string& why) {
+    const bool is_late = relay_.state() == State::starting && Clock::now() - begun_ >= options_.attach_within;
+    if (is_late || why != last_failure_) {
+      last_failure_ = why;
+      log_error(fmt::format("cannot attach to {}: {}{}", name(), why,
+                            is_late ? "" : "; the next attempts are not logged unless they fail otherwise"));
+    }
+    if (is_late) relay_.service_ended();
+    flush();
+    pause_ = std::clamp(2 * pause_, first_pause, longest_pause_to_attach);
+    if (!is_late) start_later(pause_);
+  }
+
   /// The system may have what is missing later, and the first service is not worth a wait.
   void cannot_start(const char* call, int errnum) {
     const std::system_error error(errnum, std::system_category(), call);
     if (relay_.state() != State::running) throw error;
-    log_error(fmt::format("{}: {}", options_.service.front(), error.what()));
+    log_error(fmt::format("{}: {}", name(), error.what()));
     flush();
     start_later(longest_pause);
   }
@@ -268,7 +301,9 @@ class Keeper {
   void start_later(milliseconds pause) {
     timer_.expires_after(pause);
     timer_.async_wait([this](const error_code& error) {
-      if (!error && relay_.state() == State::running) start_service();
+      const bool is_due =
+          relay_.state() == State::running || (attacher_ && relay_.state() == State::starting);
+      if (!error && is_due) start_service();
     });
   }
 
@@ -324,11 +359,14 @@ class Keeper {
     service_.reset();
     const State before = relay_.state();
     if (before == State::running || before == State::starting) {
-      const std::string text =
-          fmt::format("{} has ended ({}){}", options_.service.front(), end_of(exit_of_child_),
-                      before == State::running ? " and is started again" : "");
-      log_error(text);
+      if (attacher_) {
+        log_error(fmt::format("the connection to {} is lost", name()));
+      } else {
+        log_error(fmt::format("{} has ended ({}){}", name(), end_of(exit_of_child_),
+                              before == State::running ? " and is started again" : ""));
+      }
     }
+    last_failure_.clear();
     relay_.service_ended();
     flush();
     broker_->read();
@@ -336,6 +374,10 @@ class Keeper {
     const auto lived = Clock::now() - started_at_;
     pause_ = lived >= steady_after ? milliseconds(0) : std::clamp(2 * pause_, first_pause, longest_pause);
     start_later(pause_);
+  }
+
+  [[nodiscard]] std::string name() const {
+    return attacher_ ? "resourced at " + options_.attach : options_.service.front();
   }
 
   void log_error(std::string_view text) {
@@ -364,6 +406,11 @@ class Keeper {
   bool link_is_over_ = false;
   /// The service has sent bytes that are no messages.
   bool is_broken_ = false;
+  /// Present if the service runs already.
+  std::optional<Attacher> attacher_;
+  /// The last reason why the attacher has failed.
+  std::string last_failure_;
+  Clock::time_point begun_ = Clock::now();
   Clock::time_point started_at_;
   milliseconds pause_{0};
   int exit_status_ = 0;

@@ -1,4 +1,6 @@
-// The keeper's loop: relays between the broker's channel and the service process, and restarts the service.
+// The keeper's loop: relays between the broker's channel and the service. It starts the service as a process
+// of its own, and again when that has ended, or attaches to one that runs already, and again when the
+// connection is lost.
 #pragma once
 
 #include <chrono>
@@ -21,8 +23,13 @@ struct Options {
   /// RESOURCED_FLUX_WELCOME=fd://N and RESOURCED_FLUX_GENERATION=N (see Relay::generation()), and has to end
   /// when the link ends.
   std::vector<std::string> service;
-  /// A service that has not ended this long after resource.shutdown is killed. The broker gives a module up
-  /// after 10 s, and the instance goes down with it.
+  /// The Unix socket of a service that runs already; if it is set, `service` is empty.
+  std::string attach;
+  /// The module fails to load if it has not attached this long after its start. Later the keeper tries again
+  /// as long as the broker is there.
+  std::chrono::milliseconds attach_within{30'000};
+  /// A service that has not ended this long after resource.shutdown is killed, or given up. The broker gives
+  /// a module up after 10 s, and the instance goes down with it.
   std::chrono::milliseconds stop_within{8'000};
 };
 

@@ -16,9 +16,20 @@ int main(int argc, char** argv) {
   long stop_within = options.stop_within.count();
   app.add_option("--stop-within", stop_within, "milliseconds until a service that does not stop is killed")
       ->check(CLI::PositiveNumber);
-  app.add_option("service", options.service, "the service and its arguments, after --")->required();
+  auto* const service = app.add_option("service", options.service, "the service and its arguments, after --");
+  auto* const attach =
+      app.add_option("--attach", options.attach, "Unix socket of a service that runs already");
+  long attach_within = options.attach_within.count();
+  app.add_option("--attach-within", attach_within, "milliseconds until a module that has not attached fails")
+      ->check(CLI::PositiveNumber);
+  attach->excludes(service);
   CLI11_PARSE(app, argc, argv);
   options.stop_within = std::chrono::milliseconds(stop_within);
+  options.attach_within = std::chrono::milliseconds(attach_within);
+  if (options.service.empty() == options.attach.empty()) {
+    std::fprintf(stderr, "resourced-keeper: name a service to start, or one to attach to with --attach\n");
+    return 2;
+  }
   try {
     return resourced::flux::keeper::run(options);
   } catch (const std::exception& error) {

@@ -207,10 +207,16 @@ void Relay::from_service(const link::LinkMessage& message) {
   if (state_ != State::leaving && state_ != State::left) for_broker_.append(message.frame);
 }
 
+std::uint8_t Relay::next_generation() const noexcept {
+  // Skip 0, the generation of the keeper's own matchtags, and 1, that of the first service.
+  constexpr std::uint8_t second = 2;
+  const auto next = static_cast<std::uint8_t>(generation_ + 1);
+  return next == 0 ? second : next;
+}
+
 void Relay::service_started() {
   is_served_ = true;
-  // Skip 0, the generation of the keeper's own matchtags, and 1, that of the first service.
-  if (++generation_ == 0) generation_ = 2;
+  generation_ = next_generation();
   for (const auto& [origin, report] : reports_) link::append_link_message(for_service_, {{}, report});
   waiting_ = {};
   for (auto& [number, row] : rows_) {

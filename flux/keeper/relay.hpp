@@ -52,6 +52,8 @@ class Relay {
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] std::uint8_t generation() const noexcept { return generation_; }
+  /// That of the service that starts next.
+  [[nodiscard]] std::uint8_t next_generation() const noexcept;
   /// How many requests wait for their answer or stream.
   [[nodiscard]] std::size_t open() const noexcept { return rows_.size(); }
 

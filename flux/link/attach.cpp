@@ -1,0 +1,108 @@
+#include "flux/link/attach.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "core/error.hpp"
+
+namespace resourced::flux::link {
+namespace {
+
+/// The text beside the descriptors; the generation follows it.
+constexpr std::string_view greeting = "resourced attach 1 ";
+constexpr std::size_t descriptors = 2;
+constexpr std::size_t longest = 64;
+
+using Control = std::array<char, CMSG_SPACE(sizeof(int) * descriptors)>;
+
+[[noreturn]] void refuse(std::string_view why) {
+  throw Error(EPROTO, fmt::format("not a keeper of this version: {}", why));
+}
+
+/// All descriptors that came, in order. The kernel drops those for which there is no room.
+std::vector<files::Descriptor> taken(msghdr& message) {
+  std::vector<files::Descriptor> found;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      found.emplace_back(fd);
+    }
+  }
+  return found;
+}
+
+bool is_stream_socket(int fd) {
+  int domain = 0;
+  int type = 0;
+  socklen_t size = sizeof(int);
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) return false;
+  size = sizeof(int);
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && domain == AF_UNIX && type == SOCK_STREAM;
+}
+
+bool is_file(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+void send_attachment(int socket, int link, int welcome, std::uint8_t generation) {
+  const std::string text = fmt::format("{}{}", greeting, generation);
+  iovec bytes{const_cast<char*>(text.data()), text.size()};
+  alignas(cmsghdr) Control control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors);
+  const std::array<int, descriptors> passed{link, welcome};
+  std::memcpy(CMSG_DATA(header), passed.data(), sizeof(passed));
+  // So few bytes always fit into a new socket.
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    throw std::system_error(errno, std::system_category(), "sendmsg");
+}
+
+std::optional<Attachment> receive_attachment(int socket) {
+  std::array<char, longest> text{};
+  iovec bytes{text.data(), text.size()};
+  alignas(cmsghdr) Control control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (size <= 0) throw Error(ECONNRESET, "the keeper has gone before it attached");
+  std::vector<files::Descriptor> passed = taken(message);
+  std::string_view rest(text.data(), static_cast<std::size_t>(size));
+  if (!rest.starts_with(greeting)) refuse("another greeting");
+  rest.remove_prefix(greeting.size());
+  unsigned generation = 0;
+  const auto [end, errnum] = std::from_chars(rest.data(), rest.data() + rest.size(), generation);
+  constexpr unsigned most = 255;
+  if (errnum != std::errc() || end != rest.data() + rest.size() || generation == 0 || generation > most)
+    refuse("a generation from 1 to 255 is missing");
+  if (passed.size() != descriptors || !is_stream_socket(passed[0].get()) || !is_file(passed[1].get()))
+    refuse("it has not passed a socket and a file");
+  return Attachment{std::move(passed[0]), std::move(passed[1]), static_cast<std::uint8_t>(generation)};
+}
+
+}  // namespace resourced::flux::link
