@@ -14,6 +14,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 
 #include "daemon/instance/beginning.hpp"
@@ -318,7 +319,10 @@ class Instance {
 
   void on_committed(store::Sequence last) {
     service_.on_committed(last);
-    if (last >= start_ && !std::exchange(is_running_, true)) channel_.running();
+    if (last < start_ || std::exchange(is_running_, true)) return;
+    channel_.running();
+    // What the texts of the KVS took while they were read.
+    ::malloc_trim(0);
   }
 
   /// The KVS has refused a commit: the requests in hand get the error, and the keeper starts this program

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -68,20 +67,14 @@ Entry read_entry(std::string_view line) {
   throw Error(EINVAL, "resource.eventlog: decode error");
 }
 
-std::vector<Entry> read_entries(std::string_view log) {
-  std::vector<Entry> entries;
+/// Calls read(entry) for each event of a log, one at a time, as their JSON takes much memory.
+template <class F>
+void for_each_entry(std::string_view log, F&& read) {
   while (!log.empty()) {
-    const std::size_t end = std::min(log.find('\n'), log.size());
-    entries.push_back(read_entry(log.substr(0, end)));
-    log.remove_prefix(std::min(end + 1, log.size()));
+    const std::string_view line = log.substr(0, log.find('\n'));
+    read(read_entry(line));
+    log.remove_prefix(std::min(line.size() + 1, log.size()));
   }
-  return entries;
-}
-
-std::string lines_of(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) text += entry.text() + '\n';
-  return text;
 }
 
 json drain_context(const IdSet& ranks, const std::string& hosts, const std::optional<std::string>& reason) {
@@ -185,6 +178,33 @@ const IdSet& ranks_of(const module::Event& event) {
   return drain != nullptr ? drain->ranks : std::get<UndrainEvent>(event.body).ranks;
 }
 
+/// A log that has an event `resource-init`, as Flux converts it; nothing for any other.
+std::optional<std::string> upgrade(std::string_view log, const Brokers& brokers, KeptState& kept) {
+  if (log.find(R"("resource-init")") == std::string_view::npos) return std::nullopt;
+  std::optional<Entry> init;
+  std::vector<Entry> later;
+  std::size_t before = 0;
+  for_each_entry(log, [&](Entry entry) {
+    ++before;
+    if (entry.name == "resource-init") {
+      init = std::move(entry);
+      later.clear();
+    } else if (init) {
+      later.push_back(std::move(entry));
+    }
+  });
+  if (!init) return std::nullopt;
+  try {
+    const std::vector<Entry> entries = Upgrader(brokers, kept.warnings).upgrade(*init, std::move(later));
+    kept.upgraded = KeptState::Upgrade{before, entries.size()};
+    std::string text;
+    for (const Entry& entry : entries) text += entry.text() + '\n';
+    return text;
+  } catch (const json::exception&) {
+    throw Error(EPROTO, "resource.eventlog: resource-init parse error");
+  }
+}
+
 struct Checkpoint {
   WallTime timestamp{};
   struct Drain {
@@ -219,25 +239,23 @@ Checkpoint read_checkpoint(std::string_view text, const Brokers& brokers) {
 
 }  // namespace
 
-Brokers::Brokers(const Hostlist& hosts, std::size_t targets) : targets_(targets) {
-  hosts.for_each([&](std::string_view host) { hosts_.emplace_back(host); });
-}
+Brokers::Brokers(const Hostlist& hosts, std::size_t targets)
+    : hosts_(hosts), index_(hosts), targets_(targets) {}
 
 IdSet Brokers::present_ranks(const IdSet& ranks, const Hostlist& hosts) const {
+  if (ranks.empty()) return {};
+  const IdSet targets = targets_ == 0 ? IdSet() : IdSet::range(0, static_cast<IdSet::Id>(targets_ - 1));
+  // The usual case, whose cost follows the ranges and not the ranks.
+  if (ranks.last() < hosts_.size() && hosts_.select(ranks) == hosts) return ranks & targets;
   std::vector<std::string> recorded;
   hosts.for_each([&](std::string_view host) { recorded.emplace_back(host); });
-  std::unordered_map<std::string_view, IdSet::Id> first;
   IdSet present;
   std::size_t at = 0;
   ranks.for_each([&](IdSet::Id rank) {
-    if (at < recorded.size() && (rank >= hosts_.size() || hosts_[rank] != recorded[at])) {
-      if (first.empty()) {
-        for (std::size_t i = 0; i < hosts_.size(); ++i)
-          first.try_emplace(hosts_[i], static_cast<IdSet::Id>(i));
-      }
-      const auto found = first.find(recorded[at++]);
-      if (found == first.end()) return;
-      rank = found->second;
+    if (at < recorded.size() && (rank >= hosts_.size() || hosts_.at(rank) != recorded[at])) {
+      const auto found = index_.find(recorded[at++]);
+      if (!found) return;
+      rank = static_cast<IdSet::Id>(*found);
     } else {
       ++at;
     }
@@ -248,9 +266,7 @@ IdSet Brokers::present_ranks(const IdSet& ranks, const Hostlist& hosts) const {
 
 std::optional<Hostlist> Brokers::hosts_of(const IdSet& ranks) const {
   if (!ranks.empty() && ranks.last() >= hosts_.size()) return std::nullopt;
-  Hostlist hosts;
-  ranks.for_each([&](IdSet::Id rank) { hosts.append(hosts_[rank]); });
-  return hosts;
+  return hosts_.select(ranks);
 }
 
 json read_object(std::string_view text) {
@@ -285,37 +301,35 @@ module::PropertyChanges changes_from_json(const json& object) {
 KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint_text, const Brokers& brokers,
                           std::optional<WallTime> horizon) {
   KeptState kept;
-  std::vector<Entry> entries = read_entries(eventlog);
-  const auto is_init = [](const Entry& entry) { return entry.name == "resource-init"; };
-  const auto init = std::find_if(entries.rbegin(), entries.rend(), is_init);
-  if (init != entries.rend()) {
-    const std::size_t before = entries.size();
-    try {
-      std::vector<Entry> later(std::make_move_iterator(init.base()), std::make_move_iterator(entries.end()));
-      entries = Upgrader(brokers, kept.warnings).upgrade(*init, std::move(later));
-    } catch (const json::exception&) {
-      throw Error(EPROTO, "resource.eventlog: resource-init parse error");
-    }
-    kept.upgraded = KeptState::Upgrade{before, entries.size()};
-    kept.rewritten = lines_of(entries);
-  }
+  kept.rewritten = upgrade(eventlog, brokers, kept);
+  if (kept.rewritten) eventlog = *kept.rewritten;
   const Checkpoint checkpoint = read_checkpoint(checkpoint_text, brokers);
   module::TargetStates states;
   // The drains that the events before the checkpoint have left, as far as the log still has these events.
   module::TargetStates told;
   for (const auto& [group, nodelist] : checkpoint.drains)
     (void)states.drains.drain(group.ranks, group.timestamp, group.reason, Overwrite::nothing);
+  const WallTime oldest = horizon ? std::min(*horizon, checkpoint.timestamp) : WallTime();
+  // The log without older events, of which there may be none.
+  std::string recent;
+  std::size_t number = 0;
+  std::size_t old = 0;
   std::vector<KeptState::Line> lines;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Entry& entry = entries[i];
+  for_each_entry(eventlog, [&](const Entry& entry) {
+    ++number;
     KeptState::Line line{entry.timestamp, entry.text(), {}};
+    if (entry.timestamp < oldest) {
+      ++old;
+    } else if (horizon) {
+      recent.append(line.text).push_back('\n');
+    }
     if (entry.changes_drains()) {
-      const module::Event event = read_change(entry, i + 1, brokers);
+      const module::Event event = read_change(entry, number, brokers);
       line.ranks = ranks_of(event);
       (void)fold_states(event, entry.timestamp < checkpoint.timestamp ? told : states);
     }
     if (entry.name != "resource-define") lines.push_back(std::move(line));
-  }
+  });
   // A reader of the journal learns of drains whose events are no longer in the log.
   for (const auto& [group, nodelist] : checkpoint.drains) {
     const IdSet untold = group.ranks - told.drains.ranks();
@@ -329,14 +343,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   std::ranges::move(lines, std::back_inserter(kept.history));
   for (const auto& [key, ranks] : states.drains.groups())
     kept.drains.push_back({ranks, key.timestamp, key.reason});
-  if (horizon) {
-    const WallTime oldest = std::min(*horizon, checkpoint.timestamp);
-    const std::size_t old =
-        std::erase_if(entries, [&](const Entry& entry) { return entry.timestamp < oldest; });
-    if (old > 0) {
-      kept.rewritten = lines_of(entries);
-    }
-  }
+  if (old > 0) kept.rewritten = std::move(recent);
   return kept;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/module/module.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/host_index.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -33,7 +34,8 @@ class Brokers {
   [[nodiscard]] std::optional<text::Hostlist> hosts_of(const text::IdSet& ranks) const;
 
  private:
-  std::vector<std::string> hosts_;
+  text::Hostlist hosts_;
+  text::HostIndex index_;
   std::size_t targets_;
 };
 
