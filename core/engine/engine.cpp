@@ -192,10 +192,12 @@ void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
   effects.acquired = {resources, kept};
 }
 
-void Engine::take(const Resume& input, Now /*now*/, Effects& effects) {
+void Engine::take(const Resume& input, Now now, Effects& effects) {
   RESOURCED_INVARIANT(module_.defined());
+  for (Event& event : module_.lose(input.up - module_.online(), now.wall)) apply(std::move(event), effects);
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources);
+  if (input.muted) return acquisition_.mute(input.holder);
   const text::IdSet up = kept & module_.available();
   module::Delta delta;
   delta.up = up - input.up;
@@ -203,11 +205,11 @@ void Engine::take(const Resume& input, Now /*now*/, Effects& effects) {
   delta.shrink = input.resources - resources;
   if (module_.inventory().expiration() != input.expiration)
     delta.expiration = module_.inventory().expiration();
-  const module::PropertyChanges now = module_.property_changes();
-  add_difference(delta.property_add, now.added, input.properties.added, resources);
-  add_difference(delta.property_add, input.properties.removed, now.removed, resources);
-  add_difference(delta.property_remove, now.removed, input.properties.removed, resources);
-  add_difference(delta.property_remove, input.properties.added, now.added, resources);
+  const module::PropertyChanges changes = module_.property_changes();
+  add_difference(delta.property_add, changes.added, input.properties.added, resources);
+  add_difference(delta.property_add, input.properties.removed, changes.removed, resources);
+  add_difference(delta.property_remove, changes.removed, input.properties.removed, resources);
+  add_difference(delta.property_remove, input.properties.added, changes.added, resources);
   if (!delta.empty()) effects.updates.push_back({applied_, input.holder, std::move(delta)});
 }
 

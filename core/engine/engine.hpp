@@ -68,7 +68,8 @@ struct Acquire {
 };
 
 /// Takes over a scheduler that acquired its resources from an earlier process. The fields are the state that
-/// it was told; its update is the difference to the present state. Requires a defined inventory.
+/// it was told; its update is the difference to the present state. A target that was up and is not online now
+/// has lost its broker meanwhile (Module::lose). Requires a defined inventory.
 struct Resume {
   HolderId holder = 0;
   /// The targets that it acquired, without those that have left.
@@ -77,6 +78,8 @@ struct Resume {
   WallTime expiration{};
   /// Of all targets.
   module::PropertyChanges properties = {};
+  /// It gets no update.
+  bool muted = false;
 };
 
 /// Releases the targets of a holder. Targets that it kept from other holders come up for those. An unknown

@@ -113,6 +113,12 @@ void Acquisition::mute() {
   for (auto& [id, holder] : holders_) holder.muted = true;
 }
 
+void Acquisition::mute(HolderId holder) {
+  const auto found = holders_.find(holder);
+  RESOURCED_INVARIANT(found != holders_.end());
+  found->second.muted = true;
+}
+
 void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell& tell) {
   for (auto& [id, holder] : holders_) {
     Delta part = delta.restricted(holder.resources);

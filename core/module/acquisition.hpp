@@ -54,8 +54,9 @@ class Acquisition {
   /// divide(). An unknown holder is ignored.
   void release(HolderId holder, const text::IdSet& available, const Tell& tell);
 
-  /// Sends no further changes to the present holders.
+  /// Sends no further changes to the present holders, or to one of them.
   void mute();
+  void mute(HolderId holder);
 
   /// Tells each holder its part of a change, unless the part is empty. `excluded` are the targets that are
   /// excluded after the change. Property changes of an excluded target are withheld until it is included

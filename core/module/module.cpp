@@ -236,21 +236,24 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
   return events;
 }
 
+std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
+  UpdateEvent update;
+  update.shrink = targets & inventory_.ranks();
+  if (!loses_targets() || update.shrink.empty()) return {};
+  update.shrink_nodelist = addressable().hosts(update.shrink);
+  update.lost = true;
+  return {{now, std::move(update)}};
+}
+
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
-  std::vector<Event> events;
   IdSet offline = command.offline & states_.online;
+  // Lost before offline, so that schedulers get one change that has both.
+  std::vector<Event> events;
+  if (!command.instance_left) events = lose(offline, now);
   IdSet online = (command.online & addressable().ranks()) - (states_.online - offline);
   const IdSet torpid_before = states_.torpid - offline;
   IdSet torpid = (command.torpid & ((states_.online - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
-  if (IdSet lost = offline & inventory_.ranks(); loses_targets() && !command.instance_left && !lost.empty()) {
-    // Before offline, so that schedulers get one change that has both.
-    UpdateEvent update;
-    update.shrink_nodelist = addressable().hosts(lost);
-    update.shrink = std::move(lost);
-    update.lost = true;
-    events.push_back({now, std::move(update)});
-  }
   if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
   // Torpid before online, so that no scheduler sees such a target come up in between.
   if (!torpid.empty()) events.push_back({now, TorpidEvent{std::move(torpid)}});

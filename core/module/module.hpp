@@ -96,6 +96,10 @@ class Module {
   /// that RFC 20 does not allow.
   [[nodiscard]] std::vector<Event> define(const DefineCommand& command, WallTime now) const;
 
+  /// The event of targets that leave the inventory because they have lost their brokers, none where
+  /// the inventory keeps such targets.
+  [[nodiscard]] std::vector<Event> lose(const text::IdSet& targets, WallTime now) const;
+
   Outcome apply(const Event& event);
 
   /// Whether targets are ranks of brokers (RestartEvent::of_brokers).

@@ -111,11 +111,26 @@ SendResult ChannelTransport::send(ClientId client, const Message& message) {
   const auto name = names_.find(client);
   if (name == names_.end()) return SendResult::gone;
   if (link_.is_full()) return SendResult::full;
+  // Before the answer, so that a mute that was answered outlives this process.
+  if (message.topic == "resource.acquire-mute" && message.errnum() == 0) {
+    for (const auto& [stream, changed] : positions_.mute()) store(stream, changed);
+  }
   const std::string mark = positions_.after(client, message, link_.resources);
   Message response = is_malformed(message) ? as_flux_says(message) : message;
   if (name->second.has_no_role) response.rolemask = proto::role::none;
   link_.send(response, mark);
   return SendResult::sent;
+}
+
+void ChannelTransport::store(proto::RequestKey stream, const std::string& mark) {
+  const auto name = names_.find(stream.client);
+  if (name == names_.end()) return;
+  Message request = proto::make_request("resource.acquire", stream.matchtag, nullptr, proto::flag::streaming);
+  request.userid = name->second.userid;
+  request.routes = {name->second.origin};
+  Message response = proto::make_response(request);
+  response.flags |= proto::flag::noresponse;
+  link_.send(response, mark);
 }
 
 void ChannelTransport::drop(ClientId client) {

@@ -19,7 +19,7 @@ namespace resourced::daemon::instance {
 class ChannelTransport final : public transport::Transport {
  public:
   struct Link {
-    /// Sends a response, with the mark for the keeper.
+    /// Sends a response, with the mark for the keeper (link::LinkMessage).
     std::function<void(const proto::Message&, const std::string& mark)> send;
     std::function<bool()> is_full;
     std::function<std::size_t()> unsent;
@@ -61,6 +61,8 @@ class ChannelTransport final : public transport::Transport {
 
   void disconnect(const proto::Message& request);
   void resume(proto::ClientId client, const proto::Message& request, const std::string& mark);
+  /// Stores a mark at the keeper, without a response.
+  void store(proto::RequestKey stream, const std::string& mark);
   /// Ends a client, and tells the listener.
   void end(proto::ClientId client);
   /// Forgets senders without pending requests, as the broker does not tell of the end of each.

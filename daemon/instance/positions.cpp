@@ -97,12 +97,24 @@ std::string Positions::after(proto::ClientId client, const Message& response,
   return encode_position(streams_[key]);
 }
 
+std::vector<std::pair<proto::RequestKey, std::string>> Positions::mute() {
+  std::vector<std::pair<proto::RequestKey, std::string>> marks;
+  for (auto& [key, position] : streams_) {
+    auto* scheduler = std::get_if<SchedulerPosition>(&position);
+    if (scheduler == nullptr) continue;
+    scheduler->muted = true;
+    marks.emplace_back(key, encode_position(position));
+  }
+  return marks;
+}
+
 std::string encode_position(const Service::Position& position) {
   if (const auto* scheduler = std::get_if<SchedulerPosition>(&position)) {
     return json{{"resources", scheduler->resources.encode()},
                 {"up", scheduler->up.encode()},
                 {"expiration", to_number(scheduler->expiration)},
-                {"properties", changes_to_json(scheduler->properties)}}
+                {"properties", changes_to_json(scheduler->properties)},
+                {"muted", scheduler->muted}}
         .dump();
   }
   const auto& journal = std::get<JournalPosition>(position);
@@ -116,7 +128,7 @@ Service::Position parse_position(std::string_view mark) {
       return SchedulerPosition{IdSet::parse(object.at("resources").get<std::string>()),
                                IdSet::parse(object.at("up").get<std::string>()),
                                wall_time(object.at("expiration").get<double>()),
-                               changes_from_json(object.at("properties"))};
+                               changes_from_json(object.at("properties")), object.at("muted").get<bool>()};
     }
     return JournalPosition{wall_time(object.at("last").get<double>()),
                            object.at("at-last").get<std::size_t>(), object.at("live").get<bool>()};

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -30,6 +32,9 @@ class Positions {
                                   const std::function<Resources()>& resources);
   /// Records that a stream continues at a position.
   void begin(proto::RequestKey key, const service::Service::Position& position) { streams_[key] = position; }
+  /// Records that all schedulers are muted: returns the marks of their streams. None for one whose first
+  /// response has not left.
+  [[nodiscard]] std::vector<std::pair<proto::RequestKey, std::string>> mute();
   /// Forgets the streams of a client.
   void forget(proto::ClientId client);
 

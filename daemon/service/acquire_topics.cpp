@@ -35,8 +35,8 @@ void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& p
   requests_.keep(call, [&](proto::RequestKey key) {
     const auto holder = subscribers_.add(key);
     requests_.become(key, streams::Scheduler{holder});
-    executor_.step(
-        engine::Resume{holder, position.resources, position.up, position.expiration, position.properties});
+    executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration,
+                                  position.properties, position.muted});
   });
 }
 

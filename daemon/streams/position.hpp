@@ -18,6 +18,8 @@ struct SchedulerPosition {
   WallTime expiration{};
   /// Of all targets, as they were when it acquired and have been told since.
   module::PropertyChanges properties = {};
+  /// It gets no further changes.
+  bool muted = false;
 };
 
 /// The events that a consumer of the journal was sent.

@@ -196,6 +196,10 @@ void Relay::from_service(const link::LinkMessage& message) {
     const auto row = find(head, head.matchtag);
     // Its client has disconnected.
     if (row == rows_.end()) return;
+    if (head.has(flag::noresponse)) {
+      row->second.mark = message.mark;
+      return;
+    }
     if (!row->second.is_stream || head.aux != 0 || !head.has(flag::streaming)) {
       erase(row);
     } else {

@@ -90,7 +90,8 @@ class FrameReader {
 /// A message of the link between keeper and service:
 ///   length of the mark, 4 bytes big endian | mark | length of the frame, 4 bytes big endian | frame
 /// In a message from the service, the mark is the position of the stream after this response, and the keeper
-/// stores it. In one to the service it is the stored mark of the stream that the frame requests, empty if the
+/// stores it; a response with the flag `noresponse` is not relayed, and only its mark counts. In one to the
+/// service it is the stored mark of the stream that the frame requests, empty if the
 /// stream is new. A message without a frame reports the state of the service: its mark is "running", or
 /// "failed ERRNUM".
 struct LinkMessage {

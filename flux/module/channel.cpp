@@ -142,7 +142,8 @@ void Channel::write(const link::LinkMessage& message) {
 }
 
 void Channel::send(const Message& message, std::string_view mark) {
-  count(sent_, message.type);
+  const bool is_for_keeper = message.type == MessageType::response && message.has(flag::noresponse);
+  if (!is_for_keeper) count(sent_, message.type);
   write({mark, proto::encode_local_frame(message)});
 }
 

@@ -60,7 +60,7 @@ class Channel {
   /// How many bytes wait for flush().
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.size() - sent_to_; }
 
-  /// Sends a response of a stream, with the mark of the position after it.
+  /// Sends a response of a stream, with the mark of the position after it (link::LinkMessage).
   void send(const proto::Message& response, std::string_view mark = {});
   void respond(const proto::Message& request, proto::Payload payload = nullptr);
   void respond(const proto::Message& request, const nlohmann::json& object);

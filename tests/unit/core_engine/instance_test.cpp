@@ -51,7 +51,8 @@ struct Stand {
 
 }  // namespace
 
-TEST_CASE("a begin records a restart with the brokers and the online ranks; the drains are in the log already") {
+TEST_CASE(
+    "a begin records a restart with the brokers and the online ranks; the drains are in the log already") {
   Engine engine(7, wall_time(200));
   const Effects effects = engine.step(
       begin("a,a,b", "0,2,9", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(900), std::nullopt}}),
@@ -193,7 +194,7 @@ TEST_CASE("an expiration that is the present one is recorded, and told to the ho
 TEST_CASE("a scheduler goes on where an earlier process was, and is told the differences alone") {
   Stand stand;
   (void)stand.step(begin("a,b,c,d", "0,2-3", {{IdSet{3}, wall_time(50), "fan"}}));
-  (void)stand.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
+  (void)stand.step(definition(DefineMethod::configuration, "0-3", "a,b,c,d"));
   // It was told that 1 and 3 are up, and lost 0 for good.
   const Effects effects = stand.step(Resume{5, IdSet::parse("1-3"), IdSet::parse("1,3"), wall_time(9)});
   CHECK(effects.records.empty());
@@ -210,6 +211,38 @@ TEST_CASE("a scheduler goes on where an earlier process was, and is told the dif
   (void)stand.monitor("0", "");
   CHECK(stand.monitor("", "0").updates.empty());
   CHECK_THROWS_AS((void)stand.step(Acquire{6, std::nullopt}), Error);
+}
+
+TEST_CASE("a rank that has lost its broker meanwhile leaves an R that was not configured") {
+  for (const DefineMethod method : {DefineMethod::kvs, DefineMethod::configuration}) {
+    Stand stand;
+    (void)stand.step(begin("a,b,c,d", "0,3"));
+    (void)stand.step(definition(method, "0-3", "a,b,c,d"));
+    // 1 was up; 2 has never been online.
+    const Effects effects = stand.step(Resume{5, IdSet::parse("0-3"), IdSet::parse("0-1"), WallTime{}});
+    REQUIRE(effects.updates.size() == 1);
+    CHECK(effects.updates[0].delta.up == IdSet{3});
+    CHECK(effects.updates[0].delta.down == IdSet{1});
+    const bool is_lost = method == DefineMethod::kvs;
+    CHECK(effects.updates[0].delta.shrink == (is_lost ? IdSet{1} : IdSet{}));
+    CHECK(stand.engine.module().inventory().ranks() == IdSet::parse(is_lost ? "0,2-3" : "0-3"));
+    CHECK(stand.engine.module().recorded_inventory().ranks() == IdSet::parse("0-3"));
+    CHECK(effects.records.size() == (is_lost ? 1 : 0));
+    if (is_lost) CHECK(effects.records[0].hidden);
+  }
+}
+
+TEST_CASE("a muted scheduler that goes on is told nothing, and has its resources") {
+  Stand stand;
+  (void)stand.step(begin("a,b", "0"));
+  (void)stand.step(definition(DefineMethod::configuration, "0-1", "a,b"));
+  Resume resume{5, IdSet::parse("0-1"), IdSet::parse("0-1"), WallTime{}};
+  resume.muted = true;
+  CHECK(stand.step(resume).updates.empty());
+  CHECK(stand.monitor("", "1").updates.empty());
+  CHECK_THROWS_AS((void)stand.step(Acquire{6, std::nullopt}), Error);
+  (void)stand.step(Release{5});
+  CHECK(stand.step(Acquire{6, std::nullopt}).acquired->resources == IdSet::parse("0-1"));
 }
 
 TEST_CASE("a scheduler that goes on is told of properties that it does not know of") {

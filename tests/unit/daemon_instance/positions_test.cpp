@@ -74,6 +74,26 @@ TEST_CASE("the position of a scheduler has the properties that it was told") {
   CHECK(position.properties.removed == Properties{{"d", IdSet{5}}});
 }
 
+TEST_CASE("a mute changes the positions of the schedulers that have resources") {
+  Positions positions;
+  CHECK(positions.mute().empty());
+  const std::string mark = positions.after(
+      client, response("resource.acquire", proto::topics::encode_acquired("{}", IdSet{0})), eight);
+  CHECK_FALSE(scheduler(mark).muted);
+  (void)positions.after(
+      client,
+      proto::make_response(proto::make_request("resource.journal", 8, nullptr, proto::flag::streaming),
+                           proto::make_payload(R"({"events":[]})")),
+      eight);
+  const auto marks = positions.mute();
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].first == proto::RequestKey{client, 7});
+  CHECK(scheduler(marks[0].second).muted);
+  CHECK(scheduler(marks[0].second).up == IdSet{0});
+  // A change that was on its way comes after it.
+  CHECK(scheduler(positions.after(client, response("resource.acquire", R"({"down":"0"})"), eight)).muted);
+}
+
 TEST_CASE("a stream that was taken up goes on, and one that has ended is forgotten") {
   Positions positions;
   positions.begin({client, 7}, SchedulerPosition{IdSet::parse("0-1"), IdSet{0}, {}});

@@ -159,6 +159,29 @@ TEST_CASE("a stream is handed over as it was asked for, with the mark of its las
   }
 }
 
+TEST_CASE("a mark that comes without a response is stored and not relayed") {
+  Module module;
+  const Message acquire = request("resource.acquire", 3, "sched", flag::streaming);
+  module.from_broker(acquire);
+  (void)module.service_sees();
+  module.from_service(proto::make_response(acquire), "first");
+  CHECK(module.broker_sees().size() == 1);
+  Message stored = proto::make_response(acquire);
+  stored.flags |= flag::noresponse;
+  stored.routes = {"sched"};
+  module.from_service(stored, "second");
+  CHECK(module.broker_sees().empty());
+  CHECK(module.relay.open() == 1);
+  // Nothing is stored for a stream that has ended.
+  stored.matchtag = 4;
+  module.from_service(stored, "third");
+  CHECK(module.broker_sees().empty());
+  module.restart();
+  const auto handed = module.service_sees();
+  REQUIRE(handed.size() == 1);
+  CHECK(handed[0].mark == "second");
+}
+
 TEST_CASE("a guest cancels its own requests only") {
   Module module;
   module.from_broker(request("resource.journal", 3, "cli", flag::streaming));
