@@ -63,7 +63,8 @@ class Starter {
   /// The value of a key; nothing if there is none.
   std::optional<std::string> lookup(const std::string& key) {
     try {
-      return kvs_value(proto::parse_object(channel_.call("kvs.lookup", kvs_lookup(key), Channel::nearest())));
+      return kvs_value(key,
+                       proto::parse_object(channel_.call("kvs.lookup", kvs_lookup(key), Channel::nearest())));
     } catch (const Error& error) {
       if (error.errnum() == ENOENT) return std::nullopt;
       throw;

@@ -32,14 +32,16 @@ bool defines(const store::Record& record) { return record.name == "resource-defi
 
 json kvs_lookup(const std::string& key) { return {{"key", key}, {"namespace", "primary"}, {"flags", 0}}; }
 
-std::string kvs_value(const json& answer) {
+std::string kvs_value(const std::string& key, const json& answer) {
   try {
     const auto& data = answer.at("val").at("data").get_ref<const std::string&>();
     std::string bytes(base64::decoded_size(data.size()), '\0');
     bytes.resize(base64::decode(bytes.data(), data.data(), data.size()).first);
+    // The decoder stops at the first byte that it does not know, and takes a text without its end.
+    if (encoded(bytes) != data) throw Error(EPROTO, fmt::format("kvs.lookup: {}: not whole base64", key));
     return bytes;
   } catch (const json::exception& error) {
-    throw Error(EPROTO, fmt::format("kvs.lookup: {}", error.what()));
+    throw Error(EPROTO, fmt::format("kvs.lookup: {}: {}", key, error.what()));
   }
 }
 
@@ -75,6 +77,7 @@ void KvsLog::trim() {
       times_.pop_front();
     } else {
       dropped_ = history_.front().timestamp;
+      dropped_history_.push_back({history_.front().timestamp, std::move(history_.front().ranks)});
       history_.pop_front();
     }
   }
@@ -86,7 +89,7 @@ void KvsLog::append(store::Record record) {
   times_.push_back(record.timestamp);
   trim();
   add_changes(record);
-  if (!record.hidden) callbacks_.appended(record.name, record.text);
+  if (!record.hidden) events_.emplace_back(record.name, record.text);
   ++counters_.events;
   commit_soon();
 }
@@ -131,8 +134,9 @@ void KvsLog::commit_soon() {
 void KvsLog::commit() {
   if (has_failed_) return;
   const Sequence last = last_;
+  std::vector<std::pair<std::string, std::string>> events = std::exchange(events_, {});
   if (changes_.empty()) {
-    callbacks_.committed(last);
+    on_committed(last, events);
     if (finished_) finished_();
     return;
   }
@@ -140,17 +144,22 @@ void KvsLog::commit() {
   const bool is_last = static_cast<bool>(finished_);
   const json request = kvs_commit(changes_, is_last);
   changes_.clear();
-  callbacks_.commit(request, [this, last, is_last](const Error* error) {
+  callbacks_.commit(request, [this, last, is_last, events = std::move(events)](const Error* error) {
     is_busy_ = false;
     if (error != nullptr) {
       has_failed_ = true;
       return callbacks_.failed(*error);
     }
     ++counters_.commits;
-    callbacks_.committed(last);
+    on_committed(last, events);
     if (is_last) return finished_();
     if (last_ > last || !changes_.empty() || finished_) commit_soon();
   });
+}
+
+void KvsLog::on_committed(Sequence last, const std::vector<std::pair<std::string, std::string>>& events) {
+  for (const auto& [name, text] : events) callbacks_.recorded(name, text);
+  callbacks_.committed(last);
 }
 
 void KvsLog::find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) {
@@ -173,21 +182,32 @@ store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size
     const std::size_t at = sequence - oldest;
     return at < history_.size() ? history_[at].timestamp : times_[at - history_.size()];
   };
+  // The events that a reader has already are from an earlier process, so they are all of the history.
+  std::size_t known = filter.known;
+  const auto is_known = [&](const auto& event) {
+    if (filter.targets && !event.ranks.intersects(filter.targets->ranks)) return true;
+    if (filter.since && event.timestamp < *filter.since) return true;
+    if (known == 0 || event.timestamp != filter.since) return false;
+    --known;
+    return true;
+  };
+  if (filter.resumes && !std::ranges::all_of(dropped_history_, is_known)) {
+    start.failure =
+        Error(EOVERFLOW, "too late: the next event is not kept any more (journal-max); ask again");
+    return start;
+  }
   if (filter.since) {
     while (start.first <= last_ && timestamp(start.first) < *filter.since) ++start.first;
-    // The events that a consumer has already are from an earlier process, so they are all in history_.
-    for (std::size_t known = filter.known; known > 0 && start.first - oldest < history_.size();
-         ++start.first) {
-      const KeptState::Line& line = history_[start.first - oldest];
-      if (line.timestamp != *filter.since) break;
-      if (!filter.targets || line.ranks.intersects(filter.targets->ranks)) --known;
-    }
+    while (known > 0 && start.first - oldest < history_.size() && is_known(history_[start.first - oldest]))
+      ++start.first;
     // Events before `since` were not asked for.
     if (start.first > oldest || (dropped_ && *dropped_ < *filter.since)) start.truncated.reset();
-  } else if (!filter.targets && last_ + 1 - oldest + (dropped_ ? 1 : 0) > most) {
+  } else if (!filter.resumes && !filter.targets && last_ + 1 - oldest + (dropped_ ? 1 : 0) > most) {
     start.first = std::max(oldest, last_ + 2 - most);
     if (start.first > oldest) start.truncated = timestamp(start.first - 1);
   }
+  // A reader that has all events before its position was told of earlier ones.
+  if (filter.resumes) start.truncated.reset();
   return start;
 }
 

@@ -22,8 +22,8 @@ namespace resourced::daemon::instance {
 
 /// The request kvs.lookup of a key.
 [[nodiscard]] nlohmann::json kvs_lookup(const std::string& key);
-/// The value in the answer. Throws Error EPROTO.
-[[nodiscard]] std::string kvs_value(const nlohmann::json& answer);
+/// The value of the key in the answer. Throws Error EPROTO, also for a value that is not whole.
+[[nodiscard]] std::string kvs_value(const std::string& key, const nlohmann::json& answer);
 
 struct KvsChange {
   std::string key;
@@ -52,8 +52,9 @@ class KvsLog final : public store::EventLog {
     std::function<void(store::Sequence)> committed;
     /// A commit was refused: nothing more will be durable.
     std::function<void(const Error&)> failed;
-    /// An event was appended: its name, and the event as one line of JSON.
-    std::function<void(const std::string&, const std::string&)> appended;
+    /// An event is durable, and `committed` is about to be called: its name, and the event as one line of
+    /// JSON.
+    std::function<void(const std::string&, const std::string&)> recorded;
     /// R, and the value of properties_key, after all events that were appended.
     std::function<std::string()> resources;
     std::function<std::string()> properties;
@@ -86,6 +87,7 @@ class KvsLog final : public store::EventLog {
   void add_changes(const store::Record& record);
   void commit_soon();
   void commit();
+  void on_committed(store::Sequence last, const std::vector<std::pair<std::string, std::string>>& events);
   [[nodiscard]] store::Sequence first() const noexcept { return last_ + 1 - history_.size() - times_.size(); }
   [[nodiscard]] store::HistoryStart start_of(const store::EventFilter& filter, std::size_t most) const;
   [[nodiscard]] store::HistoryPage page_of(const store::EventFilter& filter, store::Sequence from,
@@ -100,8 +102,16 @@ class KvsLog final : public store::EventLog {
   WallTime last_timestamp_{};
   /// The timestamp of the last event that the journal does not go back to.
   std::optional<WallTime> dropped_;
-  /// The contents of the next commit.
+  /// Those of `history` that it does not go back to, by which a reader of an earlier process learns that it
+  /// has missed some.
+  struct Dropped {
+    WallTime timestamp{};
+    text::IdSet ranks;
+  };
+  std::vector<Dropped> dropped_history_;
+  /// The contents of the next commit, and the events for which `recorded` is called after it.
   std::vector<KvsChange> changes_;
+  std::vector<std::pair<std::string, std::string>> events_;
   bool is_busy_ = false;
   bool is_posted_ = false;
   bool has_failed_ = false;

@@ -60,8 +60,9 @@ struct EventFilter {
   std::optional<WallTime> since;
   /// Those that concern one of these.
   std::shared_ptr<const EventTargets> targets;
-  /// For find_start() of a log whose readers outlive the process: the number of matching events at `since`
-  /// that the reader has already.
+  /// For find_start() of a log whose readers outlive the process: whether the reader has all matching events
+  /// before `since`, and `known` of those at `since`.
+  bool resumes = false;
   std::size_t known = 0;
 };
 

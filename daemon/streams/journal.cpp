@@ -147,11 +147,11 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
   store::EventFilter filter = consumer.filter;
   if (const auto& position = consumer.position) {
-    // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays.
-    if (position->last != WallTime{}) {
-      filter.since = position->last;
-      filter.known = position->at_last;
-    }
+    // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays. Until it
+    // was told that the history is complete, it may not have come to the first event.
+    if (position->last != WallTime{}) filter.since = position->last;
+    filter.resumes = position->last != WallTime{} || position->live;
+    filter.known = position->at_last;
   }
   log_.find_start(filter, most_, [this, id](const store::HistoryStart& start) {
     Consumer* known = find(id);
@@ -161,7 +161,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
       known->state = Failed{Error(EINVAL, "unknown host: " + *start.unknown_host)};
     } else if (start.failure) {
       known->state = Failed{*start.failure};
-    } else if (start.truncated && !known->position) {
+    } else if (start.truncated) {
       // Sequence 0: the message depends on no event that has yet to be written.
       known->hold(proto::make_payload(proto::topics::encode_truncation(*start.truncated)), 0);
     } else {

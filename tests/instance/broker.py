@@ -138,6 +138,7 @@ class Broker:
         self.holds_commits = False
         self.held = []
         self.commit_error = 0
+        self.cuts_values = False
         self.groups = {"broker.online": online, "broker.torpid": torpid}
         self.watchers = {}
         self.allocated = None  # what the job manager says: an R, or an errnum with a text
@@ -259,7 +260,7 @@ class Broker:
         if asked["key"] not in self.kvs:
             return self.answer(request, errnum=ENOENT)
         data = base64.b64encode(self.kvs[asked["key"]].encode()).decode()
-        self.answer(request, {"val": {"ver": 1, "type": "val", "data": data}})
+        self.answer(request, {"val": {"ver": 1, "type": "val", "data": data[:-1] if self.cuts_values else data}})
 
     def commit(self, request):
         self.commits.append(value(request))

@@ -57,7 +57,7 @@ struct Stand {
   std::string changes(std::size_t commit) const {
     std::string text;
     for (const json& op : commits.at(commit).at("ops")) {
-      const std::string value = kvs_value({{"val", op.at("dirent")}});
+      const std::string value = kvs_value("key", {{"val", op.at("dirent")}});
       text += op.at("key").get<std::string>() + (op.at("flags") == 32 ? "+=" : "=") + value + ";";
     }
     return text;
@@ -106,11 +106,13 @@ TEST_CASE(
   CHECK(stand.changes(0) == "resource.eventlog+=line1\n;");
   CHECK(stand.commits[0].at("flags") == 0);
   CHECK(stand.committed == 0);
+  CHECK(stand.told.empty());
   stand.append("undrain");
   stand.append("drain");
   stand.run();
   CHECK(stand.commits.size() == 1);
   stand.answer();
+  CHECK(stand.told == "drain;");
   CHECK(stand.committed == 1);
   REQUIRE(stand.commits.size() == 2);
   CHECK(stand.changes(1) == "resource.eventlog+=line2\nline3\n;");
@@ -164,6 +166,20 @@ TEST_CASE("after a refused commit nothing is durable any more") {
   stand.run();
   CHECK(stand.commits.size() == 1);
   CHECK(stand.committed == 0);
+  CHECK(stand.told.empty());
+}
+
+TEST_CASE("a value of the KVS is whole base64") {
+  const auto read = [](const char* data) { return kvs_value("some.key", {{"val", {{"data", data}}}}); };
+  CHECK(read("").empty());
+  CHECK(read("YQ==") == "a");
+  CHECK(read("YWI=") == "ab");
+  CHECK(read("YWJj") == "abc");
+  for (const char* data :
+       {"Y", "YQ", "YQ=", "YWJ", "YWJjY", "YQ==YQ==", "YW?j", "YWJj\n", "====", "YQ===", "YR=="}) {
+    CAPTURE(data);
+    CHECK_THROWS_WITH_AS((void)read(data), "kvs.lookup: some.key: not whole base64", Error);
+  }
 }
 
 TEST_CASE("the last commit is on disk, after all others") {
@@ -207,6 +223,42 @@ TEST_CASE("the journal begins with the lines of the KVS") {
   CHECK(stand.start(filter).first == 4);
   filter.known = 9;
   CHECK(stand.start(filter).first == 4);
+}
+
+TEST_CASE("a reader of an earlier process learns that events which it has not seen are dropped") {
+  Stand stand(lines({1, 2, 2, 2, 3, 4}), 3);
+  // The journal goes back to the event at 3.
+  REQUIRE(stand.start().first == 5);
+  const auto resumed = [&](std::optional<WallTime> since, std::size_t known, const char* ranks = nullptr) {
+    store::EventFilter filter;
+    filter.since = since;
+    filter.resumes = true;
+    filter.known = known;
+    if (ranks != nullptr) {
+      auto targets = std::make_shared<store::EventTargets>();
+      targets->ranks = IdSet::parse(ranks);
+      filter.targets = targets;
+    }
+    const store::HistoryStart start = stand.start(filter);
+    if (!start.failure) {
+      CHECK_FALSE(start.truncated);
+      return start.first;
+    }
+    CHECK(start.failure->errnum() == EOVERFLOW);
+    return store::Sequence{0};
+  };
+  CHECK(resumed(wall_time(1), 1) == 0);
+  CHECK(resumed(wall_time(2), 2) == 0);
+  CHECK(resumed(wall_time(2), 3) == 5);
+  CHECK(resumed(wall_time(3), 1) == 6);
+  // The dropped events of the others do not concern it.
+  CHECK(resumed(wall_time(1), 1, "1,5-6") == 5);
+  CHECK(resumed(wall_time(2), 1, "3,5-6") == 5);
+  CHECK(resumed(wall_time(2), 1, "3-4") == 0);
+  // It had been sent no event of the log.
+  CHECK(resumed(std::nullopt, 0) == 0);
+  CHECK(resumed(wall_time(3), 0) == 5);
+  CHECK(resumed(std::nullopt, 0, "5") == 5);
 }
 
 TEST_CASE("journal-max counts the event that tells of dropped ones") {
