@@ -52,7 +52,7 @@ class Instance {
         welcome_(welcome),
         beginning_(read_beginning(channel, welcome, wall_clock())),
         settings_(beginning_.settings),
-        log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max),
+        log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max, !channel.is_first()),
         service_(log_, wall_clock, service_settings()),
         broker_(loop_, channel_,
                 {[this](Channel::Received received) { take(std::move(received)); },

@@ -55,9 +55,10 @@ json kvs_commit(const std::vector<KvsChange>& changes, bool sync) {
   return {{"namespace", "primary"}, {"flags", sync ? sync_flag : 0}, {"ops", std::move(ops)}};
 }
 
-KvsLog::KvsLog(std::vector<KeptState::Line> history, std::size_t most)
+KvsLog::KvsLog(std::vector<KeptState::Line> history, std::size_t most, bool has_readers)
     : history_(std::make_move_iterator(history.begin()), std::make_move_iterator(history.end())),
       most_(most),
+      has_readers_(has_readers),
       last_(history_.size()) {
   for (const KeptState::Line& line : history_) last_timestamp_ = std::max(last_timestamp_, line.timestamp);
   trim();
@@ -77,7 +78,8 @@ void KvsLog::trim() {
       times_.pop_front();
     } else {
       dropped_ = history_.front().timestamp;
-      dropped_history_.push_back({history_.front().timestamp, std::move(history_.front().ranks)});
+      if (has_readers_)
+        dropped_history_.push_back({history_.front().timestamp, std::move(history_.front().ranks)});
       history_.pop_front();
     }
   }

@@ -59,8 +59,9 @@ class KvsLog final : public store::EventLog {
     std::function<std::string()> resources;
     std::function<std::string()> properties;
   };
-  /// The journal goes back over `most` events, one of which tells that there were others before them.
-  KvsLog(std::vector<KeptState::Line> history, std::size_t most);
+  /// The journal goes back over `most` events, one of which tells that there were others before them. With
+  /// `has_readers` readers of an earlier process go on here (EventFilter::resumes).
+  KvsLog(std::vector<KeptState::Line> history, std::size_t most, bool has_readers);
 
   /// To be called before the first append.
   void begin(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
@@ -98,12 +99,12 @@ class KvsLog final : public store::EventLog {
   /// The timestamps of the events that were appended.
   std::deque<WallTime> times_;
   std::size_t most_;
+  bool has_readers_;
   store::Sequence last_ = 0;
   WallTime last_timestamp_{};
   /// The timestamp of the last event that the journal does not go back to.
   std::optional<WallTime> dropped_;
-  /// Those of `history` that it does not go back to, by which a reader of an earlier process learns that it
-  /// has missed some.
+  /// Those of `history` that it does not go back to, if there are readers that may have missed some.
   struct Dropped {
     WallTime timestamp{};
     text::IdSet ranks;
