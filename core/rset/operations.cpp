@@ -172,6 +172,16 @@ ResourceSet remap(const ResourceSet& set) {
   return renumbered;
 }
 
+ResourceSet renumber_cores(const ResourceSet& set) {
+  std::vector<ResourceGroup> groups = set.groups();
+  for (ResourceGroup& group : groups) {
+    if (!group.cores.empty()) group.cores = IdSet::range(0, static_cast<IdSet::Id>(group.cores.count() - 1));
+  }
+  ResourceSet renumbered = assemble(std::move(groups), set.nodelist(), set.properties(), set);
+  renumbered.set_nslots(set.nslots());
+  return renumbered;
+}
+
 void set_property(ResourceSet& set, std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {

@@ -36,6 +36,9 @@ namespace resourced::rset {
 /// The ranks are renumbered from 0 in their order.
 [[nodiscard]] ResourceSet remap(const ResourceSet& set);
 
+/// The cores of each rank are renumbered from 0 in their order, as in a topology that has no others.
+[[nodiscard]] ResourceSet renumber_cores(const ResourceSet& set);
+
 /// The ranks are renumbered from 0 in the order of these hosts; ranks that share a host keep their order.
 /// Throws Error EINVAL that names a host that is unknown, missing, or given too often.
 [[nodiscard]] ResourceSet rerank(const ResourceSet& set, const text::Hostlist& hosts);

@@ -83,8 +83,9 @@ void Enclosing::follow(boost::asio::io_context& loop, std::function<void(WallTim
   watch_->look_again();
 }
 
-std::optional<ResourceSet> in_ranks_of(const ResourceSet& resources, const text::Hostlist& brokers) {
-  if (resources.ranks().count() != brokers.size()) return std::nullopt;
+std::optional<ResourceSet> in_ranks_of(const ResourceSet& allocated, const text::Hostlist& brokers) {
+  if (allocated.ranks().count() != brokers.size()) return std::nullopt;
+  const ResourceSet resources = renumber_cores(allocated);
   if (repeats(brokers)) return remap(resources);
   try {
     return rerank(resources, brokers);

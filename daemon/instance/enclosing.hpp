@@ -45,8 +45,9 @@ class Enclosing {
 };
 
 /// The R of a job in the ranks of the instance that it is: in the order of its brokers if each has a host of
-/// its own, otherwise in the order of R. Nothing if R has another number of ranks.
-[[nodiscard]] std::optional<rset::ResourceSet> in_ranks_of(const rset::ResourceSet& resources,
+/// its own, otherwise in the order of R. Its cores are numbered from 0, as in the topologies that its brokers
+/// see, which are restricted to the cores of the job. Nothing if R has another number of ranks.
+[[nodiscard]] std::optional<rset::ResourceSet> in_ranks_of(const rset::ResourceSet& allocated,
                                                            const text::Hostlist& brokers);
 
 }  // namespace resourced::daemon::instance

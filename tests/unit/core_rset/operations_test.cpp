@@ -152,6 +152,17 @@ TEST_CASE("remap numbers ranks from 0 in their order") {
   CHECK(remap(ResourceSet()).empty());
 }
 
+TEST_CASE("renumber_cores numbers the cores of each rank from 0") {
+  const ResourceSet set = ResourceSet({{IdSet::parse("3,9"), IdSet::parse("1,7-8"), IdSet{5}},
+                                       {IdSet::parse("5-6"), IdSet::parse("2-4"), IdSet{5}},
+                                       {IdSet::parse("7"), IdSet(), IdSet{1}}},
+                                      Hostlist::parse("a,b,c,d,e"));
+  const ResourceSet numbered = renumber_cores(set);
+  CHECK(short_form(numbered) == "rank[3,5-6,9]/core[0-2],gpu5 rank7/gpu1");
+  CHECK(numbered.nodelist() == set.nodelist());
+  CHECK(renumber_cores(ResourceSet()).empty());
+}
+
 TEST_CASE("rerank follows the order of the hosts") {
   ResourceSet set =
       ResourceSet({{IdSet::parse("0-1"), IdSet{0}, {}}, {IdSet{2}, IdSet{1}, {}}}, Hostlist::parse("a,b,c"));
