@@ -125,8 +125,18 @@ std::vector<Event> Module::decide(const Command& command, WallTime now) const {
   return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
 }
 
+IdSet Module::drain_targets(std::string_view text) const {
+  if (!has_brokers()) return parse_targets(text, inventory_);
+  rset::HostSearch search =
+      rset::parse_known_targets(text, addressable_, defined_ ? recorded_inventory() : addressable_);
+  if (search.unknown.empty()) return std::move(search.ranks);
+  Hostlist unknown;
+  for (const std::string& host : search.unknown) unknown.append(host);
+  throw Error(EINVAL, fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
+}
+
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
-  const IdSet targets = parse_targets(command.targets, addressable());
+  const IdSet targets = drain_targets(command.targets);
   const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
 
@@ -143,7 +153,7 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
 }
 
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
-  const IdSet targets = parse_targets(command.targets, addressable());
+  const IdSet targets = drain_targets(command.targets);
   if (command.mode == DrainMode::none) {
     if (const IdSet idle = targets - states_.drains.ranks(); !idle.empty()) {
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
@@ -402,7 +412,8 @@ void Module::apply_to(const UpdateEvent& event, Delta& delta) {
   delta.down = event.shrink;
   if (!event.lost) exclude_ -= event.shrink;
   available_ -= event.shrink;
-  if (const IdSet gone = event.shrink - broker_ranks(brokers_); has_brokers() && !gone.empty())
+  // A lost target may be there again after the next definition, and its drain can be ended before that.
+  if (const IdSet gone = event.shrink - broker_ranks(brokers_); has_brokers() && !event.lost && !gone.empty())
     addressable_.remove_ranks(gone);
   ++inventory_version_;
   if (!event.shrink.empty()) check_available();

@@ -159,6 +159,9 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
 
+  /// The targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those of
+  /// the recorded inventory once it is known, as in Flux.
+  [[nodiscard]] text::IdSet drain_targets(std::string_view text) const;
   /// Whether a target leaves the inventory when its broker is lost.
   [[nodiscard]] bool loses_targets() const noexcept {
     return has_brokers() && defined_ && method_ != DefineMethod::configuration;

@@ -78,9 +78,14 @@ IdSet parse_targets(std::string_view text, const ResourceSet& set) {
 }
 
 HostSearch parse_known_targets(std::string_view text, const ResourceSet& set) {
-  check_entries(text, set);
-  if (std::optional<IdSet> ranks = as_idset(text)) return {check_ranks(*std::move(ranks), set), {}};
-  HostSearch search = set.ranks_of(parse_hosts(text), max_unknown_hosts);
+  return parse_known_targets(text, set, set);
+}
+
+HostSearch parse_known_targets(std::string_view text, const ResourceSet& of_ranks,
+                               const ResourceSet& of_hosts) {
+  check_entries(text, of_ranks);
+  if (std::optional<IdSet> ranks = as_idset(text)) return {check_ranks(*std::move(ranks), of_ranks), {}};
+  HostSearch search = of_hosts.ranks_of(parse_hosts(text), max_unknown_hosts);
   if (search.unknown.size() > max_unknown_hosts)
     throw Error(EINVAL, fmt::format("more than {} hosts are unknown", max_unknown_hosts));
   return search;

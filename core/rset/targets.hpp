@@ -20,6 +20,9 @@ inline constexpr std::size_t max_unknown_hosts = 1000;
 
 /// The same, for hosts that may have left: at most max_unknown_hosts, or Error EINVAL.
 [[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& set);
+/// The same, with hosts from another set than ranks.
+[[nodiscard]] HostSearch parse_known_targets(std::string_view text, const ResourceSet& of_ranks,
+                                             const ResourceSet& of_hosts);
 
 /// The hosts of a text that does not read as an idset; nothing for one that does. Throws Error EINVAL with
 /// the text of Hostlist::parse().

@@ -143,6 +143,26 @@ TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no 
   CHECK(it.engine.module().available() == IdSet::parse("0-1"));
 }
 
+TEST_CASE("a lost rank without a broker can be undrained") {
+  Stand it;
+  Begin input = begin("a", "");
+  input.forced_online = IdSet::parse("0-2");
+  it.step(input);
+  it.step(definition(DefineMethod::kvs, "0-2", "a,fake[1-2]"));
+  it.step(DrainCommand{"2", "fan", DrainMode::none});
+  it.step(ForceDown{IdSet::parse("1-2")});
+  CHECK(it.engine.module().inventory().ranks() == IdSet{0});
+  CHECK(it.engine.module().addressable().ranks() == IdSet::parse("0-2"));
+  CHECK(it.step(module::UndrainCommand{"fake2", {}, DrainMode::none}).records.size() == 1);
+  CHECK(it.engine.module().drains().ranks().empty());
+  // It keeps its state until the next definition, as a rank of a broker does.
+  it.step(DrainCommand{"1", "fan", DrainMode::none});
+  it.step(definition(DefineMethod::reload, "0-1", "a,fake1"));
+  CHECK(it.engine.module().drains().ranks() == IdSet{1});
+  it.step(definition(DefineMethod::reload, "0", "a"));
+  CHECK(it.engine.module().drains().ranks().empty());
+}
+
 TEST_CASE("with a configured R a rank that goes offline is down, and up when it is back") {
   Stand it;
   it.step(begin("a,b", "0-1"));
@@ -172,9 +192,9 @@ TEST_CASE("ranks that share a host, or have none in R, come and go one by one") 
   REQUIRE(drained.records[0].changes.drained.size() == 1);
   CHECK(drained.records[0].changes.drained[0].targets.ordinals == std::vector<std::uint32_t>{2, 3});
   CHECK(it.monitor("3", "").updates.empty());
-  // The name of the host stands for all of its ranks.
+  // The name of the host stands for all of its ranks in R.
   const Effects all = it.step(DrainCommand{"h", "disk", DrainMode::update});
-  CHECK(all.records[0].ranks == IdSet::parse("0-3"));
+  CHECK(all.records[0].ranks == IdSet::parse("0-2"));
   REQUIRE(all.updates.size() == 1);
   CHECK(all.updates[0].delta.down == IdSet::parse("0-1"));
 }

@@ -109,7 +109,8 @@ TEST_CASE("drain and undrain work before R is known, on all ranks of a host") {
   CHECK(std::get<UndrainEvent>(undrained[0].body).nodelist.encode() == "a");
   CHECK(it.module.drains().ranks() == ids("0"));
   CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"3", {}, DrainMode::none}), "idset is out of range", Error);
-  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"c", {}, DrainMode::none}), "unknown host: c", Error);
+  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"c", {}, DrainMode::none}),
+                       "invalid targets: invalid hosts: c", Error);
 }
 
 TEST_CASE("what changes R has to wait for it") {
@@ -133,14 +134,18 @@ TEST_CASE("a rank without an entry in R can be drained, and is online, but is no
   CHECK(it.module.available() == ids("0-1"));
 }
 
-TEST_CASE("the hosts of an event are those of the brokers, whatever R says") {
+TEST_CASE("the hosts of an event are those of the brokers, and the hosts of a command those of R") {
   Instance it("a,b");
   it.define(DefineMethod::configuration, "0-2", "x,y,z");
   const auto drained = it.execute(DrainCommand{"0,2", {}, DrainMode::none});
   CHECK(std::get<DrainEvent>(drained[0].body).nodelist.encode() == "a,z");
   const auto updated = it.execute(PropertyCommand{PropertyCommand::Op::add, "big", "1"});
   CHECK(std::get<UpdateEvent>(updated[0].body).property_nodelist.encode() == "b");
-  CHECK_THROWS_WITH_AS(it.execute(UndrainCommand{"x", {}, DrainMode::none}), "unknown host: x", Error);
+  CHECK_THROWS_WITH_AS(it.execute(UndrainCommand{"a,y,b", {}, DrainMode::none}),
+                       "invalid targets: invalid hosts: a,b", Error);
+  const auto undrained = it.execute(UndrainCommand{"x,z", {}, DrainMode::none});
+  CHECK(std::get<UndrainEvent>(undrained[0].body).ranks == ids("0,2"));
+  CHECK(std::get<UndrainEvent>(undrained[0].body).nodelist.encode() == "a,z");
 }
 
 TEST_CASE("a drain that changes nothing is an event with all its targets") {
