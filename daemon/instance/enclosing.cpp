@@ -1,11 +1,13 @@
 #include "daemon/instance/enclosing.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "core/rset/operations.hpp"
 #include "core/text/job_id.hpp"
@@ -30,11 +32,7 @@ Enclosing::Enclosing(const std::string& uri, const std::string& job)
 
 ResourceSet Enclosing::read(bool watches) {
   if (watches) {
-    client::SendOptions streaming;
-    streaming.streaming = true;
-    connection_.send(
-        "job-info.update-watch", {{"id", job_}, {"key", "R"}, {"flags", 0}},
-        [this](const client::Response& response) { on_update(response); }, streaming);
+    watch();
   } else {
     ask_once();
   }
@@ -49,14 +47,33 @@ ResourceSet Enclosing::read(bool watches) {
   return *resources_;
 }
 
+void Enclosing::watch() {
+  client::SendOptions streaming;
+  streaming.streaming = true;
+  connection_.send(
+      "job-info.update-watch", {{"id", job_}, {"key", "R"}, {"flags", 0}},
+      [this](const client::Response& response) { on_update(response); }, streaming);
+}
+
 void Enclosing::on_update(const client::Response& response) {
+  if (!response.ok() && resources_) return ask_again(response.error().what());
   // An enclosing instance of an earlier version does not have this topic.
-  if (!response.ok() && !resources_ && response.error().errnum() == ENOSYS) return ask_once();
+  if (!response.ok() && response.error().errnum() == ENOSYS) return ask_once();
   take([&] {
     ResourceSet resources = ResourceSet::from_json(response.payload().at("R"));
-    if (resources_ && changed_) changed_(resources.expiration());
+    // The first update of a stream is the present R.
+    const bool is_new = resources_ && resources.expiration() != resources_->expiration();
     resources_ = std::move(resources);
+    if (is_new && changed_) changed_(resources_->expiration());
   });
+  pause_ = first_pause;
+}
+
+void Enclosing::ask_again(const std::string& why) {
+  if (pause_ == first_pause)
+    spdlog::warn("the expiration of the job is not followed: {}; the enclosing instance is asked again", why);
+  connection_.after(pause_, [this] { watch(); });
+  pause_ = std::min(2 * pause_, longest_pause);
 }
 
 void Enclosing::ask_once() {

@@ -28,13 +28,19 @@ class Enclosing {
   [[nodiscard]] rset::ResourceSet read(bool watches);
 
   /// From here on `changed` is called in the loop with each new expiration, if read() has asked for changes.
+  /// They are asked for again, with growing pauses, when the connection or the stream ends.
   void follow(boost::asio::io_context& loop, std::function<void(WallTime)> changed);
 
  private:
+  void watch();
   void on_update(const client::Response& response);
+  void ask_again(const std::string& why);
   void ask_once();
   /// Calls `read` on a response, and keeps an error that it throws in `failure_`.
   void take(const std::function<void()>& read);
+
+  static constexpr client::Milliseconds first_pause{100};
+  static constexpr client::Milliseconds longest_pause{60'000};
 
   client::Connection connection_;
   std::uint64_t job_;
@@ -42,6 +48,8 @@ class Enclosing {
   std::optional<Error> failure_;
   std::function<void(WallTime)> changed_;
   std::unique_ptr<process::Watch> watch_;
+  /// The pause before the next attempt; none has failed since the last update if it is the first one.
+  client::Milliseconds pause_ = first_pause;
 };
 
 /// The R of a job in the ranks of the instance that it is: in the order of its brokers if each has a host of
