@@ -52,7 +52,7 @@ class Instance {
         welcome_(welcome),
         beginning_(read_beginning(channel, welcome, wall_clock())),
         settings_(beginning_.settings),
-        log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max, !channel.is_first()),
+        log_(std::exchange(beginning_.kept.history, {}), settings_.journal_max, predecessor()),
         service_(log_, wall_clock, service_settings()),
         broker_(loop_, channel_,
                 {[this](Channel::Received received) { take(std::move(received)); },
@@ -98,6 +98,11 @@ class Instance {
     if (found != welcome_.attributes.end())
       std::from_chars(found->second.data(), found->second.data() + found->second.size(), userid);
     return userid;
+  }
+
+  [[nodiscard]] KvsLog::Predecessor predecessor() const {
+    return {.has_readers = !channel_.is_first(),
+            .has_defined = !channel_.is_first() && beginning_.found && beginning_.found->is_recorded};
   }
 
   service::Service::Settings service_settings() {

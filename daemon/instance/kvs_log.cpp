@@ -55,10 +55,10 @@ json kvs_commit(const std::vector<KvsChange>& changes, bool sync) {
   return {{"namespace", "primary"}, {"flags", sync ? sync_flag : 0}, {"ops", std::move(ops)}};
 }
 
-KvsLog::KvsLog(std::vector<KeptState::Line> history, std::size_t most, bool has_readers)
+KvsLog::KvsLog(std::vector<KeptState::Line> history, std::size_t most, Predecessor predecessor)
     : history_(std::make_move_iterator(history.begin()), std::make_move_iterator(history.end())),
       most_(most),
-      has_readers_(has_readers),
+      predecessor_(predecessor),
       last_(history_.size()) {
   for (const KeptState::Line& line : history_) last_timestamp_ = std::max(last_timestamp_, line.timestamp);
   trim();
@@ -78,7 +78,7 @@ void KvsLog::trim() {
       times_.pop_front();
     } else {
       dropped_ = history_.front().timestamp;
-      if (has_readers_)
+      if (predecessor_.has_readers)
         dropped_history_.push_back({history_.front().timestamp, std::move(history_.front().ranks)});
       history_.pop_front();
     }
@@ -104,6 +104,7 @@ void KvsLog::add_changes(const store::Record& record) {
   // Flux's own module has the properties from R.
   if (changes_properties || is_update) changes_.push_back({resources_key, callbacks_.resources()});
   if (changes_properties) changes_.push_back({properties_key, callbacks_.properties()});
+  if (defines(record) && std::exchange(predecessor_.has_defined, false)) return;
   if (defines(record) || is_update || record.name == "drain" || record.name == "undrain") {
     if (!changes_.empty() && changes_.back().key == eventlog_key && changes_.back().appends) {
       changes_.back().value += record.text + '\n';

@@ -59,9 +59,16 @@ class KvsLog final : public store::EventLog {
     std::function<std::string()> resources;
     std::function<std::string()> properties;
   };
-  /// The journal goes back over `most` events, one of which tells that there were others before them. With
-  /// `has_readers` readers of an earlier process go on here (EventFilter::resumes).
-  KvsLog(std::vector<KeptState::Line> history, std::size_t most, bool has_readers);
+  /// An earlier process of the same module.
+  struct Predecessor {
+    /// Its readers go on here (EventFilter::resumes).
+    bool has_readers = false;
+    /// The KVS has its definition of the resources: that of this process, the first one, is not written
+    /// again.
+    bool has_defined = false;
+  };
+  /// The journal goes back over `most` events, one of which tells that there were others before them.
+  KvsLog(std::vector<KeptState::Line> history, std::size_t most, Predecessor predecessor);
 
   /// To be called before the first append.
   void begin(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
@@ -99,7 +106,7 @@ class KvsLog final : public store::EventLog {
   /// The timestamps of the events that were appended.
   std::deque<WallTime> times_;
   std::size_t most_;
-  bool has_readers_;
+  Predecessor predecessor_;
   store::Sequence last_ = 0;
   WallTime last_timestamp_{};
   /// The timestamp of the last event that the journal does not go back to.

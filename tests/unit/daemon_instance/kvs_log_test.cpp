@@ -19,7 +19,7 @@ namespace {
 /// A log with its surroundings: commits wait until the test answers them.
 struct Stand {
   explicit Stand(std::vector<KeptState::Line> history = {}, std::size_t most = 100)
-      : log(std::move(history), most, true) {
+      : log(std::move(history), most, {.has_readers = true}) {
     log.begin({[this](const json& request, std::function<void(const Error*)> done) {
                  commits.push_back(request);
                  answers.push_back(std::move(done));
