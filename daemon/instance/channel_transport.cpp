@@ -17,15 +17,20 @@ using transport::SendResult;
 
 namespace {
 
-/// Whether this is the refusal of a payload that cannot be read: its text begins with the topic.
+/// The only refusal with EPROTO that has a text in Flux's own module: that of a number in a payload that can
+/// be read.
+constexpr std::string_view out_of_range = "up value is out of range";
+
+/// Whether this is the refusal of a payload that cannot be read.
 bool is_malformed(const Message& response) {
-  return response.errnum() == EPROTO && response.text().starts_with(response.topic);
+  return response.errnum() == EPROTO && response.text() != out_of_range;
 }
 
 // Flux's own module sends such a refusal without a text, so its clients show the text of the errno, which
 // scripts look for.
 Message as_flux_says(Message response) {
-  response.payload = proto::make_payload(fmt::format("Protocol error: {}", response.text()));
+  response.payload = nullptr;
+  response.flags &= static_cast<std::uint8_t>(~proto::flag::payload);
   return response;
 }
 

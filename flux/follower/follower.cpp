@@ -37,9 +37,10 @@ using proto::Message;
 [[noreturn]] void refuse_away_from_leader() { throw Error(EPROTO, "this RPC only works on rank 0"); }
 
 /// Throws Error EPROTO if a key is missing.
-void require(const json& object, std::initializer_list<const char*> keys) {
+void require(const Message& request, std::initializer_list<const char*> keys) {
+  const json object = proto::parse_object(request);
   for (const char* key : keys) {
-    if (!object.contains(key)) throw Error(EPROTO, fmt::format("missing key: {}", key));
+    if (!object.contains(key)) throw Error(EPROTO, fmt::format("{}: {}: missing", request.topic, key));
   }
 }
 
@@ -128,11 +129,11 @@ class Follower {
     duties_.add("sched-status", Right::user, [](const Message&) { refuse_away_from_leader(); });
     duties_.add("monitor-force-down", Right::owner, [](const Message&) { refuse_away_from_leader(); });
     duties_.add("monitor-waitup", Right::owner, [](const Message& request) {
-      require(proto::parse_object(request), {"up"});
+      require(request, {"up"});
       refuse_away_from_leader();
     });
     duties_.add("reload", Right::owner, [](const Message& request) {
-      require(proto::parse_object(request), {"path", "xml", "force"});
+      require(request, {"path", "xml", "force"});
       refuse_on_follower(request);
     });
     duties_.add("expiration-update", Right::owner,

@@ -40,6 +40,14 @@ json to_json(const Channel::Counts& counts) {
           {"control", counts.control}};
 }
 
+/// The text with which Flux's own modules refuse a payload that cannot be read. Without one their clients
+/// show that of the errno.
+std::string malformed_text(std::string_view topic) {
+  if (topic == "resource.config-reload") return "error unpacking config-reload request";
+  if (topic == "resource.config-update") return "Failed to parse resource.config-update request";
+  return {};
+}
+
 /// The route of the request from its origin, each hop by the first characters of its uuid.
 std::string way(const Message& request, const std::string& uuid) {
   constexpr std::size_t shown = 8;
@@ -107,10 +115,13 @@ bool Duties::take(const Message& message) {
   };
   try {
     answer(message);
-  } catch (const json::exception& error) {
-    refuse(Error(EPROTO, error.what()));
+  } catch (const json::exception&) {
+    refuse(Error(EPROTO, malformed_text(message.topic)));
   } catch (const Error& error) {
-    refuse(error);
+    // The errors of a payload begin with the topic.
+    const bool is_malformed =
+        error.errnum() == EPROTO && std::string_view(error.what()).starts_with(message.topic);
+    refuse(is_malformed ? Error(EPROTO, malformed_text(message.topic)) : error);
   }
   return true;
 }
@@ -151,7 +162,7 @@ void Duties::debug(const Message& request) {
   } else if (operation == "clr") {
     debug_flags_ = 0;
   } else {
-    throw Error(EPROTO, fmt::format("unknown op: {}", operation));
+    throw Error(EPROTO, fmt::format("{}: unknown op: {}", request.topic, operation));
   }
   channel_.respond(request, {{"flags", debug_flags_}});
 }
