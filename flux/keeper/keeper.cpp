@@ -189,7 +189,11 @@ class Keeper {
   bool relay_next_frame() {
     try {
       const auto frame = from_broker_.next();
-      if (frame) relay_.from_broker(*frame);
+      if (frame && from_broker_.is_cut()) {
+        relay_.refuse_cut(*frame);
+      } else if (frame) {
+        relay_.from_broker(*frame);
+      }
       return frame.has_value();
     } catch (const Error& error) {
       if (from_broker_.is_broken()) throw;

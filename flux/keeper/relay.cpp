@@ -218,6 +218,13 @@ std::uint8_t Relay::next_generation() const noexcept {
   return next == 0 ? second : next;
 }
 
+void Relay::refuse_cut(std::string_view frame) {
+  const link::Head head = link::read_head(frame);
+  if (head.type != MessageType::request || head.has(flag::noresponse) || state_ == State::left) return;
+  refuse(link::without_payload(head), EMSGSIZE,
+         fmt::format("{}: a message of more than {} bytes", head.topic, link::max_request));
+}
+
 void Relay::service_started() {
   is_served_ = true;
   generation_ = next_generation();

@@ -42,6 +42,8 @@ class Relay {
  public:
   /// Takes a complete frame from the broker.
   void from_broker(std::string_view frame);
+  /// Refuses a request that has come without its payload (FrameReader::is_cut).
+  void refuse_cut(std::string_view frame);
   /// Takes a complete message from the service.
   void from_service(const link::LinkMessage& message);
   /// A service process has started, and is passed the open streams. Counts generation(), which is the upper

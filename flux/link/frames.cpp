@@ -18,6 +18,9 @@ namespace {
 constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
 constexpr unsigned char long_part = 0xFF;
 constexpr std::size_t length_size = 4;
+/// The last part of a frame, with its length.
+constexpr std::size_t proto_part_size = 1 + proto::proto_size;
+constexpr std::size_t flags_at = 3;
 
 /// Takes the next part off `body`, which is not empty.
 std::string_view take_part(std::string_view& body) {
@@ -35,6 +38,35 @@ std::string_view take_part(std::string_view& body) {
   const std::string_view part = body.substr(header, size);
   body.remove_prefix(header + size);
   return part;
+}
+
+/// Whether a frame has routes: its first part is the name of a broker or module then, and otherwise a topic,
+/// which has a dot. Messages with routes are the requests of clients. False if the part is not there.
+bool is_request(std::string_view body) {
+  if (body.empty()) return false;
+  const std::size_t size = static_cast<unsigned char>(body.front());
+  if (size == long_part || body.size() <= size) return false;
+  const std::string_view first = take_part(body);
+  return !first.empty() && first.find('.') == std::string_view::npos;
+}
+
+/// The size of the routes and the topic, with which the body of a request begins; nothing if they have not
+/// come as a whole.
+std::optional<std::size_t> size_of_head(std::string_view body) {
+  std::string_view rest = body;
+  const auto has_part = [&rest] {
+    if (rest.empty()) return false;
+    const std::size_t size = static_cast<unsigned char>(rest.front());
+    if (size != long_part) return rest.size() > size;
+    return rest.size() > length_size && rest.size() - length_size - 1 >= proto::read_u32(rest, 1);
+  };
+  bool is_topic = false;
+  while (has_part()) {
+    const bool is_end = take_part(rest).empty();
+    if (is_topic) return body.size() - rest.size();
+    is_topic = is_end;
+  }
+  return std::nullopt;
 }
 
 /// Drops what was read from a buffer.
@@ -61,7 +93,6 @@ Head read_head(std::string_view frame) {
   constexpr std::string_view begin_of_proto("\x8e\x01", 2);
   if (!end.starts_with(begin_of_proto)) throw Error(EPROTO, "frame: no PROTO part at its end");
   constexpr std::size_t type_at = 2;
-  constexpr std::size_t flags_at = 3;
   constexpr std::size_t userid_at = 4;
   constexpr std::size_t rolemask_at = 8;
   constexpr std::size_t aux_at = 12;
@@ -134,17 +165,53 @@ void FrameReader::feed(std::string_view bytes) {
   buffer_.append(bytes);
 }
 
+void FrameReader::skip(std::size_t size) {
+  const std::size_t come = std::min(size, buffer_.size() - consumed_);
+  consumed_ += come;
+  skipped_ = size - come;
+}
+
+void FrameReader::cut(std::string_view frame, std::size_t length) {
+  const std::string_view body = frame.substr(proto::local_header_size);
+  const auto size = size_of_head(body);
+  constexpr std::size_t longest_head = 65536;
+  if (!size && body.size() < longest_head) return;
+  if (!size || *size > longest_head) {
+    skip(proto::local_header_size + length);
+    throw Error(EMSGSIZE, fmt::format("frame: a request of {} bytes, more than {}", length, max_request));
+  }
+  cut_.assign(frame.substr(0, frame_magic.size()));
+  proto::append_u32(cut_, static_cast<std::uint32_t>(*size + proto_part_size));
+  cut_ += body.substr(0, *size);
+  is_cutting_ = true;
+  skip(proto::local_header_size + length - proto_part_size);
+}
+
 std::optional<std::string_view> FrameReader::next() {
   const std::string_view rest = std::string_view(buffer_).substr(consumed_);
+  is_cut_ = false;
+  if (is_cutting_) {
+    if (skipped_ > 0 || rest.size() < proto_part_size) return std::nullopt;
+    consumed_ += proto_part_size;
+    is_cutting_ = false;
+    is_cut_ = true;
+    cut_ += rest.substr(0, proto_part_size);
+    char& flags = cut_[cut_.size() - proto::proto_size + flags_at];
+    flags = static_cast<char>(flags & ~proto::flag::payload);
+    return cut_;
+  }
   is_broken_ = is_broken_ || !frame_magic.starts_with(rest.substr(0, frame_magic.size()));
   if (is_broken_) throw Error(EPROTO, "frame: wrong magic");
   if (rest.size() < proto::local_header_size) return std::nullopt;
   const std::size_t length = proto::read_u32(rest, frame_magic.size());
   const std::size_t come = rest.size() - proto::local_header_size;
   if (length > max_frame) {
-    skipped_ = length - std::min(length, come);
-    consumed_ += proto::local_header_size + length - skipped_;
+    skip(proto::local_header_size + length);
     throw Error(EMSGSIZE, fmt::format("frame: length {} is more than {}", length, max_frame));
+  }
+  if (length > max_request && is_request(rest.substr(proto::local_header_size))) {
+    cut(rest, length);
+    return is_cutting_ ? next() : std::nullopt;
   }
   if (come < length) return std::nullopt;
   consumed_ += proto::local_header_size + length;

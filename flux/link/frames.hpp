@@ -69,6 +69,9 @@ void clear_buffer(std::string& buffer);
 /// default it keeps up to 64 MiB of a process that frees buffers of half that size.
 void give_back_long_buffers();
 
+/// The same for a request, which any user of the instance may send: the configuration of an instance fits.
+inline constexpr std::size_t max_request = std::size_t{64} << 20U;
+
 /// Splits the bytes of the channel into frames.
 class FrameReader {
  public:
@@ -77,14 +80,27 @@ class FrameReader {
   /// EMSGSIZE once for a frame that is longer than max_frame, which is passed over. Throws Error EPROTO if
   /// the stream is malformed, after which no frame can be read.
   [[nodiscard]] std::optional<std::string_view> next();
+  /// Whether the last frame is a request that is longer than max_request. It comes without its payload, which
+  /// is not stored.
+  [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
   [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
 
  private:
   std::string buffer_;
   std::size_t consumed_ = 0;
+  /// Passes over bytes of the present frame.
+  void skip(std::size_t size);
+  /// Passes over the payload of a long request, once its topic has come. Throws Error EMSGSIZE, and passes
+  /// over the whole frame, if its routes and topic are too long.
+  void cut(std::string_view frame, std::size_t length);
+
   bool is_broken_ = false;
-  /// Bytes to come of a frame that is passed over.
+  /// Bytes to come that are passed over.
   std::size_t skipped_ = 0;
+  /// A request that is cut: its header, routes and topic until its last part has come.
+  std::string cut_;
+  bool is_cutting_ = false;
+  bool is_cut_ = false;
 };
 
 /// A message of the link between keeper and service:

@@ -96,6 +96,51 @@ TEST_CASE("a frame that is too long is told once and passed over by its length, 
   CHECK_FALSE(reader.next().has_value());
 }
 
+TEST_CASE("a request that is too long comes without its payload, in any portions") {
+  const std::string ping = proto::encode_local_frame(request("resource.ping", 1));
+  Message long_one = request("resource.status", 7, "client", flag::streaming, std::string(max_request, 'x'));
+  long_one.routes.insert(long_one.routes.begin(), 300, "hop");
+  const std::string bytes = ping + proto::encode_local_frame(long_one) + ping;
+  for (const std::size_t portion : {std::size_t{977}, std::size_t{1} << 20U, bytes.size()}) {
+    CAPTURE(portion);
+    FrameReader reader;
+    std::vector<std::string> got;
+    for (std::size_t at = 0; at < bytes.size(); at += portion) {
+      reader.feed(std::string_view(bytes).substr(at, portion));
+      while (const auto frame = reader.next()) {
+        got.emplace_back(*frame);
+        CHECK(reader.is_cut() == (got.size() == 2));
+      }
+    }
+    REQUIRE(got.size() == 3);
+    CHECK(got[0] == ping);
+    CHECK(got[2] == ping);
+    Message expected = long_one;
+    expected.payload = nullptr;
+    expected.flags &= static_cast<std::uint8_t>(~flag::payload);
+    CHECK(got[1] == proto::encode_local_frame(expected));
+  }
+}
+
+TEST_CASE("an answer may be as long as a frame, and a request whose routes are too long is passed over") {
+  Message answer = request("kvs.lookup", 7, "client", 0, std::string(max_request, 'x'));
+  answer.routes.clear();
+  const std::string whole = proto::encode_local_frame(answer);
+  FrameReader reader;
+  reader.feed(whole);
+  CHECK(reader.next() == whole);
+  CHECK_FALSE(reader.is_cut());
+  Message forged = request(std::string(70000, 't'), 7, "client", 0, std::string(max_request, 'x'));
+  const std::string ping = proto::encode_local_frame(request("resource.ping", 1));
+  const std::string bytes = proto::encode_local_frame(forged) + ping;
+  for (const std::size_t first : {std::size_t{69000}, bytes.size()}) {
+    reader.feed(std::string_view(bytes).substr(0, first));
+    CHECK_THROWS_AS((void)reader.next(), Error);
+    reader.feed(std::string_view(bytes).substr(first));
+    CHECK(reader.next() == ping);
+  }
+}
+
 TEST_CASE("the link has room for the longest frame with its header") {
   const auto length = [](std::size_t size) {
     std::string text;

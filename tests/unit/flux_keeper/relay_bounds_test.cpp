@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "proto/local_frame.hpp"
 #include "proto/message.hpp"
 #include "relay_ends.hpp"
 
@@ -72,6 +73,24 @@ TEST_CASE("requests of guests wait up to a number and a size of their own") {
   module.from_broker(of_guest(request("resource.status", most + 1, "b")));
   CHECK(module.broker_sees().empty());
   CHECK(module.relay.open() == 2);
+}
+
+TEST_CASE("a request without its payload is refused, and is not for the service") {
+  Module module;
+  const Message cut = of_guest(request("resource.status", 7, "client"));
+  module.relay.refuse_cut(proto::encode_local_frame(cut));
+  const auto refused = module.broker_sees();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].errnum() == EMSGSIZE);
+  CHECK(refused[0].text() == "resource.status: a message of more than 67108864 bytes");
+  CHECK(refused[0].routes == cut.routes);
+  CHECK(refused[0].matchtag == 7);
+  CHECK(refused[0].userid == guest);
+  module.relay.refuse_cut(
+      proto::encode_local_frame(request("resource.status", 0, "client", flag::noresponse)));
+  CHECK(module.broker_sees().empty());
+  CHECK(module.service_sees().empty());
+  CHECK(module.relay.open() == 0);
 }
 
 TEST_CASE("an origin has up to 1024 streams") {
