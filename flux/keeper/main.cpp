@@ -3,10 +3,15 @@
 #include <exception>
 
 #include <CLI/CLI.hpp>
+#include <malloc.h>
 
 #include "flux/keeper/keeper.hpp"
 
 int main(int argc, char** argv) {
+  // Buffers of long answers go back to the system when they are freed. By default the C library raises this
+  // threshold with the first of them, and keeps the later ones.
+  constexpr int long_buffer = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, long_buffer);
   resourced::flux::keeper::Options options;
   CLI::App app("Keeps the channel of a Flux broker for a service process that may be started again.");
   app.add_option("--channel", options.channel, "descriptor of the broker's channel")->required();
