@@ -145,6 +145,13 @@ struct Limits {
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
+/// [flux]: a Flux instance that may attach.
+struct Flux {
+  std::string socket;                 ///< a path; "" when not set
+  std::optional<std::uint32_t> user;  ///< may attach, besides root and the daemon's own
+  friend bool operator==(const Flux&, const Flux&) = default;
+};
+
 struct Config {
   Resource resource;
   Bus bus;
@@ -154,6 +161,7 @@ struct Config {
   Access access;
   Limits limits;
   Monitor monitor;
+  Flux flux;
   std::vector<Queue> queues;  ///< those with `hosts`
 
   /// A log line for each table or key that is for other parts of Flux and ignored here: the daemon accepts a

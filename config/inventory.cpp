@@ -207,6 +207,7 @@ std::string describe(const Config& config, const Inventory* inventory) {
                         partition.targets ? *partition.targets : partition.constraint.value_or(""));
   }
   for (const std::string& uri : config.bus.listen) text += fmt::format("listen: {}\n", uri);
+  if (!config.flux.socket.empty()) text += fmt::format("flux: {}\n", config.flux.socket);
   if (!config.resource.parent_uri.empty()) text += fmt::format("parent: {}\n", config.resource.parent_uri);
   if (config.monitor.mode == MonitorMode::agents) {
     text += fmt::format("monitor: agents, torpid after {}, offline after {}\n",

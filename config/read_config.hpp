@@ -20,6 +20,7 @@ namespace resourced::config {
 [[nodiscard]] std::vector<std::string> read_listen(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting);
+[[nodiscard]] std::uint32_t read_flux_user(const TableReader& flux, const Setting& setting);
 [[nodiscard]] std::vector<Partition> read_partitions(const TableReader& acquire, const Setting& setting);
 [[nodiscard]] Roles read_roles(const TableReader& access, const Setting& setting);
 [[nodiscard]] std::vector<AccessRule> read_rules(const TableReader& access, const Setting& setting);

@@ -71,6 +71,15 @@ std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting) 
   }
 }
 
+std::uint32_t read_flux_user(const TableReader& flux, const Setting& setting) {
+  const std::string name = flux.filled_string(setting.key);
+  try {
+    return find_user(name);
+  } catch (const Error& error) {
+    flux.fail(setting.key, error.what());
+  }
+}
+
 std::vector<Partition> read_partitions(const TableReader& acquire, const Setting& setting) {
   const Array& elements = *acquire.array(setting.key);
   std::vector<Partition> partitions;

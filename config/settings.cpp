@@ -93,6 +93,11 @@ properties = ["gpu", "debug"]
 )"},
     {"limits", "Limits for each client.", ""},
     {"monitor", "How the daemon detects whether nodes are alive.", ""},
+    {"flux",
+     "A Flux instance whose resource module attaches to this daemon (docs/flux.md). The inventory and the "
+     "liveness of nodes are then those of the instance: [[resource.config]], path, exclude, partitions, "
+     "parent-uri and monitor.mode = \"agents\" cannot be used with it.",
+     ""},
     {"queues.NAME",
      "Queues of Flux (RFC 33). The daemon uses only hosts; the other keys are for Flux's job manager.",
      R"(#[queues.batch]
@@ -305,6 +310,13 @@ constexpr auto settings_table = std::to_array<Setting>({
      "value of "
      "offline-after.",
      ""},
+
+    {"flux", "socket", restart, if_written, path<&Config::flux, &Flux::socket>(),
+     "The Unix socket for the instance. Without it none can attach.", R"("/run/resourced/flux")"},
+    {"flux", "user", restart, if_written, stored<&Config::flux, &Flux::user, read_flux_user>(Type::text),
+     "The owner of the instance, by name or number, if that is neither root nor the daemon's own user. With "
+     "its instance it gets all rights.",
+     R"("1001")"},
 
     {"queues.NAME", "hosts", live, if_written, part(Type::text),
      R"(The hosts of the queue, or "all". They get the property "+NAME", here "+batch".)", ""},

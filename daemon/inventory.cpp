@@ -21,7 +21,7 @@ config::Inventory configured_inventory(const config::Config& config) {
     throw config.fault("resource.parent-uri",
                        "no R from the parent: neither resource.path nor $RESOURCED_PARENT_R is set", ENOENT);
   }
-  if (config.monitor.mode == config::MonitorMode::agents) return {};
+  if (config.monitor.mode == config::MonitorMode::agents || !config.flux.socket.empty()) return {};
   throw config.fault("resource", "no inventory: set path or config, or monitor.mode to agents", ENOENT);
 }
 

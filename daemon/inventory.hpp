@@ -16,7 +16,7 @@
 namespace resourced::daemon {
 
 /// The inventory that the configuration names or an enclosing instance hands down; empty if node agents
-/// report it. Throws Error if there is none.
+/// report it, or a Flux instance that attaches. Throws Error if there is none.
 [[nodiscard]] config::Inventory configured_inventory(const config::Config& config);
 
 /// The configured inventory without exclusions and queues, since those may refer to targets of a loaded R.

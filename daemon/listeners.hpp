@@ -30,6 +30,7 @@ class Listeners {
 
   /// Throws Error for an address that cannot be used.
   void listen(const proto::Endpoint& endpoint, const config::Config& config);
+  [[nodiscard]] transport::ClientIds& ids() noexcept { return ids_; }
   /// The addresses that clients connect to.
   [[nodiscard]] std::vector<std::string> addresses() const;
 

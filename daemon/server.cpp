@@ -26,6 +26,7 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/instance/host.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
 #include "daemon/parent/parent_link.hpp"
@@ -35,6 +36,7 @@
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "flux/module/node.hpp"
 #include "process/loop.hpp"
 #include "process/service.hpp"
 #include "proto/uri.hpp"
@@ -57,14 +59,19 @@ class Server {
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         store_(state_directory(options, config_)),
-        service_(store_, process::wall_clock,
+        log_(store_,
+             [this](const store::Record& record) {
+               if (host_) host_->copy(record);
+             }),
+        service_(log_, process::wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   peers::Access(config_.access, geteuid()), config_.limits, process::steady_clock,
                   agent_settings(config_), [this](SteadyTime when) { wake_at(when); }, [this] { reload(); },
                   [this](const ResourceSet& resources, const std::string& path, bool force) {
                     load(resources, path, force);
                   },
-                  [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); }}),
+                  [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
+                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),
@@ -76,6 +83,8 @@ class Server {
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listeners_.listen(endpoint, config_);
+    if (!config_.flux.socket.empty())
+      host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux);
     start_module();
     // Without an inventory there is no start event to wait for.
     if (!service_.engine().module().defined()) {
@@ -123,10 +132,16 @@ class Server {
                   },
                   [this](store::Sequence last) {
                     service_.on_committed(last);
+                    if (host_) host_->on_committed(last);
                     if (last >= start_ && !std::exchange(announced_, true)) announce();
                   },
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("cannot trim the history: {}", error.what()); }});
+    if (host_) {
+      host_->begin(std::exchange(recorded_, {}));
+      start_ = service_.engine().applied();
+      return;
+    }
     const bool is_named = inventory_.handed_down || config_.resource.has_inventory();
     const bool is_kept = recorded_.inventory.resources && !is_named && !config_.resource.rediscover;
     if (loaded_ || is_kept) {
@@ -212,7 +227,10 @@ class Server {
   }
 
   std::string status() {
-    if (!service_.engine().module().defined()) return "waiting for node agents to report the inventory";
+    if (!service_.engine().module().defined()) {
+      return host_ ? "waiting for a Flux instance to attach"
+                   : "waiting for node agents to report the inventory";
+    }
     const rset::ResourceCounts counts = service_.engine().module().inventory().counts();
     return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
   }
@@ -248,7 +266,7 @@ class Server {
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
     const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
-    const bool defined = service_.engine().module().defined();
+    const bool defined = !host_ && service_.engine().module().defined();
     if ((loaded_ || !next.resource.has_inventory()) && defined) {
       inventory = discovered_inventory(next, inventory_.resources, absent_);
     }
@@ -283,6 +301,7 @@ class Server {
 
   // Replaces the inventory by another R. Changes nothing if the R is refused.
   void load(const ResourceSet& resources, const std::string& path, bool force) {
+    if (host_) return host_->load(resources, force);
     const text::IdSet& ranks = resources.ranks();
     const std::uint64_t size = config_.resource.size.value_or(size_);
     if (ranks.last() >= size) {
@@ -352,6 +371,7 @@ class Server {
   void stop() {
     if (stopping_) return;
     take_nothing_in();
+    if (host_) host_->stop();
     service_.shut_down();
     store_.stop();
     // Posted, so that it runs after the store's last commit or failure.
@@ -393,8 +413,11 @@ class Server {
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};
   store::Store store_;
+  instance::CopiedLog log_;
   service::Service service_;
   Listeners listeners_;
+  /// Present if a Flux instance may attach.
+  std::unique_ptr<instance::Host> host_;
   ResponseFlush flush_;
   std::unique_ptr<parent::ParentLink> parent_;
   asio::signal_set signals_;

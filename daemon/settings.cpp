@@ -28,6 +28,20 @@ bool is_loopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
+/// With flux.socket the instance has the inventory, and its brokers are watched.
+void check_flux(const config::Config& config) {
+  if (config.flux.socket.empty()) return;
+  const auto refuse = [&](std::string_view key, std::string_view what) {
+    throw config.fault(key, fmt::format("{} cannot be used with flux.socket", what));
+  };
+  if (!config.resource.entries.empty()) refuse("resource.config", "an inventory");
+  if (!config.resource.path.empty()) refuse("resource.path", "an inventory");
+  if (!config.resource.parent_uri.empty()) refuse("resource.parent-uri", "an enclosing instance");
+  if (!config.resource.exclude.empty()) refuse("resource.exclude", "exclusions");
+  if (!config.acquire.partitions.empty()) refuse("acquire.partition", "partitions");
+  if (config.monitor.mode == config::MonitorMode::agents) refuse("monitor.mode", "node agents");
+}
+
 }  // namespace
 
 config::Config load_configuration(const Options& options) {
@@ -35,6 +49,7 @@ config::Config load_configuration(const Options& options) {
   if (!config.resource.parent_uri.empty() && !config.resource.has_inventory()) {
     config.resource.parent_r = environment("RESOURCED_PARENT_R").value_or("");
   }
+  check_flux(config);
   return config;
 }
 

@@ -69,10 +69,15 @@ def mod_main(h, *args):
     }
     os.set_inheritable(channel, True)
     keeper = program("resourced-keeper")
-    if known.get("rank") == "0":
-        service = [program("resourced"), "--instance"]
+    socket = os.environ.get("RESOURCED_FLUX_SOCKET")
+    if known.get("rank") != "0":
+        service = ["--", program("resourced-follower")]
+    elif socket and known.get("instance-level", "0") == "0":
+        # A daemon that runs already. Jobs that are instances have the variable from this one's environment, and
+        # resources of their own.
+        service = [f"--attach={socket}"]
     else:
-        service = [program("resourced-follower")]
+        service = ["--", program("resourced"), "--instance"]
     os.execv(
         keeper,
         [
@@ -81,7 +86,6 @@ def mod_main(h, *args):
             f"--queued={kept('queued', read_already(h.handle))}",
             f"--welcome={kept('welcome', json.dumps(welcome).encode())}",
             f"--rank={known.get('rank', '0')}",
-            "--",
             *service,
         ],
     )

@@ -104,6 +104,8 @@ class Module {
 
   /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
   [[nodiscard]] bool has_brokers() const noexcept { return !brokers_.empty(); }
+  /// The host of each broker, by rank; empty where there are no brokers.
+  [[nodiscard]] const text::Hostlist& brokers() const noexcept { return brokers_; }
   /// The targets that a command may name, with their hosts: the inventory. With brokers, all of these and the
   /// ranks of the inventory above theirs; each has one core, and only ranks and hosts mean anything.
   [[nodiscard]] const rset::ResourceSet& addressable() const noexcept {
@@ -189,7 +191,6 @@ class Module {
   rset::ResourceSet inventory_;
   /// recorded_inventory(), where it is another one.
   std::optional<rset::ResourceSet> with_lost_;
-  /// The host of each broker; empty where there are no brokers.
   text::Hostlist brokers_;
   /// Returned by addressable(); empty without brokers.
   rset::ResourceSet addressable_;

@@ -64,4 +64,16 @@ IdSet RankMap::operator()(const IdSet& ranks) const {
   return there;
 }
 
+ResourceSet renumbered(const ResourceSet& resources, const RankMap& map, const ResourceSet& targets) {
+  std::vector<rset::ResourceGroup> groups = resources.groups();
+  for (rset::ResourceGroup& group : groups) group.ranks = map(group.ranks);
+  std::erase_if(groups, [](const rset::ResourceGroup& group) { return group.ranks.empty(); });
+  ResourceSet moved(std::move(groups), targets.hosts(map(resources.ranks())));
+  for (const auto& [name, ranks] : resources.properties()) {
+    if (IdSet there = map(ranks); !there.empty()) moved.add_property(name, std::move(there));
+  }
+  moved.inherit(resources);
+  return moved;
+}
+
 }  // namespace resourced::module

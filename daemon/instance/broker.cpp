@@ -87,6 +87,21 @@ void Broker::begin() {
   asio::post(descriptor_.get_executor(), [this] { read(); });
 }
 
+void Broker::close() {
+  is_closed_ = true;
+  pending_.clear();
+  error_code ignored;
+  descriptor_.close(ignored);
+}
+
+void Broker::when_sent(std::function<void()> sent) {
+  asio::post(descriptor_.get_executor(), [this, sent = std::move(sent)]() mutable {
+    if (is_closed_) return;
+    if (channel_.unsent() == 0) return sent();
+    sent_ = std::move(sent);
+  });
+}
+
 void Broker::call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer) {
   expect(channel_.ask(std::move(topic), payload, target), std::move(answer));
 }
@@ -96,6 +111,7 @@ void Broker::send(const Message& response, std::string_view mark) { channel_.sen
 bool Broker::is_full() const noexcept { return channel_.unsent() > max_unsent; }
 
 void Broker::wait_for_input() {
+  if (is_closed_) return;
   descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
     if (!error) read();
   });
@@ -103,7 +119,11 @@ void Broker::wait_for_input() {
 
 void Broker::wait_for_room() {
   was_full_ = was_full_ || is_full();
-  if (awaits_room_ || channel_.unsent() == 0) return;
+  if (is_closed_ || awaits_room_) return;
+  if (channel_.unsent() == 0) {
+    if (sent_) std::exchange(sent_, nullptr)();
+    return;
+  }
   awaits_room_ = true;
   descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [this](const error_code& error) {
     awaits_room_ = false;
@@ -119,6 +139,17 @@ void Broker::wait_for_room() {
 }
 
 void Broker::read() {
+  if (is_closed_) return;
+  try {
+    read_some();
+  } catch (const Error& error) {
+    // There is no going on in its bytes.
+    spdlog::error("the link of the keeper: {}", error.what());
+    listeners_.over();
+  }
+}
+
+void Broker::read_some() {
   const bool goes_on = channel_.receive();
   // Handles a bounded number of messages, so that other work has its turn, and none while answers wait to be
   // written: an answer may be much longer than its request.
@@ -127,6 +158,7 @@ void Broker::read() {
     auto received = channel_.take();
     if (!received) break;
     deliver(std::move(*received));
+    if (is_closed_) return;
     --left;
   }
   if (!goes_on) return listeners_.over();

@@ -25,7 +25,7 @@ class Broker {
     std::function<void(Channel::Received)> message;
     /// is_full() was true, and there may be room again.
     std::function<void()> writable;
-    /// The keeper has ended. Called once; no other call follows.
+    /// The keeper has ended, or has sent bytes that are no messages. Called once; no other call follows.
     std::function<void()> over;
   };
 
@@ -38,6 +38,10 @@ class Broker {
   Broker& operator=(Broker&&) = delete;
 
   void begin();
+  /// Delivers nothing more, and calls no one.
+  void close();
+  /// Calls a function from the loop once nothing waits to be written.
+  void when_sent(std::function<void()> sent);
 
   /// Called with each response; the request is over after one that is final (proto::is_final).
   using Answer = std::function<void(const proto::Message&)>;
@@ -57,6 +61,8 @@ class Broker {
   void wait_for_input();
   void wait_for_room();
   void read();
+  /// Throws Error for bytes that are no messages.
+  void read_some();
   void deliver(Channel::Received received);
 
   Channel& channel_;
@@ -67,6 +73,8 @@ class Broker {
   bool was_full_ = false;
   /// Messages wait until there is room for their answers.
   bool is_paused_ = false;
+  bool is_closed_ = false;
+  std::function<void()> sent_;
 };
 
 /// From here on the lines of the program's log go to the broker's log, those of other threads too. To be

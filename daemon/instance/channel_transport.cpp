@@ -77,6 +77,11 @@ void ChannelTransport::end(ClientId client) {
   listener_.on_gone(client);
 }
 
+void ChannelTransport::end_all() {
+  reads_ = false;
+  while (!senders_.empty()) end(senders_.begin()->second);
+}
+
 void ChannelTransport::sweep() {
   std::vector<ClientId> idle;
   for (const auto& [name, client] : senders_) {

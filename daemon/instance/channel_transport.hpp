@@ -39,6 +39,8 @@ class ChannelTransport final : public transport::Transport {
   /// or from the owner.
   [[nodiscard]] static bool may_disconnect(const proto::Message& disconnect, const proto::Message& request);
   void on_writable() { listener_.on_writable(); }
+  /// Ends all clients, as their channel has ended.
+  void end_all();
 
   [[nodiscard]] std::string endpoint() const override { return "flux"; }
   transport::SendResult send(proto::ClientId client, const proto::Message& message) override;

@@ -248,12 +248,30 @@ void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
 void Service::shut_down() {
   // Mute first, so that no holder gets the resources that another one releases at the end.
   executor_.step(engine::Mute{});
+  end_requests([](proto::ClientId) { return true; });
+}
+
+void Service::end_requests(const transport::Transport& transport) {
+  end_requests([&](proto::ClientId client) {
+    const peers::Clients::Client* known = clients_.find(client);
+    return known != nullptr && known->transport == &transport;
+  });
+  settle();
+}
+
+void Service::end_requests(const std::function<bool(proto::ClientId)>& is_meant) {
   for (const Topic& topic : Topics::all()) {
     if (topic.answer == Answer::once) continue;
     for (const proto::RequestKey key : registry_.with_topic(topic.name)) {
-      requests_.end(key, normal_end(topic.name, "the resource module was unloaded"));
+      if (is_meant(key.client))
+        requests_.end(key, normal_end(topic.name, "the resource module was unloaded"));
     }
   }
+}
+
+void Service::end_schedulers(const Error& error) {
+  for (const proto::RequestKey key : registry_.with_topic("resource.acquire")) requests_.end(key, error);
+  settle();
 }
 
 bool Service::welcomes(const transport::Credentials& credentials) const {

@@ -117,6 +117,10 @@ class Service final : public transport::Listener {
   void on_store_failed(const Error& error);
   /// Ends all kept requests with normal_end().
   void shut_down();
+  /// The same for the clients of one transport.
+  void end_requests(const transport::Transport& transport);
+  /// Releases the resources of all schedulers, whose streams end with this error.
+  void end_schedulers(const Error& error);
   /// Whether a client has no pending request, and no response waits for it.
   [[nodiscard]] bool is_idle(proto::ClientId client);
   /// The number of responses that are queued for clients.
@@ -124,6 +128,9 @@ class Service final : public transport::Listener {
 
  private:
   friend class Topics;
+
+  /// Ends the kept requests of the clients that `is_meant` is true for.
+  void end_requests(const std::function<bool(proto::ClientId)>& is_meant);
 
   /// Calls the handler of a request, or refuses the request. A stream with a position continues there.
   void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request,

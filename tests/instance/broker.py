@@ -103,15 +103,15 @@ class Client:
         self.send("disconnect", flags=NORESPONSE)
 
 
-def start_module(keeper, service, welcome):
-    """The broker's end of a channel, and the process on the other one."""
+def start_module(keeper, service, welcome, attach=None):
+    """The broker's end of a channel, and the process on the other one, which attaches if it is told where."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as queued, tempfile.TemporaryFile() as about:
         about.write(json.dumps(welcome).encode())
         about.flush()
         process = subprocess.Popen(
             [keeper, f"--channel={theirs.fileno()}", f"--queued={queued.fileno()}", f"--welcome={about.fileno()}"]
-            + ["--rank=0", "--", service, "--instance"],
+            + ["--rank=0", *([f"--attach={attach}"] if attach else ["--", service, "--instance"])],
             pass_fds=[theirs.fileno(), queued.fileno(), about.fileno()],
         )
     theirs.close()
@@ -131,6 +131,8 @@ class Broker:
         online="0-3",
         torpid="",
         attributes=None,
+        attach=None,
+        known=None,
     ):
         self.size, self.attributes = size, attributes or {}
         self.kvs = dict(kvs or {})
@@ -152,10 +154,11 @@ class Broker:
         welcome = {
             "uuid": MODULE,
             "args": list(args),
-            "attrs": {"rank": "0", "size": str(size), "hostlist": hosts, "security.owner": str(OWNER_ID)},
+            "attrs": {"rank": "0", "size": str(size), "hostlist": hosts, "security.owner": str(OWNER_ID)}
+            | (known or {}),
             "conf": conf or {},
         }
-        self.socket, self.keeper = start_module(keeper, service, welcome)
+        self.socket, self.keeper = start_module(keeper, service, welcome, attach)
         self.socket.setblocking(False)
 
     def end(self):

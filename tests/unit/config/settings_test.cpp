@@ -51,6 +51,8 @@ std::string other_value(const Setting& setting) {
       {"access.key",
        R"([{name = "k", public-key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7", roles = []}])"},
       {"monitor.mode", R"("agents")"},
+      {"flux.socket", R"("/f")"},
+      {"flux.user", R"("7")"},
   };
   if (const auto found = values.find(name_of(setting)); found != values.end()) return found->second;
   switch (setting.value.type) {

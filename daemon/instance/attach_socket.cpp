@@ -1,0 +1,115 @@
+#include "daemon/instance/attach_socket.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "daemon/transport/socket_file.hpp"
+
+namespace resourced::daemon::instance {
+
+namespace asio = boost::asio;
+namespace link = ::resourced::flux::link;
+using boost::system::error_code;
+
+namespace {
+
+/// A keeper sends its message as soon as it is connected.
+constexpr std::chrono::seconds longest_message{5};
+constexpr std::chrono::milliseconds retry_after{200};
+constexpr std::size_t most_arrivals = 16;
+
+std::optional<std::uint32_t> user_of(int descriptor) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+}  // namespace
+
+AttachSocket::AttachSocket(asio::io_context& loop, std::string path, Callbacks callbacks)
+    : loop_(loop), path_(std::move(path)), callbacks_(std::move(callbacks)), acceptor_(loop), retry_(loop) {
+  const std::string name = "flux://" + path_;
+  transport::clear_socket(path_, name);
+  const transport::PrivateSockets until_the_mode_is_set;
+  error_code error;
+  acceptor_.open(Protocol(), error);
+  if (!error) acceptor_.bind(Protocol::endpoint(path_), error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) throw Error(error.value(), fmt::format("cannot listen on {}: {}", name, error.message()));
+  // Anybody may connect: admits() decides.
+  transport::set_socket_mode(path_, {});
+  accept();
+}
+
+AttachSocket::~AttachSocket() { ::unlink(path_.c_str()); }
+
+void AttachSocket::accept() {
+  acceptor_.async_accept([this](const error_code& error, Protocol::socket socket) {
+    if (error == asio::error::operation_aborted) return;
+    if (!error) {
+      welcome(std::move(socket));
+      return accept();
+    }
+    // The process has no descriptor left, for instance.
+    retry_.expires_after(retry_after);
+    retry_.async_wait([this](const error_code& stopped) {
+      if (!stopped) accept();
+    });
+  });
+}
+
+void AttachSocket::welcome(Protocol::socket socket) {
+  const auto userid = user_of(socket.native_handle());
+  if (!userid || !callbacks_.admits(*userid)) {
+    return answer(socket, fmt::format("uid {} may not attach: see flux.user in the daemon's configuration",
+                                      userid ? std::to_string(*userid) : "unknown"));
+  }
+  if (arrivals_.size() >= most_arrivals) return answer(socket, "too many others are attaching");
+  arrivals_.push_back({std::move(socket), asio::steady_timer(loop_)});
+  const Place arrival = std::prev(arrivals_.end());
+  arrival->limit.expires_after(longest_message);
+  arrival->limit.async_wait([arrival](const error_code& error) {
+    error_code ignored;
+    if (!error) arrival->socket.cancel(ignored);
+  });
+  wait(arrival);
+}
+
+void AttachSocket::wait(Place arrival) {
+  arrival->socket.async_wait(Protocol::socket::wait_read, [this, arrival](const error_code& error) {
+    if (!error) return read(arrival);
+    arrivals_.erase(arrival);
+  });
+}
+
+void AttachSocket::read(Place arrival) {
+  std::string line;
+  try {
+    arrival->socket.native_non_blocking(true);
+    auto attachment = link::receive_attachment(arrival->socket.native_handle());
+    if (!attachment) return wait(arrival);
+    line = callbacks_.take(*std::move(attachment));
+    if (line.empty()) line = link::attached;
+  } catch (const Error& error) {
+    line = error.what();
+  }
+  answer(arrival->socket, std::move(line));
+  arrivals_.erase(arrival);
+}
+
+void AttachSocket::answer(Protocol::socket& socket, std::string line) {
+  line += '\n';
+  // A short line always fits, and a keeper that has gone does not miss it.
+  (void)::send(socket.native_handle(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,56 @@
+// The Unix socket by which the keeper of a Flux instance attaches to a daemon that runs already.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "flux/link/attach.hpp"
+
+namespace resourced::daemon::instance {
+
+class AttachSocket {
+ public:
+  struct Callbacks {
+    /// Whether a user may attach an instance: with it come the rights of the daemon's owner.
+    std::function<bool(std::uint32_t userid)> admits;
+    /// Takes an attachment. Returns why it does not, in one line; empty if it does.
+    std::function<std::string(::resourced::flux::link::Attachment)> take;
+  };
+  /// Listens. Throws Error that names the path.
+  AttachSocket(boost::asio::io_context& loop, std::string path, Callbacks callbacks);
+  ~AttachSocket();
+  AttachSocket(const AttachSocket&) = delete;
+  AttachSocket& operator=(const AttachSocket&) = delete;
+  AttachSocket(AttachSocket&&) = delete;
+  AttachSocket& operator=(AttachSocket&&) = delete;
+
+ private:
+  using Protocol = boost::asio::local::stream_protocol;
+  /// A connection that has not told yet what it wants.
+  struct Arrival {
+    Protocol::socket socket;
+    boost::asio::steady_timer limit;
+  };
+  using Place = std::list<Arrival>::iterator;
+
+  void accept();
+  void welcome(Protocol::socket socket);
+  void wait(Place arrival);
+  void read(Place arrival);
+  static void answer(Protocol::socket& socket, std::string line);
+
+  boost::asio::io_context& loop_;
+  std::string path_;
+  Callbacks callbacks_;
+  Protocol::acceptor acceptor_;
+  boost::asio::steady_timer retry_;
+  std::list<Arrival> arrivals_;
+};
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,261 @@
+#include "daemon/instance/host.hpp"
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/instance/attachment.hpp"
+#include "daemon/instance/beginning.hpp"
+#include "daemon/instance/kept_state.hpp"
+#include "daemon/instance/kvs_log.hpp"
+#include "flux/module/channel.hpp"
+#include "flux/module/welcome.hpp"
+#include "process/loop.hpp"
+
+namespace resourced::daemon::instance {
+
+namespace asio = boost::asio;
+namespace flux = ::resourced::flux;
+
+using flux::link::Severity;
+using nlohmann::json;
+
+namespace {
+
+/// Events of the store are in its journal; the KVS log needs none for itself.
+constexpr std::size_t no_history = 1;
+
+/// Throws Error EINVAL: an instance inside another one has resources of its own, and would replace those of
+/// the daemon.
+void check_level(const flux::module::Welcome& welcome) {
+  const auto level = welcome.attributes.find("instance-level");
+  if (level == welcome.attributes.end() || level->second == "0") return;
+  throw Error(EINVAL, fmt::format("an instance of level {} cannot attach to a daemon that runs already; only "
+                                  "the one of level 0 can",
+                                  level->second));
+}
+
+}  // namespace
+
+/// The instance that is attached, or attaching.
+struct Host::Guest {
+  Guest(flux::link::Attachment attachment)
+      : link(attachment.link.release()),
+        welcome_file(std::move(attachment.welcome)),
+        generation(attachment.generation) {}
+  ~Guest() {
+    if (!channel) ::close(link);
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+  Guest(Guest&&) = delete;
+  Guest& operator=(Guest&&) = delete;
+
+  /// Runs on a thread of its own, as it waits for the answers of the broker's modules.
+  void read() {
+    try {
+      welcome = flux::module::read_welcome(welcome_file.get());
+      channel.emplace(link, generation, welcome.rank);
+      check_level(welcome);
+      beginning = read_beginning(*channel, welcome, process::wall_clock());
+    } catch (const Error& error) {
+      failure = error;
+    } catch (const json::exception& error) {
+      failure = Error(EPROTO, error.what());
+    }
+  }
+
+  /// The socket of the link, which the channel owns once there is one.
+  int link;
+  files::Descriptor welcome_file;
+  std::uint8_t generation;
+  flux::module::Welcome welcome;
+  std::optional<flux::module::Channel> channel;
+  std::optional<Beginning> beginning;
+  std::optional<Error> failure;
+  std::optional<KvsLog> kvs;
+  std::optional<Attachment> attachment;
+  /// The KVS has the state as of the attachment.
+  bool is_copied = false;
+  /// What follows the last commit to the KVS once the store has this event, too.
+  std::optional<std::pair<store::Sequence, std::function<void()>>> finished;
+};
+
+Host::Host(asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
+           const config::Flux& settings)
+    : loop_(loop),
+      service_(service),
+      ids_(ids),
+      socket_(loop, settings.socket,
+              {[owner = settings.user](std::uint32_t userid) {
+                 return userid == 0 || userid == ::geteuid() || userid == owner;
+               },
+               [this](flux::link::Attachment attachment) { return take(std::move(attachment)); }}) {}
+
+Host::~Host() {
+  if (reader_.joinable()) reader_.join();
+}
+
+void Host::begin(module::RecordedState recorded) {
+  if (recorded.brokers.empty()) {
+    earlier_ = std::move(recorded);
+    return;
+  }
+  module::RecalledInstance recalled = module::recall_instance(recorded);
+  service_.step(engine::Begin{recorded.brokers, {}, std::move(recalled.drains)});
+  if (recalled.definition) service_.step(*std::move(recalled.definition));
+  service_.on_defined();
+}
+
+std::string Host::take(flux::link::Attachment attachment) {
+  if (guest_ || reader_.joinable()) return "this daemon serves an instance already";
+  auto guest = std::make_shared<Guest>(std::move(attachment));
+  guest_ = guest;
+  reader_ = std::thread([this, guest] {
+    guest->read();
+    asio::post(loop_, [this, guest] { settle(guest); });
+  });
+  return {};
+}
+
+void Host::settle(const std::shared_ptr<Guest>& guest) {
+  reader_.join();
+  if (guest != guest_) return;
+  if (guest->failure) return refuse(*guest, *guest->failure);
+  try {
+    serve(*guest);
+  } catch (const Error& error) {
+    refuse(*guest, error);
+  } catch (const json::exception& error) {
+    refuse(*guest, Error(EPROTO, error.what()));
+  }
+}
+
+void Host::refuse(Guest& guest, const Error& error) {
+  spdlog::error("cannot serve the Flux instance: {}", error.what());
+  if (guest.channel) {
+    guest.channel->log_error(error.what());
+    guest.channel->failed(error.errnum());
+  }
+  let_go();
+}
+
+void Host::serve(Guest& guest) {
+  keep_earlier_drains(guest);
+  // Before the attachment takes the answers to its commits.
+  guest.kvs.emplace(std::vector<KeptState::Line>{}, no_history, KvsLog::Predecessor{});
+  guest.attachment.emplace(
+      loop_, *guest.channel, guest.welcome, *std::move(guest.beginning), service_, ids_,
+      Attachment::Owner{[&guest](std::vector<KvsChange> changes) { guest.kvs->change(std::move(changes)); },
+                        // That of the daemon's own configuration holds.
+                        [](std::size_t /*most*/) {},
+                        [this, &guest](std::optional<KvsChange> change, std::function<void()> done) {
+                          guest.kvs->finish(std::move(change), [this, &guest, done = std::move(done)] {
+                            const store::Sequence last = service_.engine().applied();
+                            if (committed_ >= last) return done();
+                            guest.finished = {last, done};
+                          });
+                        },
+                        [this] { leave(); }});
+  guest.kvs->begin(
+      {[&guest](const json& request, auto done) { guest.attachment->commit(request, std::move(done)); },
+       [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
+       [this, &guest](store::Sequence /*last*/) {
+         guest.is_copied = true;
+         guest.attachment->on_committed(committed_);
+       },
+       [this](const Error& error) {
+         fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
+       },
+       [&guest](const std::string& name, const std::string& text) {
+         if (name == "drain" || name == "undrain") guest.channel->log(Severity::info, drain_line(name, text));
+       },
+       [this] { return service_.engine().module().recorded_inventory().encode(); },
+       [this] { return changes_to_json(service_.engine().module().property_changes()).dump(); }});
+  guest.attachment->begin();
+  copy_state(guest);
+  spdlog::info("serving the Flux instance of {} brokers", guest.welcome.size);
+}
+
+// Drains from before the daemon served an instance count like those of the instance, and more than these
+// where both have one.
+void Host::keep_earlier_drains(Guest& guest) {
+  module::RecordedState earlier = std::exchange(earlier_, {});
+  earlier.brokers = guest.welcome.hosts;
+  earlier.inventory = {};
+  std::vector<module::DrainGroup>& drains = guest.beginning->kept.drains;
+  for (module::DrainGroup& drain : module::recall_instance(earlier).drains) {
+    for (module::DrainGroup& other : drains) other.ranks -= drain.ranks;
+    drains.push_back(std::move(drain));
+  }
+  std::erase_if(drains, [](const module::DrainGroup& drain) { return drain.ranks.empty(); });
+}
+
+// The state may have changed since the last instance, or be another one.
+void Host::copy_state(Guest& guest) {
+  const module::Module& module = service_.engine().module();
+  std::vector<KvsChange> changes;
+  if (module.defined()) {
+    changes.push_back({resources_key, module.recorded_inventory().encode()});
+    changes.push_back({properties_key, changes_to_json(module.property_changes()).dump()});
+  }
+  changes.push_back(
+      {checkpoint_key, encode_checkpoint(process::wall_clock(), module.drains(), module.addressable())});
+  guest.kvs->change(std::move(changes));
+}
+
+void Host::copy(const store::Record& record) {
+  if (guest_ && guest_->kvs) guest_->kvs->append(record);
+}
+
+void Host::on_committed(store::Sequence last) {
+  committed_ = last;
+  if (!guest_) return;
+  if (guest_->is_copied) guest_->attachment->on_committed(last);
+  if (guest_->finished && last >= guest_->finished->first) std::exchange(guest_->finished, {})->second();
+}
+
+void Host::load(const rset::ResourceSet& resources, bool force) {
+  if (!guest_ || !guest_->attachment) throw Error(EAGAIN, "no Flux instance is attached");
+  guest_->attachment->load(resources, force);
+}
+
+// Without its copy the KVS would mislead its readers. The keeper attaches again, and the copy is made anew.
+void Host::fail(const Error& error) {
+  spdlog::error("detaching the Flux instance: {}", error.what());
+  guest_->attachment->fail(error);
+  leave();
+}
+
+void Host::leave() {
+  let_go();
+  spdlog::info("the Flux instance has gone");
+  module::MonitorCommand command;
+  command.offline = service_.engine().module().online();
+  command.instance_left = true;
+  if (!command.empty()) service_.take(module::Command(std::move(command)), "monitor");
+}
+
+void Host::stop() {
+  if (guest_) let_go();
+}
+
+void Host::let_go() {
+  const auto guest = std::exchange(guest_, nullptr);
+  if (guest->attachment) guest->attachment->end();
+  // Ends what the reader waits for, and tells the keeper.
+  ::shutdown(guest->link, SHUT_RDWR);
+  // What was posted before for this guest still finds it.
+  asio::post(loop_, [&loop = loop_, guest] { asio::post(loop, [guest] {}); });
+}
+
+}  // namespace resourced::daemon::instance

@@ -1,0 +1,105 @@
+// A daemon with a store of its own as the resource module of a Flux instance: the instance attaches, goes and
+// comes back, while the daemon serves its other clients. The store decides what the state is; the KVS gets a
+// copy for the readers of the instance.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+
+#include "config/config.hpp"
+#include "core/error.hpp"
+#include "core/module/command.hpp"
+#include "core/rset/resource_set.hpp"
+#include "daemon/instance/attach_socket.hpp"
+#include "daemon/service/service.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/transport/transport.hpp"
+#include "flux/link/attach.hpp"
+
+namespace resourced::daemon::instance {
+
+class Host {
+ public:
+  /// `ids` are those of the daemon's transports.
+  Host(boost::asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
+       const config::Flux& settings);
+  /// Waits for a thread that is reading what an instance has.
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  Host(Host&&) = delete;
+  Host& operator=(Host&&) = delete;
+
+  /// Begins with the state of the store, as far as an instance was there before.
+  void begin(module::RecordedState recorded);
+  /// The log has got this record.
+  void copy(const store::Record& record);
+  /// The store has this event and all before it on disk.
+  void on_committed(store::Sequence last);
+  /// Replaces R (resource.reload). Throws Error EAGAIN if no instance is attached, and as Attachment::load().
+  void load(const rset::ResourceSet& resources, bool force);
+  /// Ends the connection to the instance, whose keeper attaches to the next daemon: its clients notice
+  /// nothing.
+  void stop();
+
+ private:
+  struct Guest;
+
+  [[nodiscard]] std::string take(::resourced::flux::link::Attachment attachment);
+  void settle(const std::shared_ptr<Guest>& guest);
+  void serve(Guest& guest);
+  void copy_state(Guest& guest);
+  void keep_earlier_drains(Guest& guest);
+  void refuse(Guest& guest, const Error& error);
+  void fail(const Error& error);
+  /// The instance has gone.
+  void leave();
+  void let_go();
+
+  boost::asio::io_context& loop_;
+  service::Service& service_;
+  transport::ClientIds& ids_;
+  store::Sequence committed_ = 0;
+  /// What the store has from before the first instance; empty once there was one.
+  module::RecordedState earlier_;
+  std::shared_ptr<Guest> guest_;
+  /// Reads what the guest has.
+  std::thread reader_;
+  AttachSocket socket_;
+};
+
+/// The daemon's log, of which a Host gets a copy.
+class CopiedLog final : public store::EventLog {
+ public:
+  using Copy = std::function<void(const store::Record&)>;
+  CopiedLog(store::EventLog& log, Copy copy) : log_(log), copy_(std::move(copy)) {}
+
+  [[nodiscard]] store::Sequence last_sequence() const noexcept override { return log_.last_sequence(); }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return log_.last_timestamp(); }
+  void append(store::Record record) override {
+    copy_(record);
+    log_.append(std::move(record));
+  }
+  void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override {
+    log_.find_targets(std::move(targets), std::move(answer));
+  }
+  void find_start(const store::EventFilter& filter, std::size_t most,
+                  std::function<void(store::HistoryStart)> answer) override {
+    log_.find_start(filter, most, std::move(answer));
+  }
+  void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
+                 std::size_t limit, std::function<void(store::HistoryPage)> answer) override {
+    log_.read_page(filter, from, to, limit, std::move(answer));
+  }
+  [[nodiscard]] Counters counters() const override { return log_.counters(); }
+
+ private:
+  store::EventLog& log_;
+  Copy copy_;
+};
+
+}  // namespace resourced::daemon::instance
