@@ -31,6 +31,11 @@ void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
                                   (ranks - known).encode()));
 }
 
+Allocation public_form(proto::topics::ListedAllocation&& listed) {
+  return {std::move(listed.id),        std::move(listed.resources), listed.expiration, std::move(listed.note),
+          std::move(listed.partition), std::move(listed.absent),    listed.expired};
+}
+
 /// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with
 /// nothing changed, if the update names targets that are not there.
 void apply_update(Picture& picture, const module::Delta& update) {
@@ -93,10 +98,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
-    std::optional<std::string> partition;
-    if (!options_.partition.empty()) partition = options_.partition;
+    proto::topics::AcquireRequest wanted;
+    if (!options_.partition.empty()) wanted.partition = options_.partition;
+    wanted.allocations = options_.allocations;
     request_ = connection_.send(
-        topic, proto::topics::encode_acquire(partition),
+        topic, proto::topics::encode_acquire(wanted),
         [self = shared_from_this()](const Response& response) { self->receive(response); }, options);
   }
 
@@ -125,7 +131,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     busy_until_.reset();
     pause_.reset();
     observer_.on_response(response.text());
+    std::vector<Allocation> allocations;
+    for (proto::topics::ListedAllocation& one : std::exchange(picture_.allocations, {}))
+      allocations.push_back(public_form(std::move(one)));
     if (state_ == State::held) observer_.on_resources(picture_.resources, picture_.up);
+    if (state_ == State::held && options_.allocations) observer_.on_allocations(allocations);
   }
 
   void update(const Response& response) {

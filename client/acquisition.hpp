@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "client/allocations.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
@@ -32,6 +34,10 @@ class AcquisitionObserver {
   /// The inventory and the available targets, from the first response, also after a reconnection: they
   /// replace everything known before.
   virtual void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& /*up*/) {}
+  /// The allocations that are there, by id, where AcquisitionOptions::allocations asks for them: they
+  /// replace everything known before. Some may be on targets that are not in resources(), as these were
+  /// excluded or have left.
+  virtual void on_allocations(const std::vector<Allocation>& /*allocations*/) {}
   virtual void on_property_remove(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   /// The epoch for never.
@@ -52,6 +58,9 @@ class AcquisitionObserver {
 struct AcquisitionOptions {
   /// The partition to ask for; empty: all targets that are in no partition.
   std::string partition;
+  /// Ask for the allocations of earlier times (client/allocations.hpp): AcquisitionObserver::on_allocations
+  /// follows each on_resources. The daemon then counts what is not allocated as free.
+  bool allocations = false;
   /// Wait for the daemon after it has shut down in good order (ECANCELED `the resource module was unloaded`),
   /// which otherwise is an error, as in RFC 28.
   bool follow_restart = false;

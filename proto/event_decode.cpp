@@ -2,13 +2,16 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/event_json.hpp"
+#include "proto/json_text.hpp"
 
 namespace resourced::proto {
 
@@ -42,6 +45,13 @@ class Context {
     if (value == nullptr) return std::nullopt;
     if (!value->is_string()) throw Error(EINVAL, fmt::format("context.{}: must be a string", key));
     return value->get<std::string>();
+  }
+
+  const json& array(const char* key) const {
+    const json* value = find(key);
+    if (value == nullptr || !value->is_array())
+      throw Error(EINVAL, fmt::format("context.{}: must be an array", key));
+    return *value;
   }
 
   IdSet idset(const char* key) const {
@@ -144,6 +154,40 @@ EventBody read_shrink(const Context& context) {
   return event;
 }
 
+EventBody read_alloc(const Context& context) {
+  module::AllocEvent event;
+  for (const json& entry : context.array("allocations")) {
+    module::AllocationRequest read = named("allocations", [&] { return read_allocation(entry); });
+    auto partition = named("allocations", [&] { return optional_string(entry, "partition"); });
+    auto text = std::make_shared<const std::string>(read.resources.encode());
+    event.allocations.push_back(
+        std::make_shared<const module::Allocation>(module::Allocation{std::move(read.id),
+                                                                      std::move(read.resources),
+                                                                      std::move(text),
+                                                                      {},
+                                                                      read.expiration,
+                                                                      std::move(read.note),
+                                                                      std::move(partition).value_or("")}));
+  }
+  return event;
+}
+
+EventBody read_free(const Context& context) {
+  module::FreeEvent event;
+  for (const json& id : context.array("ids")) {
+    if (!id.is_string()) throw Error(EINVAL, "context.ids: must be strings");
+    event.ids.push_back(id.get<std::string>());
+  }
+  event.nodelist = context.hosts("nodelist");
+  event.partial = context.text("idset").has_value();
+  if (event.partial) {
+    event.ranks = context.idset("idset");
+    check_hosts(event.nodelist, event.ranks);
+    if (event.ids.size() != 1) throw Error(EINVAL, "context.ids: a part is freed of one allocation");
+  }
+  return event;
+}
+
 template <class OfRanks>
 EventBody read_ranks(const Context& context) {
   return OfRanks{context.idset("idset")};
@@ -163,6 +207,8 @@ const std::map<std::string_view, Reader>& readers() {
       {"offline", read_ranks<module::OfflineEvent>},
       {"torpid", read_ranks<module::TorpidEvent>},
       {"lively", read_ranks<module::LivelyEvent>},
+      {alloc_name, read_alloc},
+      {free_name, read_free},
   };
   return known;
 }

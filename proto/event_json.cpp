@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "proto/allocation_json.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto {
@@ -45,6 +46,8 @@ struct Name {
   std::string_view operator()(const module::OfflineEvent&) const noexcept { return "offline"; }
   std::string_view operator()(const module::TorpidEvent&) const noexcept { return "torpid"; }
   std::string_view operator()(const module::LivelyEvent&) const noexcept { return "lively"; }
+  std::string_view operator()(const module::AllocEvent&) const noexcept { return alloc_name; }
+  std::string_view operator()(const module::FreeEvent&) const noexcept { return free_name; }
 };
 
 class ContextWriter {
@@ -87,6 +90,26 @@ class ContextWriter {
   void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::TorpidEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::LivelyEvent& event) { idset("idset", event.ranks); }
+  void operator()(const module::AllocEvent& event) {
+    append_key(out_, "allocations");
+    out_ += '[';
+    for (const module::SharedAllocation& allocation : event.allocations) {
+      if (out_.back() != '[') out_ += ',';
+      append_allocation(out_, *allocation, std::nullopt);
+    }
+    out_ += ']';
+  }
+  void operator()(const module::FreeEvent& event) {
+    append_key(out_, "ids");
+    out_ += '[';
+    for (const std::string& id : event.ids) {
+      if (out_.back() != '[') out_ += ',';
+      append_string(out_, id);
+    }
+    out_ += ']';
+    if (event.partial) idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
+  }
 
  private:
   void overwrite(module::Overwrite mode) {

@@ -1,6 +1,9 @@
 // Resource events as RFC 18 event log entries, with their names and the contexts of RFC 44. resource-update
 // is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`)
-// and shrink (`idset`, `nodelist`) are this project's own.
+// and shrink (`idset`, `nodelist`) are this project's own. So are the records of the ledger, which a journal
+// shows only if it is asked for them: alloc (`allocations`: an array of proto/allocation_json.hpp) and free
+// (`ids`; `nodelist` of the targets that were freed; `idset` of them if they are a part of the one
+// allocation).
 #pragma once
 
 #include <optional>
@@ -20,6 +23,13 @@ namespace resourced::proto {
 inline constexpr std::string_view define_name = "resource-define";
 /// The entry stands for those before it, which were removed.
 inline constexpr std::string_view truncate_name = "truncate";
+
+// The records of the ledger.
+inline constexpr std::string_view alloc_name = "alloc";
+inline constexpr std::string_view free_name = "free";
+[[nodiscard]] constexpr bool is_ledger_name(std::string_view name) noexcept {
+  return name == alloc_name || name == free_name;
+}
 
 /// `drain`, `resource-define`, ... The name of an update depends on what it changes; an update with several
 /// changes, which only older logs of other programs have, is a resource-update with the keys of all of them.

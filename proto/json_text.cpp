@@ -82,4 +82,11 @@ std::optional<std::string> optional_string(const json& payload, std::string_view
   return required_string(payload, key);
 }
 
+bool optional_flag(const nlohmann::json& payload, std::string_view key) {
+  const auto found = payload.find(key);
+  if (found == payload.end() || found->is_null()) return false;
+  if (!found->is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
+  return found->get<bool>();
+}
+
 }  // namespace resourced::proto

@@ -34,5 +34,7 @@ void append_properties(std::string& out, const rset::ResourceSet::Properties& pr
 [[nodiscard]] const std::string& required_string(const nlohmann::json& payload, std::string_view key);
 /// Nothing if the key is missing or null. Error `KEY must be a string`.
 [[nodiscard]] std::optional<std::string> optional_string(const nlohmann::json& payload, std::string_view key);
+/// False if the key is missing or null. Error `KEY must be true or false`.
+[[nodiscard]] bool optional_flag(const nlohmann::json& payload, std::string_view key);
 
 }  // namespace resourced::proto

@@ -31,6 +31,7 @@ struct EventlogOptions {
   std::string targets;
   std::optional<double> since;
   bool json = false;
+  bool allocations = false;
   bool whole = false;
 };
 
@@ -167,6 +168,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
   proto::topics::JournalRequest request;
   if (options.since) request.since = wall_time(*options.since);
   if (!options.targets.empty()) request.targets = options.targets;
+  request.allocations = options.allocations;
   client::SendOptions send_options;
   send_options.streaming = true;
   connection.send(
@@ -203,6 +205,8 @@ void register_eventlog(CLI::App& app, Context& context) {
   command->add_option("--since", options->since,
                       "Only events at or after this time, in seconds since the epoch");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
+  command->add_flag("--allocations", options->allocations,
+                    "Also the records of the ledger of allocations: alloc and free");
   auto* whole = command->add_flag(
       "--export", options->whole,
       "Print the whole history in the store as an event log (RFC 18) for resourced --import");
@@ -215,6 +219,7 @@ void register_eventlog(CLI::App& app, Context& context) {
     if (options->whole) {
       options->json = true;
       options->since = 0;
+      options->allocations = true;
     }
     read_journal(context, *options);
   });

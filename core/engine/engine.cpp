@@ -219,6 +219,43 @@ void Engine::take(const Release& input, Now /*now*/, Effects& effects) {
 
 void Engine::take(const Mute& /*input*/, Now /*now*/, Effects& /*effects*/) { acquisition_.mute(); }
 
+std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& targets,
+                                                             const std::string& partition) const {
+  std::vector<module::SharedAllocation> allocations;
+  const IdSet acquirable = module_.acquirable();
+  for (const auto& [id, allocation] : module_.ledger().all()) {
+    const IdSet& ranks = allocation->resources.ranks();
+    const bool is_own =
+        !(ranks & targets).empty() || (allocation->partition == partition && (ranks & acquirable).empty());
+    if (is_own) allocations.push_back(allocation);
+  }
+  return allocations;
+}
+
+std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& holders) const {
+  std::vector<module::Holding> holdings;
+  for (const HolderId holder : holders) {
+    if (const auto held = acquisition_.held_by(holder)) holdings.push_back({held->partition, held->kept});
+  }
+  if (holdings.empty()) throw Error(EPERM, "no resources are acquired");
+  return holdings;
+}
+
+void Engine::take(const Alloc& input, Now now, Effects& effects) {
+  module::AllocCommand command = input.command;
+  command.holdings = holdings_of(input.holders);
+  execute(std::move(command), now, effects);
+}
+
+void Engine::take(const Free& input, Now now, Effects& effects) {
+  module::FreeCommand command = input.command;
+  std::vector<module::Holding> holdings = holdings_of(input.holders);
+  IdSet of_others = acquisition_.kept_by_anyone();
+  for (const module::Holding& holding : holdings) of_others -= holding.targets;
+  command.scheduler = {std::move(holdings), std::move(of_others)};
+  execute(std::move(command), now, effects);
+}
+
 void Engine::take(const SetExpiration& input, Now now, Effects& effects) {
   execute(input.command, now, effects);
   if (!effects.records.empty()) own_expiration_set_ = last_timestamp_;

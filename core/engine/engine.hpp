@@ -65,6 +65,8 @@ struct Load {
 struct Acquire {
   HolderId holder = 0;
   std::optional<std::string> partition;
+  /// The scheduler keeps the ledger: what is not allocated in its targets is free.
+  bool allocations = false;
 };
 
 /// Takes over a scheduler that acquired its resources from an earlier process. The fields are the state that
@@ -90,6 +92,20 @@ struct Release {
 
 /// Sends no further changes to the present holders.
 struct Mute {};
+
+/// A scheduler allocates resources that it holds. `holders` are all that it has; the engine fills in what
+/// they hold.
+struct Alloc {
+  std::vector<HolderId> holders;
+  module::AllocCommand command;
+};
+
+/// A scheduler frees allocations of its targets. A command without a scheduler, by which an operator frees
+/// any, is an input of its own.
+struct Free {
+  std::vector<HolderId> holders;
+  module::FreeCommand command;
+};
 
 /// A client sets the expiration of this instance. It holds against one that the enclosing instance set
 /// earlier.
@@ -151,8 +167,8 @@ struct ParentSays {
 struct Tick {};
 
 using Input = std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release,
-                           Mute, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
-                           AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+                           Mute, Alloc, Free, SetExpiration, WatchNodes, Discover, DiscoverWithout,
+                           AgentHello, AgentBeat, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -164,9 +180,9 @@ struct Update {
 
 /// The effects of one input.
 struct Effects {
-  /// The events that were applied, in order. They go to the log first, one after the other: a crash may keep
-  /// the first of them and lose the rest. Nothing that tells of an event, or of the state after it, may leave
-  /// before the log has that event.
+  /// The events that were applied, and changes of the ledger, in order. They go to the log first, one after
+  /// the other: a crash may keep the first of them and lose the rest. Nothing that tells of an event, or of
+  /// the state after it, may leave before the log has that event.
   std::vector<Record> records;
   /// Changes for holders, in order. Each may leave once the log has its event `after`.
   std::vector<Update> updates;
@@ -197,7 +213,8 @@ class Engine {
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
-  /// overlap, and what Module::decide(), Acquisition::acquire() and nodes::Nodes::hello() throw.
+  /// overlap, and EPERM for an Alloc or Free
+  /// without holders, and what Module::decide(), Acquisition::acquire() and nodes::Nodes::hello() throw.
   [[nodiscard]] Effects step(const Input& input, Now now);
 
   /// When a Tick has something to do if nothing else comes until then.
@@ -209,6 +226,10 @@ class Engine {
   [[nodiscard]] WallTime applied_at() const noexcept { return last_timestamp_; }
 
   [[nodiscard]] const module::Module& module() const noexcept { return module_; }
+  /// The allocations that concern a scheduler with these targets, by id: those on any of them, and those of
+  /// its partition whose targets can all not be acquired any more.
+  [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
+                                                                     const std::string& partition) const;
   [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
@@ -222,6 +243,8 @@ class Engine {
   void take(const Resume& input, Now now, Effects& effects);
   void take(const Release& input, Now now, Effects& effects);
   void take(const Mute& input, Now now, Effects& effects);
+  void take(const Alloc& input, Now now, Effects& effects);
+  void take(const Free& input, Now now, Effects& effects);
   void take(const SetExpiration& input, Now now, Effects& effects);
   void take(const WatchNodes& input, Now now, Effects& effects);
   void take(const Discover& input, Now now, Effects& effects);
@@ -241,6 +264,7 @@ class Engine {
   void execute_all(const std::vector<module::Command>& commands, Now now, Effects& effects);
   void carry_out(nodes::Findings findings, Now now, Effects& effects);
   [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
+  [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
 

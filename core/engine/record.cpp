@@ -47,8 +47,34 @@ void record_update(TableChanges& changes, const UpdateEvent& update, WallTime ti
   changes.shrunk = module.names(update.shrink);
 }
 
+void record_allocations(TableChanges& changes, const std::vector<module::SharedAllocation>& allocations,
+                        const Module& module) {
+  const rset::ResourceSet& configured = module.configured();
+  const bool is_plain = !configured.hosts_repeat();
+  for (const module::SharedAllocation& allocation : allocations) {
+    if (is_plain && allocation->absent.empty()) {
+      changes.allocated.push_back({allocation->id,
+                                   allocation->text,
+                                   {},
+                                   allocation->expiration,
+                                   allocation->note,
+                                   allocation->partition});
+      continue;
+    }
+    module::RecordedAllocation row = recorded(*allocation, configured);
+    changes.allocated.push_back({row.id, std::make_shared<const std::string>(row.resources.encode()),
+                                 std::move(row.ordinals), row.expiration, row.note, row.partition});
+  }
+}
+
 struct Concerned {
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
+  IdSet operator()(const module::AllocEvent& event) const {
+    IdSet ranks;
+    for (const module::SharedAllocation& allocation : event.allocations)
+      ranks |= allocation->resources.ranks();
+    return ranks;
+  }
   IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
   template <class OfRanks>
   IdSet operator()(const OfRanks& event) const {
@@ -61,6 +87,11 @@ struct ConcernedHosts {
   Hostlist operator()(const module::RestartEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::DrainEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::UndrainEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::AllocEvent& event) const {
+    if (event.allocations.size() == 1) return event.allocations.front()->resources.nodelist();
+    return targets.hosts(Concerned{}(event));
+  }
+  Hostlist operator()(const module::FreeEvent& event) const { return event.nodelist; }
   Hostlist operator()(const UpdateEvent& event) const {
     Hostlist hosts = targets.hosts(property_targets(event));
     hosts.append(event.shrink_nodelist);
@@ -80,6 +111,11 @@ void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime ti
   changes.expiration = {define.inventory->expiration(), define.inventory->expiration(), timestamp};
   changes.forget_shrunk = true;
   rewrite_drains(changes, module);
+  if (module.ledger().empty()) return;
+  changes.forget_allocations = true;
+  std::vector<module::SharedAllocation> all;
+  for (const auto& [id, allocation] : module.ledger().all()) all.push_back(allocation);
+  record_allocations(changes, all, module);
 }
 
 void record_define(TableChanges& changes, const DefineEvent& define, WallTime timestamp,
@@ -109,6 +145,9 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
     record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
   }
   record.changes.undrained = module.names(outcome.undrained);
+  record_allocations(record.changes, outcome.ledger.allocated, module);
+  record.changes.freed = outcome.ledger.freed;
+  record.of_ledger = is_of_ledger(event.body);
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
     record_update(record.changes, *update, event.timestamp, module);
     record.hidden = update->lost;

@@ -35,6 +35,21 @@ struct TableChanges {
     module::PropertyState::Difference difference = module::PropertyState::Difference::same;
   };
   std::vector<Property> properties;
+  /// Allocations that are new or have changed, and those that have ended. Targets are found by host and
+  /// ordinal (module::RecordedAllocation).
+  struct Allocated {
+    std::string id;
+    /// An R. Shared with the ledger, as a rule.
+    std::shared_ptr<const std::string> resources;
+    std::vector<std::uint32_t> ordinals;
+    std::optional<WallTime> expiration;
+    std::optional<std::string> note;
+    std::string partition;
+  };
+  std::vector<Allocated> allocated;
+  std::vector<std::string> freed;
+  /// Empty the table of allocations first.
+  bool forget_allocations = false;
   /// Empty the table of properties first.
   bool forget_properties = false;
   /// Targets that left for good.
@@ -71,6 +86,8 @@ struct Record {
   /// Set for UpdateEvent::lost: the log of an instance writes nothing for the event, a store only that there
   /// was one, and the journal skips it. Only schedulers and the present state show it.
   bool hidden = false;
+  /// A record of the ledger (module::is_of_ledger): a journal shows it only to consumers that ask for these.
+  bool of_ledger = false;
 };
 
 /// The record of an event that has just been applied to `module`.

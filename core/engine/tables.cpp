@@ -9,6 +9,7 @@ namespace resourced::engine {
 void Tables::apply(const TableChanges& changes) {
   apply_drains(changes);
   apply_properties(changes);
+  apply_allocations(changes);
   if (changes.forget_shrunk) shrunk_.clear();
   changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     shrunk_.insert({std::string(host), ordinal});
@@ -46,10 +47,21 @@ void Tables::apply_properties(const TableChanges& changes) {
   }
 }
 
+void Tables::apply_allocations(const TableChanges& changes) {
+  if (changes.forget_allocations) allocations_.clear();
+  for (const std::string& id : changes.freed) allocations_.erase(id);
+  for (const TableChanges::Allocated& allocation : changes.allocated)
+    allocations_.insert_or_assign(allocation.id, allocation);
+}
+
 module::RecordedState Tables::state() const {
   module::RecordedState state;
   for (const auto& [target, drain] : drains_) state.drains.push_back({target, drain.timestamp, drain.reason});
   for (const auto& [key, added] : properties_) state.properties.push_back({key.first, key.second, added});
+  for (const auto& [id, row] : allocations_) {
+    state.allocations.push_back({id, rset::ResourceSet::parse(*row.resources), row.ordinals, row.expiration,
+                                 row.note, row.partition});
+  }
   state.shrunk.assign(shrunk_.begin(), shrunk_.end());
   state.expiration = expiration_;
   if (inventory_) {

@@ -29,6 +29,7 @@ class Tables {
 
   void apply_drains(const TableChanges& changes);
   void apply_properties(const TableChanges& changes);
+  void apply_allocations(const TableChanges& changes);
 
   std::map<module::TargetName, Drain> drains_;
   /// Whether the property was added; false for one that was removed.
@@ -36,6 +37,7 @@ class Tables {
   std::set<module::TargetName> shrunk_;
   std::optional<module::RecordedState::Expiration> expiration_;
   std::optional<TableChanges::Inventory> inventory_;
+  std::map<std::string, TableChanges::Allocated> allocations_;
 };
 
 }  // namespace resourced::engine

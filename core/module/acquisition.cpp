@@ -83,6 +83,12 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
   return {taken.resources, taken.kept};
 }
 
+std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
+  const auto found = holders_.find(holder);
+  if (found == holders_.end()) return std::nullopt;
+  return Held{found->second.partition, found->second.kept};
+}
+
 bool Acquisition::is_held(const std::string& partition) const {
   return std::ranges::any_of(holders_, [&](const auto& held) { return held.second.partition == partition; });
 }

@@ -63,6 +63,15 @@ class Acquisition {
   /// again.
   void announce(const Delta& delta, const text::IdSet& excluded, const Tell& tell);
 
+  /// What a holder has; nothing for an unknown one.
+  struct Held {
+    const std::string& partition;
+    const text::IdSet& kept;
+  };
+  [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
+  /// The targets that any holder keeps.
+  [[nodiscard]] text::IdSet kept_by_anyone() const;
+
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const;
   /// Targets of a partition that the holder of another one still keeps, and targets of `acquirable` that its
@@ -83,7 +92,6 @@ class Acquisition {
 
   [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
                                        const text::IdSet& acquirable) const;
-  [[nodiscard]] text::IdSet kept_by_anyone() const;
   void hand_over(const text::IdSet& available, const Tell& tell);
   /// No target has two keepers, and each keeper has it among its resources.
   void check_kept() const;

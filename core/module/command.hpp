@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/module/allocation.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
 #include "core/module/target_names.hpp"
@@ -87,6 +88,33 @@ struct RecordedState {
     std::optional<std::string> replaced;
   };
   Inventory inventory;
+  std::vector<RecordedAllocation> allocations;
+};
+
+/// The targets that a scheduler holds in one partition; without a name, in the rest of the inventory.
+struct Holding {
+  std::string partition;
+  text::IdSet targets;
+};
+
+/// A scheduler allocates resources, all of them or none.
+struct AllocCommand {
+  std::vector<AllocationRequest> allocations;
+  std::vector<Holding> holdings = {};
+};
+
+/// Frees allocations, all of them or none.
+struct FreeCommand {
+  std::vector<std::string> ids;
+  /// Only these targets of the allocation. Requires that it is one.
+  std::optional<text::IdSet> ranks = std::nullopt;
+  /// The scheduler that frees them; nothing for an operator, who may free any.
+  struct Scheduler {
+    std::vector<Holding> holdings;
+    /// The targets that other schedulers hold.
+    text::IdSet of_others;
+  };
+  std::optional<Scheduler> scheduler = std::nullopt;
 };
 
 /// Replaces the configuration; hosts and resources stay the same.
@@ -129,7 +157,7 @@ struct MonitorCommand {
 };
 
 using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
-                             ReloadCommand, LoadCommand, MonitorCommand>;
+                             ReloadCommand, LoadCommand, MonitorCommand, AllocCommand, FreeCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "core/module/allocation.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -103,7 +104,12 @@ struct LivelyEvent {
 };
 
 using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
-                               OfflineEvent, TorpidEvent, LivelyEvent>;
+                               OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+
+/// Whether it is a record of the ledger, which is in the log and not among the events of RFC 44.
+[[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {
+  return std::holds_alternative<AllocEvent>(body) || std::holds_alternative<FreeEvent>(body);
+}
 
 struct Event {
   /// After the epoch.

@@ -74,6 +74,9 @@ struct FoldStates {
   }
   void operator()(const TorpidEvent& event) const { states.torpid |= event.ranks; }
   void operator()(const LivelyEvent& event) const { states.torpid -= event.ranks; }
+  // The ledger is no state of targets.
+  void operator()(const AllocEvent& /*event*/) const {}
+  void operator()(const FreeEvent& /*event*/) const {}
 
   WallTime timestamp;
   TargetStates& states;
@@ -329,8 +332,8 @@ Outcome Module::apply(const Event& event) {
   std::visit(CheckChanges{states_}, event.body);
   Outcome outcome;
   static_cast<DrainChanges&>(outcome) = fold_states(event, states_);
-  std::visit([&](const auto& body) { apply_to(body, outcome.delta); }, event.body);
-  ++state_version_;
+  std::visit([&](const auto& body) { apply_to(body, outcome); }, event.body);
+  if (!is_of_ledger(event.body)) ++state_version_;
   return outcome;
 }
 
@@ -347,7 +350,7 @@ void Module::settle(const IdSet& touched, Delta& delta) {
   delta.down |= down;
 }
 
-void Module::apply_to(const RestartEvent& event, Delta& delta) {
+void Module::apply_to(const RestartEvent& event, Outcome& outcome) {
   if (event.of_brokers) {
     // The ranks of an earlier inventory were those of other brokers.
     inventory_ = configured_ = {};
@@ -360,17 +363,21 @@ void Module::apply_to(const RestartEvent& event, Delta& delta) {
     brokers_ = event.nodelist;
     addressable_ = targets_of_brokers(brokers_, inventory_);
   }
-  settle(inventory_.ranks(), delta);
+  settle(inventory_.ranks(), outcome.delta);
 }
 
-void Module::apply_to(const DefineEvent& event, Delta& delta) {
+void Module::apply_to(const DefineEvent& event, Outcome& outcome) {
+  Delta& delta = outcome.delta;
   delta.property_add = rset::new_properties(*event.inventory, inventory_);
   delta.property_remove = rset::new_properties(inventory_, *event.inventory);
   if (event.inventory->expiration() != inventory_.expiration()) {
     delta.expiration = event.inventory->expiration();
   }
   const IdSet touched = inventory_.ranks() | event.inventory->ranks();
-  if (event.loaded) move_states(*event.inventory);
+  if (event.loaded) {
+    move_states(*event.inventory);
+    ledger_.move(configured_, event.configured ? *event.configured : *event.inventory);
+  }
   fold_inventory(event, inventory_);
   with_lost_.reset();
   if (has_brokers()) {
@@ -394,7 +401,8 @@ void Module::drop_states_of_others() {
   states_.torpid &= targets;
 }
 
-void Module::apply_to(const UpdateEvent& event, Delta& delta) {
+void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
+  Delta& delta = outcome.delta;
   if (event.lost) {
     if (!with_lost_) with_lost_ = inventory_;
   } else if (with_lost_) {
@@ -424,9 +432,13 @@ void Module::check_available() const {
   RESOURCED_INVARIANT(!available_.intersects(exclude_));
 }
 
+void Module::apply_to(const AllocEvent& event, Outcome& outcome) { outcome.ledger = ledger_.apply(event); }
+
+void Module::apply_to(const FreeEvent& event, Outcome& outcome) { outcome.ledger = ledger_.apply(event); }
+
 template <class OfRanks>
-void Module::apply_to(const OfRanks& event, Delta& delta) {
-  settle(event.ranks, delta);
+void Module::apply_to(const OfRanks& event, Outcome& outcome) {
+  settle(event.ranks, outcome.delta);
 }
 
 }  // namespace resourced::module

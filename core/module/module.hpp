@@ -6,9 +6,9 @@
 // drained or online without being in the inventory, and keeps its state whatever inventory is defined. A rank
 // that has no broker has its state only as long as it is in the inventory.
 //
-// There is no other code for the application of events than fold_inventory() and fold_states(): the module,
-// the check of a command before it is applied, an import and the mirror of an enclosing instance all use
-// them. An event in ranks of another instance is translated first.
+// There is no other code for the application of events than fold_inventory(), fold_states() and, for
+// allocations, Ledger::apply(): the module, the check of a command before it is applied, an import and the
+// mirror of an enclosing instance all use them. An event in ranks of another instance is translated first.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/module/allocations.hpp"
 #include "core/module/command.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
@@ -55,6 +56,7 @@ DrainChanges fold_states(const Event& event, TargetStates& states);
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
 struct Outcome : DrainChanges {
   Delta delta;
+  LedgerChanges ledger;
 };
 
 /// A property of targets, compared with the configuration. A property that was added at run time stays
@@ -133,6 +135,7 @@ class Module {
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
+  [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
@@ -146,8 +149,9 @@ class Module {
   [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name,
                                                            const text::IdSet& ranks) const;
 
-  /// Numbers that grow with each change of the inventory (R or exclusion), and of any state: a value derived
-  /// from the state is valid as long as the number is the same.
+  /// Numbers that grow with each change of the inventory (R or exclusion), and of any state but the ledger,
+  /// which has a number of its own: a value derived from the state is valid as long as the number is the
+  /// same.
   [[nodiscard]] std::uint64_t inventory_version() const noexcept { return inventory_version_; }
   [[nodiscard]] std::uint64_t state_version() const noexcept { return state_version_; }
 
@@ -160,6 +164,13 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
+  // In ledger_commands.cpp.
+  [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
+
+  /// Throws Error EPERM if a scheduler may not free these targets of an allocation.
+  void check_frees(const FreeCommand::Scheduler& scheduler, const text::IdSet& acquired,
+                   const Allocation& allocation, const text::IdSet& ranks) const;
 
   /// The targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those of
   /// the recorded inventory once it is known, as in Flux.
@@ -169,12 +180,14 @@ class Module {
     return has_brokers() && defined_ && method_ != DefineMethod::configuration;
   }
 
-  void apply_to(const RestartEvent& event, Delta& delta);
-  void apply_to(const DefineEvent& event, Delta& delta);
-  void apply_to(const UpdateEvent& event, Delta& delta);
+  void apply_to(const RestartEvent& event, Outcome& outcome);
+  void apply_to(const DefineEvent& event, Outcome& outcome);
+  void apply_to(const UpdateEvent& event, Outcome& outcome);
+  void apply_to(const AllocEvent& event, Outcome& outcome);
+  void apply_to(const FreeEvent& event, Outcome& outcome);
   /// Events of states alone.
   template <class OfRanks>
-  void apply_to(const OfRanks& event, Delta& delta);
+  void apply_to(const OfRanks& event, Outcome& outcome);
 
   /// Moves states with their targets to another inventory.
   void move_states(const rset::ResourceSet& next);
@@ -200,6 +213,8 @@ class Module {
   text::IdSet exclude_;
   TargetStates states_;
   text::IdSet available_;
+  /// By ranks of configured(), which has the targets that left for good.
+  Ledger ledger_;
   std::uint64_t inventory_version_ = 0;
   std::uint64_t state_version_ = 0;
 };

@@ -76,4 +76,10 @@ ResourceSet renumbered(const ResourceSet& resources, const RankMap& map, const R
   return moved;
 }
 
+std::optional<IdSet::Id> RankMap::rank_of(IdSet::Id rank) const {
+  if (same_.contains(rank)) return rank;
+  const auto found = moved_.find(rank);
+  return found == moved_.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace resourced::module

@@ -2,6 +2,7 @@
 // target of a host, and follows it.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 
 #include "core/rset/resource_set.hpp"
@@ -17,6 +18,10 @@ class RankMap {
 
   /// The ranks in the other inventory; those of targets that are not there are left out.
   [[nodiscard]] text::IdSet operator()(const text::IdSet& ranks) const;
+  /// Whether all of these ranks are the same in the other inventory.
+  [[nodiscard]] bool keeps(const text::IdSet& ranks) const { return (ranks - same_).empty(); }
+  /// The rank of one target in the other inventory; nothing if it is not there.
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(text::IdSet::Id rank) const;
 
  private:
   /// Ranks that are the same in both; moved_ has the new ranks of the others.

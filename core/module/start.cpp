@@ -91,6 +91,12 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
     text::Hostlist hosts = inventory->hosts(undrain);
     events.push_back({{now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}}, false});
   }
+  Ledger ledger;
+  for (const RecordedAllocation& allocation : command.recorded.allocations) {
+    AllocEvent event{{ledger.restore(allocation, *command.inventory)}};
+    (void)ledger.apply(event);
+    events.push_back({{now, std::move(event)}, true});
+  }
   return events;
 }
 

@@ -240,6 +240,14 @@ EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*ti
   return module::DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
+EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::AllocEvent{};
+}
+
+EventBody ParentMirror::translate(const module::FreeEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::FreeEvent{};
+}
+
 EventBody ParentMirror::translate(const module::UndrainEvent& event, WallTime /*timestamp*/) {
   return module::UndrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }

@@ -88,6 +88,9 @@ class ParentMirror {
   module::EventBody translate(const module::UpdateEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
+  // The ledger of the enclosing instance changes no state of targets.
+  static module::EventBody translate(const module::AllocEvent& event, WallTime timestamp);
+  static module::EventBody translate(const module::FreeEvent& event, WallTime timestamp);
   template <class OfRanks>
   module::EventBody translate(const OfRanks& event, WallTime timestamp);
 

@@ -11,22 +11,34 @@
 namespace resourced::daemon::service {
 
 void AcquireTopics::acquire(const Call& call) {
-  std::optional<std::string> partition;
-  if (call.request.has(proto::flag::payload)) partition = proto::topics::parse_acquire(call.object());
+  streams::EarlyScheduler wanted;
+  if (call.request.has(proto::flag::payload)) {
+    proto::topics::AcquireRequest request = proto::topics::parse_acquire(call.object());
+    wanted = {std::move(request.partition), request.allocations};
+  }
+  // In an instance of Flux the job manager says what is allocated.
+  if (wanted.allocations && executor_.module().has_brokers())
+    throw Error(EPROTO, "this daemon keeps no allocations");
   requests_.keep(call, [&](proto::RequestKey key) {
     if (executor_.module().defined()) {
-      hold(key, partition);
+      hold(key, wanted);
     } else {
-      requests_.become(key, streams::EarlyScheduler{std::move(partition)});
+      requests_.become(key, wanted);
     }
   });
 }
 
-void AcquireTopics::hold(proto::RequestKey key, const std::optional<std::string>& partition) {
+void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
-  const auto acquired = executor_.step(engine::Acquire{holder, partition});
-  requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept));
+  const auto acquired = executor_.step(engine::Acquire{holder, wanted.partition, wanted.allocations});
+  std::optional<std::string> allocations;
+  if (wanted.allocations) {
+    allocations = proto::topics::encode_allocation_list(
+        executor_.engine().allocations_of(acquired->resources, wanted.partition.value_or("")),
+        executor_.now().wall);
+  }
+  requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept, allocations));
 }
 
 void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
@@ -51,7 +63,7 @@ void AcquireTopics::on_defined() {
     const auto* early = entry == nullptr ? nullptr : std::get_if<streams::EarlyScheduler>(&entry->stream);
     if (early == nullptr) continue;
     try {
-      hold(key, std::optional<std::string>(early->partition));
+      hold(key, streams::EarlyScheduler(*early));
     } catch (const Error& error) {
       requests_.end(key, error);
     }

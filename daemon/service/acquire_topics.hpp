@@ -39,7 +39,7 @@ class AcquireTopics {
 
  private:
   /// Acquires for a request. Throws Error if the partition cannot be acquired.
-  void hold(proto::RequestKey key, const std::optional<std::string>& partition);
+  void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
 
   Executor& executor_;
   Requests& requests_;

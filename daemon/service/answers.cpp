@@ -59,7 +59,8 @@ std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   return acquirable_;
 }
 
-proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& kept) {
+proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& kept,
+                                 const std::optional<std::string>& allocations) {
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
   Resources& resources = resources_[name];
@@ -67,7 +68,8 @@ proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& 
     resources.text = module_.inventory().copy_ranks(targets).encode();
     resources.version = module_.inventory_version();
   }
-  return proto::make_payload(proto::topics::encode_acquired(resources.text, kept & module_.available()));
+  return proto::make_payload(
+      proto::topics::encode_acquired(resources.text, kept & module_.available(), allocations));
 }
 
 }  // namespace resourced::daemon::service

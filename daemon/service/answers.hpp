@@ -28,8 +28,10 @@ class Answers {
   [[nodiscard]] proto::Payload hostlist();
   /// The inventory for feasibility checks, which run on another thread.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
-  /// The first response to an acquire of these targets. `kept` are those that no other holder keeps.
-  [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept);
+  /// The first response to an acquire of these targets. `kept` are those that no other holder keeps,
+  /// `allocations` as encode_acquired() takes them.
+  [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept,
+                                        const std::optional<std::string>& allocations);
 
  private:
   struct Cached {

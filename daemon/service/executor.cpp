@@ -18,7 +18,8 @@ store::Record stored(engine::Record&& record) {
           std::move(record.hosts),
           std::move(record.resources),
           std::move(record.changes),
-          record.hidden};
+          record.hidden,
+          record.of_ledger};
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     text::IdSet ranks = std::move(record.ranks);
     const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);
     store::Record row = stored(std::move(record));
-    store::LoggedEvent event{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden};
+    store::LoggedEvent event{row.sequence,  row.timestamp, row.text,     defines,
+                             row.resources, row.hidden,    row.of_ledger};
     log_.append(std::move(row));
     listeners_.logged(std::move(event), std::move(ranks));
   }

@@ -40,6 +40,7 @@ class Executor {
   std::optional<engine::Effects::Acquired> step(const engine::Input& input);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] engine::Now now() const { return now_(); }
   [[nodiscard]] const module::Module& module() const noexcept { return engine_.module(); }
 
  private:

@@ -40,6 +40,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       answers_(executor_.module(), executor_.engine().acquisition()),
       acquire_(executor_, requests_, answers_, subscribers_,
                [this] { later_(Seconds(0), [this] { flush(); }); }),
+      allocations_(executor_, requests_),
       journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
       monitor_(executor_, requests_),

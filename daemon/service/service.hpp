@@ -20,6 +20,7 @@
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/acquire_topics.hpp"
 #include "daemon/service/agent_topics.hpp"
+#include "daemon/service/allocation_topics.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_topics.hpp"
@@ -174,6 +175,7 @@ class Service final : public transport::Listener {
   peers::RateLimit cuts_;
 
   AcquireTopics acquire_;
+  AllocationTopics allocations_;
   JournalTopics journal_;
   AgentTopics agents_;
   MonitorTopics monitor_;

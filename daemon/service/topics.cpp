@@ -12,6 +12,7 @@
 #include "daemon/service/service.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
+#include "proto/topics/allocations.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"
 
@@ -25,6 +26,8 @@ constexpr Bound large{1024 * kib, 0, proto::max_request_values};
 constexpr Bound echoed{64 * kib, 0, proto::topics::max_ping_values};
 // Enough to name every host, with names of the usual length; ranges take less.
 constexpr Bound named_hosts{64 * kib, 8, proto::max_request_values};
+// An R with as many hosts, and ranks that are named one by one.
+constexpr Bound ledger{64 * kib, 16, proto::topics::max_ledger_values};
 // Parsed on the thread of FeasibilityChecks.
 constexpr Bound jobspec{1024 * kib, 0, proto::topics::max_feasibility_values};
 
@@ -46,6 +49,7 @@ std::span<const Topic> Topics::all() noexcept {
   using S = Service;
   using Acquire = AcquireTopics;
   using Agent = AgentTopics;
+  using Allocation = AllocationTopics;
   using Journal = JournalTopics;
   using Monitor = MonitorTopics;
   using Query = QueryTopics;
@@ -53,9 +57,17 @@ std::span<const Topic> Topics::all() noexcept {
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
   constexpr std::optional<Right> as_usual;
   constexpr bool not_in_instance = false;
-  static constexpr std::array<Topic, 27> topics{{
+  static constexpr std::array<Topic, 31> topics{{
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
+      {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
+       as_usual, not_in_instance},
+      {"resource.free", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::free>,
+       as_usual, not_in_instance},
+      {"resource.force-free", Right::operate, Answer::once, ledger, command<proto::topics::parse_free>,
+       as_usual, not_in_instance},
+      {"resource.allocations", Right::read, Answer::once, named_hosts,
+       call<&S::allocations_, &Allocation::list>, as_usual, not_in_instance},
       {"resource.acquire-mute", Right::operate, Answer::once, large, call<&S::acquire_, &Acquire::mute>},
       {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>,
        Right::own},

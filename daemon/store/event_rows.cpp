@@ -15,6 +15,8 @@ std::int64_t EventRow::sum() const noexcept {
   } else {
     sum.add_null();
   }
+  // Rows from before there was a ledger have checksums without it.
+  if (ledger != 0) sum.add(static_cast<std::int64_t>(ledger));
   return sum.value();
 }
 
@@ -27,17 +29,38 @@ std::int64_t block_sum(std::int64_t block, std::string_view hosts) noexcept {
 EventRows::EventRows(Database& database, HostIds& hosts, Sequence last)
     : hosts_(hosts),
       insert_event_(database,
-                    "INSERT INTO event(sequence, timestamp, name, text, hosts, resources, sum) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)"),
+                    "INSERT INTO event(sequence, timestamp, name, text, hosts, resources, sum, ledger) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_host_(database, "INSERT INTO known_host(id, name) VALUES (?, ?)"),
       insert_block_(database, "INSERT OR REPLACE INTO event_block(block, hosts, sum) VALUES (?, ?, ?)"),
       put_resources_(database,
                      "INSERT INTO resource_set(id, text, last) VALUES (?, ?, ?) "
                      "ON CONFLICT (id) DO UPDATE SET last = excluded.last"),
       read_hosts_(database,
-                  "SELECT sequence, timestamp, name, text, hosts, resources, sum FROM event "
+                  "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
                   "WHERE sequence BETWEEN ? AND ? ORDER BY sequence") {
   resume(last);
+  resume_ledger(last);
+}
+
+// Events after the last whole one count as others than records of the ledger, so that no reader passes over
+// them.
+void EventRows::resume_ledger(Sequence last) {
+  for (Sequence back = 0; back < block_size && back < last; ++back) {
+    const auto sequence = static_cast<std::int64_t>(last - back);
+    if (!read_hosts_.bind(1, sequence).bind(2, sequence).step()) continue;
+    const std::string name = read_hosts_.text(2);
+    const std::string text = read_hosts_.text(3);
+    const std::string ids = read_hosts_.text(4);
+    EventRow row{last - back, read_hosts_.time(1), name, text, ids, {}, {}};
+    if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
+    row.ledger = static_cast<Sequence>(read_hosts_.integer(7));
+    const bool is_whole = row.sum() == read_hosts_.integer(6);
+    read_hosts_.reset();
+    if (!is_whole) continue;
+    ledger_ = row.ledger;
+    return;
+  }
 }
 
 // Reads the hosts of the open block, which has no row yet, from its events.
@@ -50,8 +73,10 @@ void EventRows::resume(Sequence last) {
       const std::string name = read_hosts_.text(2);
       const std::string text = read_hosts_.text(3);
       const std::string ids = read_hosts_.text(4);
-      EventRow row{static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.time(1), name, text, ids, {}};
+      EventRow row{
+          static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.time(1), name, text, ids, {}, {}};
       if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
+      row.ledger = static_cast<Sequence>(read_hosts_.integer(7));
       if (row.sum() != read_hosts_.integer(6)) throw Error(EBADMSG, "damaged");
       *block_hosts_ |= text::IdSet::parse(ids);
     }
@@ -80,7 +105,8 @@ void EventRows::write(const New& event) {
   if (block_hosts_) *block_hosts_ |= hosts.ids;
 
   const std::string ids = hosts.ids.encode();
-  EventRow row{event.sequence, event.timestamp, event.name, event.text, ids, std::nullopt};
+  if (event.of_ledger) ++ledger_;
+  EventRow row{event.sequence, event.timestamp, event.name, event.text, ids, std::nullopt, ledger_};
   insert_event_.bind(1, static_cast<std::int64_t>(row.sequence))
       .bind(2, row.timestamp)
       .bind(3, row.name)
@@ -94,7 +120,9 @@ void EventRows::write(const New& event) {
         .bind(3, static_cast<std::int64_t>(row.sequence))
         .run();
   }
-  insert_event_.bind(7, event.is_damaged ? std::int64_t{0} : row.sum()).run();
+  insert_event_.bind(7, event.is_damaged ? std::int64_t{0} : row.sum())
+      .bind(8, static_cast<std::int64_t>(row.ledger))
+      .run();
 }
 
 void EventRows::close_block() {

@@ -25,6 +25,9 @@ struct EventRow {
   std::string_view hosts;
   /// The id of the resource set of a resource-define, if it is known.
   std::optional<std::int64_t> resources;
+  /// How many of the events up to this one are records of the ledger. A reader who does not want those finds
+  /// the next other event by a search for the first smaller difference to the sequence.
+  Sequence ledger = 0;
 
   [[nodiscard]] std::int64_t sum() const noexcept;
 };
@@ -54,11 +57,13 @@ class EventRows {
     const std::string* resources = nullptr;
     /// An event whose text is known to be damaged gets no checksum, so that it is never sent.
     bool is_damaged = false;
+    bool of_ledger = false;
   };
   void write(const New& event);
 
  private:
   void resume(Sequence last);
+  void resume_ledger(Sequence last);
   void close_block();
 
   HostIds& hosts_;
@@ -67,6 +72,8 @@ class EventRows {
   Statement insert_block_;
   Statement put_resources_;
   Statement read_hosts_;
+  /// As in the row of the last event.
+  Sequence ledger_ = 0;
   std::int64_t block_ = 0;
   /// The hosts of the open block; nothing if a row of the block is damaged.
   std::optional<text::IdSet> block_hosts_ = text::IdSet{};

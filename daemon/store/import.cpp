@@ -96,6 +96,7 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   const proto::EventEntry parts = proto::read_event_entry(entry);
   record.timestamp = std::max(last, parts.timestamp);
   record.name = parts.name;
+  record.of_ledger = proto::is_ledger_name(record.name);
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);

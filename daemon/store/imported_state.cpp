@@ -76,6 +76,56 @@ ImportedState::Translated ImportedState::translate(const module::UndrainEvent& e
   return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
 }
 
+ImportedState::Translated ImportedState::translate(const module::AllocEvent& event) {
+  Hostlist all;
+  for (const module::SharedAllocation& allocation : event.allocations) {
+    const ResourceSet& resources = allocation->resources;
+    Allocated allocated{allocation, {}};
+    resources.ranks().for_each([&](IdSet::Id rank) {
+      const Numbers number = numbers_of(IdSet{rank}, Hostlist::parse(resources.host(rank)));
+      allocated.numbers.emplace(rank, number.first());
+    });
+    if (!allocations_.try_emplace(allocation->id, std::move(allocated)).second) {
+      throw Error(EINVAL, fmt::format("context.allocations: allocation {} exists already", allocation->id));
+    }
+    all.append(resources.nodelist());
+  }
+  return {module::AllocEvent{}, std::move(all)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
+  const Numbers freed = event.partial ? numbers_of(event.ranks, event.nodelist) : Numbers{};
+  for (const std::string& id : event.ids) {
+    const auto found = allocations_.find(id);
+    if (found == allocations_.end())
+      throw Error(EINVAL, fmt::format("context.ids: unknown allocation: {}", id));
+    auto& numbers = found->second.numbers;
+    std::erase_if(numbers,
+                  [&](const auto& target) { return !event.partial || freed.contains(target.second); });
+    if (numbers.empty()) allocations_.erase(found);
+  }
+  return {module::FreeEvent{}, event.nodelist};
+}
+
+TableChanges::Allocated ImportedState::row_of(const Allocated& allocated) const {
+  const module::Allocation& allocation = *allocated.allocation;
+  IdSet ranks;
+  std::vector<std::uint32_t> ordinals;
+  bool has_ordinals = false;
+  for (const auto& [rank, number] : allocated.numbers) {
+    ranks.insert(rank);
+    ordinals.push_back(names_[number].ordinal);
+    has_ordinals = has_ordinals || ordinals.back() != 0;
+  }
+  if (!has_ordinals) ordinals.clear();
+  return {allocation.id,
+          std::make_shared<const std::string>(allocation.resources.copy_ranks(ranks).encode()),
+          std::move(ordinals),
+          allocation.expiration,
+          allocation.note,
+          allocation.partition};
+}
+
 template <class OfRanks>
 ImportedState::Translated ImportedState::translate(const OfRanks& event) {
   return {OfRanks{}, known_hosts(event.ranks)};
@@ -204,6 +254,7 @@ void ImportedState::finish(Record& last) const {
     add(name, overlay.added, PropertyState::Difference::added);
     add(name, overlay.removed, PropertyState::Difference::removed);
   }
+  for (const auto& [id, allocated] : allocations_) last.changes.allocated.push_back(row_of(allocated));
   last.changes.shrunk = names_of(shrunk_);
   if (expiration_) last.changes.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
 }

@@ -55,6 +55,13 @@ class ImportedState {
     void forget(const Numbers& numbers) { keep((added | removed | fresh) - numbers); }
   };
 
+  // An allocation as its record has it, with the targets of its ranks.
+  struct Allocated {
+    module::SharedAllocation allocation;
+    std::map<text::IdSet::Id, text::IdSet::Id> numbers;
+  };
+  [[nodiscard]] TableChanges::Allocated row_of(const Allocated& allocated) const;
+
   // An event with these numbers as ranks, as fold_states() takes it, and the hosts that it concerns.
   struct Translated {
     module::EventBody body;
@@ -65,6 +72,9 @@ class ImportedState {
   Translated translate(const module::UpdateEvent& event);
   Translated translate(const module::DrainEvent& event);
   Translated translate(const module::UndrainEvent& event);
+  // Changes `allocations_`.
+  Translated translate(const module::AllocEvent& event);
+  Translated translate(const module::FreeEvent& event);
   // A start does not restore online and torpid states, so their ranks are left out.
   template <class OfRanks>
   Translated translate(const OfRanks& event);
@@ -106,6 +116,7 @@ class ImportedState {
   std::vector<module::TargetName> names_;
   module::TargetStates states_;
   std::map<std::string, Overlay> properties_;
+  std::map<std::string, Allocated> allocations_;
   Numbers shrunk_;
   // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;

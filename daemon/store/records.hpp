@@ -38,6 +38,8 @@ struct Record {
   TableChanges changes;
   /// As engine::Record has it.
   bool hidden = false;
+  /// As engine::Record has it.
+  bool of_ledger = false;
 };
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
@@ -64,6 +66,8 @@ struct EventFilter {
   /// before `since`, and `known` of those at `since`.
   bool resumes = false;
   std::size_t known = 0;
+  /// Also the records of the ledger.
+  bool allocations = false;
 };
 
 /// One event of the log as it is sent.
@@ -77,6 +81,8 @@ struct LoggedEvent {
   std::shared_ptr<const std::string> resources = nullptr;
   /// As engine::Record has it: it is not sent.
   bool hidden = false;
+  /// As engine::Record has it.
+  bool of_ledger = false;
 };
 
 /// Upper bounds of a page and of a response; a single event may be larger. A response has room for one R, so

@@ -13,6 +13,31 @@ namespace resourced::daemon::store {
 
 using text::IdSet;
 
+namespace {
+
+struct Reset {
+  Statement& statement;
+  ~Reset() { statement.reset(); }
+};
+
+// The texts of a row, to which its EventRow refers.
+struct RowText {
+  explicit RowText(const Statement& row) : name(row.text(2)), text(row.text(3)), hosts(row.text(4)) {}
+
+  [[nodiscard]] EventRow row(const Statement& from) const {
+    EventRow row{static_cast<Sequence>(from.integer(0)), from.time(1), name, text, hosts, {},
+                 static_cast<Sequence>(from.integer(7))};
+    if (!from.is_null(5)) row.resources = from.integer(5);
+    return row;
+  }
+
+  std::string name;
+  std::string text;
+  std::string hosts;
+};
+
+}  // namespace
+
 class StoreReader::Snapshot {
  public:
   explicit Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
@@ -36,8 +61,11 @@ StoreReader::StoreReader(Database& database, const HostIds& hosts)
     : database_(database),
       hosts_(hosts),
       events_(database,
-              "SELECT sequence, timestamp, name, text, hosts, resources, sum FROM event "
+              "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
               "WHERE sequence BETWEEN ? AND ? ORDER BY sequence"),
+      mark_(database,
+            "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
+            "WHERE sequence = ?"),
       block_(database, "SELECT hosts, sum FROM event_block WHERE block = ?"),
       resources_(database, "SELECT text FROM resource_set WHERE id = ?"),
       newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
@@ -64,10 +92,13 @@ Sequence StoreReader::newest() {
   return newest;
 }
 
-WallTime StoreReader::timestamp_of(Sequence sequence) {
-  HistoryPage page;
-  read(page, {}, sequence, sequence, 1);
-  return page.events.front().timestamp;
+StoreReader::Mark StoreReader::mark_of(Sequence sequence) {
+  const Reset reset{mark_};
+  if (!mark_.bind(1, static_cast<std::int64_t>(sequence)).step()) fail(sequence, "missing");
+  const RowText text(mark_);
+  const EventRow row = text.row(mark_);
+  if (row.sum() != mark_.integer(6)) fail(sequence, "it does not match its checksum");
+  return {row.timestamp, sequence - row.ledger, proto::is_ledger_name(row.name)};
 }
 
 StoreReader::LastTimestamp StoreReader::last_timestamp() {
@@ -96,14 +127,15 @@ WallTime StoreReader::timestamp_before(Sequence first) {
   }
 }
 
-// Timestamps never decrease within a store. Damaged events are skipped, so that newer ones can still be read.
-Sequence StoreReader::first_since(WallTime since, Sequence oldest, Sequence newest) {
+// Damaged events are skipped, so that newer ones can still be read.
+Sequence StoreReader::first_not(const std::function<bool(const Mark&)>& is_before, Sequence oldest,
+                                Sequence newest) {
   Sequence end = newest + 1;
   while (oldest < end) {
     const Sequence middle = oldest + (end - oldest) / 2;
     Sequence probe = middle;
-    const std::optional<WallTime> timestamp = timestamp_at_or_after(probe, end);
-    if (timestamp && *timestamp < since) {
+    const std::optional<Mark> mark = mark_at_or_after(probe, end);
+    if (mark && is_before(*mark)) {
       oldest = probe + 1;
     } else {
       end = middle;
@@ -112,11 +144,11 @@ Sequence StoreReader::first_since(WallTime since, Sequence oldest, Sequence newe
   return oldest;
 }
 
-std::optional<WallTime> StoreReader::timestamp_at_or_after(Sequence& sequence, Sequence end) {
+std::optional<StoreReader::Mark> StoreReader::mark_at_or_after(Sequence& sequence, Sequence end) {
   const Sequence last = std::min(end, sequence + most_looked_at);
   for (; sequence < last; ++sequence) {
     try {
-      return timestamp_of(sequence);
+      return mark_of(sequence);
     } catch (const Error& error) {
       if (error.errnum() != EBADMSG) throw;
     }
@@ -138,6 +170,48 @@ Sequence StoreReader::after_known(const EventFilter& filter, Sequence first, Seq
   return first;
 }
 
+Sequence StoreReader::first_of_newest(std::size_t most, Sequence oldest, Sequence newest) {
+  // A damaged event at the end counts as another one.
+  Sequence others = newest;
+  for (Sequence back = 0; back < most_looked_at && newest - back >= oldest; ++back) {
+    Sequence whole = newest - back;
+    if (const auto mark = mark_at_or_after(whole, newest - back + 1)) {
+      others = mark->others + back;
+      break;
+    }
+  }
+  if (others < most) return oldest;
+  const Sequence least = others - most + 1;
+  const Sequence first = first_not([least](const Mark& mark) { return mark.others < least; }, oldest, newest);
+  // The search cannot tell the number of a damaged event. The whole one after it does.
+  Sequence whole = first;
+  const auto mark = mark_at_or_after(whole, newest + 1);
+  return mark && mark->others == least && !mark->of_ledger ? whole : first;
+}
+
+// Each bound of the search is an event whose checksum holds, and that counts as many other events as the
+// first: so all between are of the ledger. Where one is damaged, the events are looked at one by one.
+Sequence StoreReader::skip_ledger(Sequence of_ledger, Sequence to) {
+  try {
+    const Sequence others = mark_of(of_ledger).others;
+    const auto is_run = [&](Sequence last) { return mark_of(last).others == others; };
+    Sequence step = 1;
+    Sequence reached = of_ledger;
+    while (reached < to && is_run(std::min(to, reached + step))) {
+      reached = std::min(to, reached + step);
+      step *= 2;
+    }
+    // The first event of another kind is after `reached` and at most `step` away.
+    for (step /= 2; step > 0; step /= 2) {
+      if (reached + step <= to && is_run(reached + step)) reached += step;
+    }
+    return reached + 1;
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    return of_ledger + 1;
+  }
+}
+
 HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, WallTime horizon) {
   if (filter.targets) {
     std::optional<std::string> unknown;
@@ -157,7 +231,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
   if (filter.since) {
     start.first = after_known(filter, first_since(*filter.since, kept, last), last);
   } else if (!filter.targets && last >= most) {
-    start.first = std::max(kept, last - most + 1);
+    start.first = filter.allocations ? std::max(kept, last - most + 1) : first_of_newest(most, kept, last);
   }
   // Events before `since` were not asked for, so their absence is no gap.
   if (start.first == 1 || (filter.since && start.first > kept)) return start;
@@ -211,29 +285,31 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
   Budget budget;
   page.next = hosts ? skip_blocks(*hosts, from, to, budget) : from;
   PageLimit room(limit);
-  struct Reset {
-    Statement& statement;
-    ~Reset() { statement.reset(); }
-  } const reset{events_};
+  const Reset reset{events_};
   while (page.next <= to) {
     events_.bind(1, static_cast<std::int64_t>(page.next)).bind(2, static_cast<std::int64_t>(to));
     // Up to the end of a block, where the next may be skipped.
     const Sequence block_end = page.next - page.next % block_size + block_size;
     while (page.next <= to && (!hosts || page.next < block_end)) {
       if (!events_.step()) fail(page.next, "missing");
-      const std::string name = events_.text(2);
-      std::string text = events_.text(3);
-      const std::string ids = events_.text(4);
-      EventRow row{static_cast<Sequence>(events_.integer(0)), events_.time(1), name, text, ids, {}};
-      if (!events_.is_null(5)) row.resources = events_.integer(5);
+      RowText text(events_);
+      const EventRow row = text.row(events_);
       if (row.sequence != page.next) fail(page.next, "missing");
       if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");
-      if (!budget.spend(text.size() + ids.size())) return;
-      const bool concerns = name != hidden_name && (!hosts || IdSet::parse(ids).intersects(*hosts));
+      if (!budget.spend(text.text.size() + text.hosts.size())) return;
+      const bool of_ledger = proto::is_ledger_name(row.name);
+      if (of_ledger && !filter.allocations) {
+        events_.reset();
+        page.next = skip_ledger(page.next, to);
+        break;
+      }
+      const bool concerns =
+          row.name != hidden_name && (!hosts || IdSet::parse(text.hosts).intersects(*hosts));
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {
-        const bool defines = name == proto::define_name;
-        if (!room.admit(text.size(), defines)) return;
-        LoggedEvent event{row.sequence, row.timestamp, std::move(text), defines, nullptr};
+        const bool defines = row.name == proto::define_name;
+        if (!room.admit(text.text.size(), defines)) return;
+        LoggedEvent event{row.sequence, row.timestamp, std::move(text.text), defines, nullptr,
+                          false,        of_ledger};
         if (row.resources) event.resources = resources(row.sequence, *row.resources);
         page.events.push_back(std::move(event));
       }

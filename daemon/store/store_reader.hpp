@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,13 +66,31 @@ class StoreReader {
 
   [[nodiscard]] Trimmed trimmed();
   [[nodiscard]] Sequence newest();
-  [[nodiscard]] WallTime timestamp_of(Sequence sequence);
+  /// The parts of an event that never decrease along the log.
+  struct Mark {
+    WallTime timestamp{};
+    /// How many events up to this one are not of the ledger, in the numbers of the log.
+    Sequence others = 0;
+    bool of_ledger = false;
+  };
+  /// Throws Error EBADMSG for a damaged event.
+  [[nodiscard]] Mark mark_of(Sequence sequence);
+  [[nodiscard]] WallTime timestamp_of(Sequence sequence) { return mark_of(sequence).timestamp; }
   /// The timestamp of the event before `first`, or of `first` itself if that event is damaged.
   [[nodiscard]] WallTime timestamp_before(Sequence first);
-  /// The timestamp of the first event that can be read, and sets `sequence` to it; nothing if none of the
-  /// next most_looked_at events can be read.
-  [[nodiscard]] std::optional<WallTime> timestamp_at_or_after(Sequence& sequence, Sequence end);
-  [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest);
+  /// The mark of the first event that can be read, and sets `sequence` to it; nothing if none of the next
+  /// most_looked_at events can be read.
+  [[nodiscard]] std::optional<Mark> mark_at_or_after(Sequence& sequence, Sequence end);
+  /// The first event for which `is_before` is false; it is true for all that are before that one.
+  [[nodiscard]] Sequence first_not(const std::function<bool(const Mark&)>& is_before, Sequence oldest,
+                                   Sequence newest);
+  [[nodiscard]] Sequence first_since(WallTime since, Sequence oldest, Sequence newest) {
+    return first_not([since](const Mark& mark) { return mark.timestamp < since; }, oldest, newest);
+  }
+  /// The first of the newest `most` events that are not of the ledger.
+  [[nodiscard]] Sequence first_of_newest(std::size_t most, Sequence oldest, Sequence newest);
+  /// The first event after `of_ledger`, one of the ledger, that may be another one.
+  [[nodiscard]] Sequence skip_ledger(Sequence of_ledger, Sequence to);
   /// The first event from `first` on that the reader does not have yet (EventFilter::known).
   [[nodiscard]] Sequence after_known(const EventFilter& filter, Sequence first, Sequence last);
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
@@ -84,6 +103,7 @@ class StoreReader {
   Database& database_;
   const HostIds& hosts_;
   Statement events_;
+  Statement mark_;
   Statement block_;
   Statement resources_;
   Statement newest_;

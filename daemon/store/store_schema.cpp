@@ -10,7 +10,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 5;
+constexpr std::int64_t schema_version = 6;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -160,6 +160,23 @@ constexpr const char* version_5 = R"sql(
     hosts TEXT NOT NULL
   );
 )sql";
+
+// Adds the allocations: those that are there now, and in the log the number of records of the ledger up to
+// each event.
+constexpr const char* version_6_of_event = R"sql(
+  ALTER TABLE event ADD COLUMN ledger INTEGER NOT NULL DEFAULT 0;
+)sql";
+constexpr const char* version_6 = R"sql(
+  CREATE TABLE allocation (
+    id TEXT PRIMARY KEY,
+    resources TEXT NOT NULL,
+    ordinals TEXT,
+    expiration REAL,
+    note TEXT,
+    part TEXT NOT NULL
+  ) WITHOUT ROWID;
+)sql";
+
 // The first version with a checksum of the present. From it on tables have the same statements whether they
 // were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
@@ -178,6 +195,8 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 2) database.execute(version_3_after_copy);
   if (version > 3) database.execute(version_4);
   if (version > 4) database.execute(version_5);
+  if (version > 5) database.execute(version_6_of_event);
+  if (version > 5) database.execute(version_6);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -240,6 +259,8 @@ void lead_to_version_3(Database& database, std::int64_t version) {
   if (version < 1) database.execute(version_1);
   if (version < 2) database.execute(version_2);
   database.execute(version_3);
+  // The log is written as it is now.
+  database.execute(version_6_of_event);
   const Sequence last = upgrade_log(database);
   name_targets(database);
   database.execute(version_3_after_copy);
@@ -253,9 +274,14 @@ void prepare_schema(Database& database) {
   const std::int64_t version = is_empty(database) ? 0 : pragma(database, "PRAGMA user_version");
   database.execute("BEGIN IMMEDIATE");
   // A failure ends the connection, and with it the transaction.
-  if (version < first_with_sum) lead_to_version_3(database, version);
+  if (version < first_with_sum) {
+    lead_to_version_3(database, version);
+  } else {
+    database.execute(version_6_of_event);
+  }
   if (version < 4) database.execute(version_4);
-  database.execute(version_5);
+  if (version < 5) database.execute(version_5);
+  database.execute(version_6);
   PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)

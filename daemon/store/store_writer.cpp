@@ -1,5 +1,6 @@
 #include "daemon/store/store_writer.hpp"
 
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -38,6 +39,48 @@ void check_files(const std::string& path, const StateLock& lock) {
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
   if (lock.head() && std::filesystem::exists(path))
     throw damaged_store(path, "it is empty, and had events before");
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<std::uint32_t> parse_ordinals(const std::string& text) {
+  std::vector<std::uint32_t> ordinals;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::uint32_t ordinal = 0;
+    const auto [next, failure] = std::from_chars(at, end, ordinal);
+    if (failure != std::errc()) throw Error(EBADMSG, "an ordinal is no number");
+    ordinals.push_back(ordinal);
+    if (next == end) return ordinals;
+    at = next + 1;
+  }
+}
+
+std::vector<module::RecordedAllocation> load_allocations(Database& database) {
+  std::vector<module::RecordedAllocation> allocations;
+  Statement rows(database, "SELECT id, resources, ordinals, expiration, note, part FROM allocation");
+  while (rows.step()) {
+    module::RecordedAllocation allocation{.id = rows.text(0), .resources = {}};
+    try {
+      allocation.resources = rset::ResourceSet::parse(rows.text(1));
+      if (const auto ordinals = rows.optional_text(2)) {
+        allocation.ordinals = parse_ordinals(*ordinals);
+        if (allocation.ordinals.size() != allocation.resources.ranks().count())
+          throw Error(EBADMSG, "one ordinal for each target is wanted");
+      }
+    } catch (const Error& error) {
+      throw damaged_store(database.path(),
+                          fmt::format("table allocation: {}: {}", allocation.id, error.what()));
+    }
+    if (!rows.is_null(3)) allocation.expiration = rows.time(3);
+    allocation.note = rows.optional_text(4);
+    allocation.partition = rows.text(5);
+    allocations.push_back(std::move(allocation));
+  }
+  return allocations;
 }
 
 }  // namespace
@@ -138,7 +181,12 @@ StoreWriter::StoreWriter(const std::string& path)
           "INSERT OR REPLACE INTO expiration(id, value, configured, timestamp) VALUES (1, ?, ?, ?)"),
       put_inventory_(database_,
                      "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)"),
-      put_brokers_(database_, "INSERT OR REPLACE INTO broker(id, hosts) VALUES (1, ?)") {
+      put_brokers_(database_, "INSERT OR REPLACE INTO broker(id, hosts) VALUES (1, ?)"),
+      put_allocation_(database_,
+                      "INSERT OR REPLACE INTO allocation(id, resources, ordinals, expiration, note, part) "
+                      "VALUES (?, ?, ?, ?, ?, ?)"),
+      take_allocation_(database_, "DELETE FROM allocation WHERE id = ?"),
+      forget_allocations_(database_, "DELETE FROM allocation") {
   present_.watch();
   Statement store(database_, "SELECT store FROM present");
   store.step();
@@ -208,6 +256,7 @@ module::RecordedState StoreWriter::load() {
   } catch (const Error& error) {
     throw damaged_store(database_.path(), fmt::format("table broker: {}", error.what()));
   }
+  state.allocations = load_allocations(database_);
   return state;
 }
 
@@ -283,9 +332,10 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
 
 void StoreWriter::write(const Record& record) {
   events_.write({record.sequence, record.timestamp, record.hidden ? hidden_name : record.name, record.text,
-                 &record.hosts, record.resources.get(), false});
+                 &record.hosts, record.resources.get(), false, record.of_ledger});
   write_drains(record);
   write_properties(record);
+  write_allocations(record);
   if (record.changes.forget_shrunk) forget_shrunk_.run();
   record.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
@@ -322,6 +372,26 @@ void StoreWriter::write_drains(const Record& record) {
           .bind(4, drain.reason)
           .run();
     });
+  }
+}
+
+void StoreWriter::write_allocations(const Record& record) {
+  if (record.changes.forget_allocations) forget_allocations_.run();
+  for (const std::string& id : record.changes.freed) take_allocation_.bind(1, std::string_view(id)).run();
+  for (const TableChanges::Allocated& allocation : record.changes.allocated) {
+    std::optional<std::string> ordinals;
+    if (!allocation.ordinals.empty()) ordinals = fmt::format("{}", fmt::join(allocation.ordinals, ","));
+    put_allocation_.bind(1, std::string_view(allocation.id))
+        .bind(2, std::string_view(*allocation.resources))
+        .bind(3, ordinals)
+        .bind(5, allocation.note)
+        .bind(6, std::string_view(allocation.partition));
+    if (allocation.expiration) {
+      put_allocation_.bind(4, *allocation.expiration);
+    } else {
+      put_allocation_.bind(4, std::optional<std::string>());
+    }
+    put_allocation_.run();
   }
 }
 

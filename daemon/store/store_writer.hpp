@@ -94,6 +94,7 @@ class StoreWriter {
   void write(const Record& record);
   void write_drains(const Record& record);
   void write_properties(const Record& record);
+  void write_allocations(const Record& record);
 
   StateLock lock_;
   Traces traces_;
@@ -125,6 +126,9 @@ class StoreWriter {
   Statement put_expiration_;
   Statement put_inventory_;
   Statement put_brokers_;
+  Statement put_allocation_;
+  Statement take_allocation_;
+  Statement forget_allocations_;
 };
 
 }  // namespace resourced::daemon::store

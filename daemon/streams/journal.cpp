@@ -68,6 +68,7 @@ store::Sequence Journal::first_in_memory() const noexcept {
 
 void Journal::append(store::LoggedEvent event, text::IdSet ranks) {
   next_sequence_ = event.sequence + 1;
+  if (event.of_ledger) ++ledger_;
   entries_.push_back({std::move(event), std::move(ranks)});
   trim();
 }
@@ -113,16 +114,20 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
   ++follower_of(follower).journals;
   const ConsumerId id = ++last_id_;
-  const Consumer& consumer = consumers_
-                                 .emplace(id, Consumer{.request = request,
-                                                       .follower = follower,
-                                                       .filter = {wanted.since, nullptr},
-                                                       .state = Asking{},
-                                                       .position = position,
-                                                       .live = position && position->live,
-                                                       .credit = Credit(bell_),
-                                                       .stuck_at = std::nullopt})
-                                 .first->second;
+  store::EventFilter filter;
+  filter.since = wanted.since;
+  filter.allocations = wanted.allocations;
+  const Consumer& consumer =
+      consumers_
+          .emplace(id, Consumer{.request = request,
+                                .follower = follower,
+                                .filter = std::move(filter),
+                                .state = Asking{},
+                                .position = position,
+                                .live = position && position->live,
+                                .credit = Credit(bell_),
+                                .stuck = std::nullopt})
+          .first->second;
   if (named) {
     find_targets(id, named);
   } else {
@@ -247,7 +252,7 @@ void Journal::serve(ConsumerId id, Consumer& consumer, Slice& slice) {
     return end(consumer, Error(failed->error), slice);
   }
   // Caught up: it accepted data, so it is no longer stuck.
-  if (consumer.is<Ready>() && consumer.live && consumer.next > round_end_) return consumer.stuck_at.reset();
+  if (consumer.is<Ready>() && consumer.live && consumer.next > round_end_) return consumer.stuck.reset();
   if (!consumer.credit.has_room()) return find_no_room(consumer, slice);
   if (consumer.is<Ready>()) {
     ++slice.steps;
@@ -272,7 +277,8 @@ void Journal::prepare(ConsumerId id, Consumer& consumer) {
   const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
   const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
   // The store's page may end before `end`: it ended where the memory began at the time of the question.
-  const Encoded* known = all ? find_encoded(consumer.next, in_memory ? end : 0, end) : nullptr;
+  const Encoded* known =
+      all ? find_encoded(filter.allocations, consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
     consumer.next = known->next;
     consumer.hold(known->payload, consumer.next - 1);
@@ -296,7 +302,7 @@ void Journal::send(Consumer& consumer, Slice& slice) {
   if (result == transport::SendResult::sent) {
     slice.bytes += payload->size();
     consumer.state = Ready{};
-    consumer.stuck_at.reset();
+    consumer.stuck.reset();
   } else if (result == transport::SendResult::full) {
     blocked_ = true;
     find_no_room(consumer, slice);
@@ -310,8 +316,10 @@ void Journal::send(Consumer& consumer, Slice& slice) {
 // data while more than journal-max events happen is ended, as its client does not read.
 void Journal::find_no_room(Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
-  if (!consumer.stuck_at) consumer.stuck_at = committed_;
-  if (committed_ - *consumer.stuck_at <= most_) return;
+  if (!consumer.stuck) consumer.stuck = {committed_, ledger_};
+  // Records of the ledger that it does not want put it no further behind.
+  const store::Sequence unwanted = consumer.filter.allocations ? 0 : ledger_ - consumer.stuck->ledger;
+  if (committed_ <= consumer.stuck->at + unwanted + most_) return;
   const proto::Message* request = registry_.request(consumer.request);
   const auto* holding = std::get_if<Holding>(&consumer.state);
   if (holding != nullptr && request != nullptr) {
@@ -337,13 +345,16 @@ void Journal::ask_store(ConsumerId id, Consumer& consumer, store::Sequence last)
 void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequence last) {
   consumer.state = Asking{};
   const store::Sequence first = consumer.next;
-  const auto [asked, is_first] = asked_.try_emplace(first);
+  const bool with_ledger = consumer.filter.allocations;
+  const auto [asked, is_first] = asked_.try_emplace({first, with_ledger});
   asked->second.push_back(id);
   if (!is_first) return;
-  log_.read_page({}, first, last, batch, [this, first](const store::HistoryPage& page) {
+  store::EventFilter all;
+  all.allocations = with_ledger;
+  log_.read_page(all, first, last, batch, [this, first, with_ledger](const store::HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
-    if (payload && !page.has_gap) remember({first, page.next, false, payload});
-    const auto waiters = asked_.extract(first);
+    if (payload && !page.has_gap) remember({first, page.next, false, with_ledger, payload});
+    const auto waiters = asked_.extract({first, with_ledger});
     for (const ConsumerId waiter : waiters.mapped()) take_in(waiter, page, payload);
   });
 }
@@ -372,23 +383,23 @@ proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Seq
   store::Sequence next = first;
   for (; next < end; ++next) {
     const Entry& entry = entries_[next - offset];
-    if (entry.event.hidden) continue;
+    if (entry.event.hidden || (entry.event.of_ledger && !filter.allocations)) continue;
     if (filter.since && entry.event.timestamp < *filter.since) continue;
     if (filter.targets && !entry.ranks.intersects(filter.targets->ranks)) continue;
     if (!room.admit(entry.event.text.size(), entry.event.defines)) break;
     events.push_back(&entry.event);
   }
   proto::Payload payload = encode(events);
-  if (wants_all(filter)) remember({first, next, next < end, payload});
+  if (wants_all(filter)) remember({first, next, next < end, filter.allocations, payload});
   first = next;
   return payload;
 }
 
-const Journal::Encoded* Journal::find_encoded(store::Sequence first, store::Sequence least,
+const Journal::Encoded* Journal::find_encoded(bool with_ledger, store::Sequence first, store::Sequence least,
                                               store::Sequence most) const {
   const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
-    return encoded.payload && encoded.first == first && encoded.next <= most &&
-           (encoded.next >= least || encoded.is_full);
+    return encoded.next > encoded.first && encoded.first == first && encoded.with_ledger == with_ledger &&
+           encoded.next <= most && (encoded.next >= least || encoded.is_full);
   });
   return found == encoded_.end() ? nullptr : found;
 }

@@ -142,8 +142,13 @@ class Journal {
     /// The history and the sentinel have been prepared for it.
     bool live = false;
     Credit credit;
-    /// The last event on disk when it ran out of room. Reset when it accepts data.
-    std::optional<store::Sequence> stuck_at;
+    /// When it ran out of room: the last event on disk, and how many records of the ledger there were. Reset
+    /// when it accepts data.
+    struct Stuck {
+      store::Sequence at = 0;
+      store::Sequence ledger = 0;
+    };
+    std::optional<Stuck> stuck;
 
     template <class State>
     [[nodiscard]] bool is() const noexcept {
@@ -158,6 +163,9 @@ class Journal {
     store::Sequence next = 0;
     /// It ends where a response was full, before the end that its reader asked for.
     bool is_full = false;
+    /// With the records of the ledger.
+    bool with_ledger = false;
+    /// Null if it has nothing to send.
     proto::Payload payload;
   };
   using Waiters = std::vector<ConsumerId>;
@@ -177,7 +185,7 @@ class Journal {
   [[nodiscard]] proto::Payload from_memory(const store::EventFilter& filter, store::Sequence& first,
                                            store::Sequence end);
   /// A stretch from `first` that ends from `least` to `most`, or earlier if its response was full.
-  [[nodiscard]] const Encoded* find_encoded(store::Sequence first, store::Sequence least,
+  [[nodiscard]] const Encoded* find_encoded(bool with_ledger, store::Sequence first, store::Sequence least,
                                             store::Sequence most) const;
   void remember(Encoded encoded);
   Consumer* find(ConsumerId id);
@@ -197,6 +205,8 @@ class Journal {
   store::EventLog& log_;
   std::size_t most_;
   store::Sequence committed_ = 0;
+  /// How many records of the ledger were appended.
+  store::Sequence ledger_ = 0;
   store::Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<ConsumerId, Consumer> consumers_;
@@ -211,8 +221,9 @@ class Journal {
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   ConsumerId last_id_ = 0;
   bool blocked_ = false;
-  /// Consumers that wait for the same page of the store, by its first event.
-  std::map<store::Sequence, Waiters> asked_;
+  /// Consumers that wait for the same page of the store, by its first event and whether it has the records
+  /// of the ledger.
+  std::map<std::pair<store::Sequence, bool>, Waiters> asked_;
   /// Stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;

@@ -19,9 +19,10 @@
 
 namespace resourced::daemon::streams {
 
-/// An acquire that waits for the inventory, and the partition that it asks for.
+/// An acquire that waits for the inventory, and what it asks for.
 struct EarlyScheduler {
   std::optional<std::string> partition;
+  bool allocations = false;
 };
 
 /// An acquire that holds resources.

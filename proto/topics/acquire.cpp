@@ -47,33 +47,42 @@ ResourceSet::Properties optional_properties(std::string_view key, const json& pa
 
 }  // namespace
 
-json encode_acquire(const std::optional<std::string>& partition) {
+json encode_acquire(const AcquireRequest& request) {
   json payload;
-  if (partition) payload["partition"] = *partition;
+  if (request.partition) payload["partition"] = *request.partition;
+  if (request.allocations) payload["allocations"] = true;
   return payload;
 }
 
-std::optional<std::string> parse_acquire(const json& payload) {
-  if (payload.empty()) return std::nullopt;
-  if (payload.size() != 1 || !payload.contains("partition")) {
-    throw Error(EPROTO, "the payload of resource.acquire may name a partition and nothing else");
+AcquireRequest parse_acquire(const json& payload) {
+  for (const auto& [key, value] : payload.items()) {
+    if (key != "partition" && key != "allocations")
+      throw Error(EPROTO, "the payload of resource.acquire may have partition and allocations, nothing else");
   }
-  const std::string& name = required_string(payload, "partition");
-  if (name.empty()) throw Error(ENOENT, "unknown partition: \"\"");
-  return name;
+  AcquireRequest request;
+  request.allocations = optional_flag(payload, "allocations");
+  if (!payload.contains("partition")) return request;
+  request.partition = required_string(payload, "partition");
+  if (request.partition->empty()) throw Error(ENOENT, "unknown partition: \"\"");
+  return request;
 }
 
-std::string encode_acquired(std::string_view resources, const IdSet& up) {
+std::string encode_acquired(std::string_view resources, const IdSet& up,
+                            const std::optional<std::string>& allocations) {
   std::string out = R"({"resources":)";
   out += resources;
   append_key(out, "up");
   append_idset(out, up);
+  if (allocations) {
+    append_key(out, "allocations");
+    out += *allocations;
+  }
   out += '}';
   return out;
 }
 
 IdSet up_of_acquired(std::string_view payload) {
-  // R may have any keys, but `up` follows it.
+  // R may have any keys, but `up` follows it. A response with allocations is not for this function.
   constexpr std::string_view key = R"("up":")";
   const std::size_t found = payload.rfind(key);
   if (found == std::string_view::npos) throw Error(EPROTO, "resource.acquire: up: missing");
@@ -92,6 +101,13 @@ Acquired parse_acquired(const json& payload) {
     reject("resources", error.what());
   }
   acquired.up = read_idset("up", payload.at("up"));
+  if (const auto list = payload.find("allocations"); list != payload.end()) {
+    try {
+      acquired.allocations = parse_allocation_list(*list);
+    } catch (const Error& error) {
+      reject("allocations", error.what());
+    }
+  }
   const IdSet& known = acquired.resources.ranks();
   if (!known.includes(acquired.up)) {
     reject("up", fmt::format("targets {} are not among the resources", (acquired.up - known).encode()));

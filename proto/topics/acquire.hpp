@@ -6,34 +6,47 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/module/delta.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "proto/topics/allocations.hpp"
 
 namespace resourced::proto::topics {
 
-/// The request: `{"partition": NAME}`, or null, which is sent without a payload, for all targets that are in
-/// no partition.
-[[nodiscard]] nlohmann::json encode_acquire(const std::optional<std::string>& partition);
-/// The partition, or nothing for `{}`. EPROTO for any other key, ENOENT for an empty name.
-[[nodiscard]] std::optional<std::string> parse_acquire(const nlohmann::json& payload);
+/// The request: `{"partition": NAME?, "allocations": true?}`.
+struct AcquireRequest {
+  /// Without it: all targets that are in no partition.
+  std::optional<std::string> partition = std::nullopt;
+  /// The first response has the allocations, and the scheduler keeps the ledger
+  /// (proto/topics/allocations.hpp).
+  bool allocations = false;
+};
+/// Null, which is sent without a payload, if neither key is there, as in RFC 28.
+[[nodiscard]] nlohmann::json encode_acquire(const AcquireRequest& request);
+/// Takes `{}`, too. EPROTO for any other key, ENOENT for an empty name.
+[[nodiscard]] AcquireRequest parse_acquire(const nlohmann::json& payload);
 
 /// The first response: the resources of the scheduler, and those that are available.
 struct Acquired {
   rset::ResourceSet resources;
   text::IdSet up;
+  /// Of these resources, and of targets of the scheduler's partition that have left. Empty unless asked for.
+  std::vector<ListedAllocation> allocations = {};
 };
 
-/// `{"resources": R, "up": IDSET}`; `resources` is an R as text.
-[[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up);
+/// `{"resources": R, "up": IDSET, "allocations": [...]?}`; `resources` is an R as text, `allocations` a list
+/// as encode_allocation_list() makes it, or nothing.
+[[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up,
+                                          const std::optional<std::string>& allocations = std::nullopt);
 /// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or bad, and for targets in `up`
 /// that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
 
-/// The targets in `up` of a payload that encode_acquired() has made, without reading R.
+/// The targets in `up` of a payload that encode_acquired() has made without allocations, without reading R.
 [[nodiscard]] text::IdSet up_of_acquired(std::string_view payload);
 
 /// A later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME: IDSET}?,

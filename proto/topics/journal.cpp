@@ -71,6 +71,7 @@ json encode_journal(const JournalRequest& request) {
   json payload = json::object();
   if (request.since) payload["since"] = to_number(*request.since);
   if (request.targets) payload["targets"] = *request.targets;
+  if (request.allocations) payload["allocations"] = true;
   return payload;
 }
 
@@ -81,6 +82,7 @@ JournalRequest parse_journal(const json& payload) {
     request.since = wall_time(since->get<double>());
   }
   request.targets = optional_string(payload, "targets");
+  request.allocations = optional_flag(payload, "allocations");
   return request;
 }
 

@@ -16,11 +16,13 @@
 
 namespace resourced::proto::topics {
 
-/// `{"since": NUMBER?, "targets": TARGETS?}`: events at or after a time (seconds since the epoch), and those
-/// that concern these targets, an idset (RFC 22) or a hostlist (RFC 29). Other keys are ignored.
+/// `{"since": NUMBER?, "targets": TARGETS?, "allocations": BOOL?}`: events at or after a time (seconds since
+/// the epoch), and those that concern these targets, an idset (RFC 22) or a hostlist (RFC 29). With
+/// allocations also the records of the ledger, `alloc` and `free`. Other keys are ignored.
 struct JournalRequest {
   std::optional<WallTime> since;
   std::optional<std::string> targets;
+  bool allocations = false;
 };
 
 [[nodiscard]] nlohmann::json encode_journal(const JournalRequest& request);

@@ -103,13 +103,7 @@ json encode_reload(const ReloadRequest& request) {
 }
 
 ReloadRequest parse_reload(const json& payload) {
-  const auto flag = [&](const char* key) {
-    const auto found = payload.find(key);
-    if (found == payload.end() || found->is_null()) return false;
-    if (!found->is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
-    return found->get<bool>();
-  };
-  return {optional_string(payload, "path"), flag("force"), flag("xml")};
+  return {optional_string(payload, "path"), optional_flag(payload, "force"), optional_flag(payload, "xml")};
 }
 
 }  // namespace resourced::proto::topics

@@ -21,15 +21,19 @@ constexpr const char* two_nodes =
     R"("starttime":0.0,"expiration":0.0,"nodelist":["node[0-1]"]}})";
 
 TEST_CASE("a scheduler asks for a partition, or for all that no partition names") {
-  CHECK(encode_acquire("night") == json::parse(R"({"partition": "night"})"));
-  CHECK(parse_acquire(encode_acquire("night")) == "night");
-  CHECK(encode_acquire(std::nullopt).is_null());
-  CHECK_FALSE(parse_acquire(json::object()));
+  CHECK(encode_acquire({"night"}) == json::parse(R"({"partition": "night"})"));
+  CHECK(parse_acquire(encode_acquire({"night"})).partition == "night");
+  CHECK_FALSE(parse_acquire(encode_acquire({"night"})).allocations);
+  CHECK(encode_acquire({}).is_null());
+  CHECK_FALSE(parse_acquire(json::object()).partition);
+  CHECK(encode_acquire({{}, true}) == json::parse(R"({"allocations": true})"));
+  CHECK(parse_acquire(encode_acquire({"night", true})).allocations);
+  CHECK(refusal(parse_acquire, R"({"allocations": 1})") == "71 allocations must be true or false");
   CHECK(refusal(parse_acquire, R"({"partition": ""})") == "2 unknown partition: \"\"");
   CHECK(refusal(parse_acquire, R"({"partition": 1})") == "71 partition must be a string");
   for (const char* other : {R"({"x": 1})", R"({"partition": "a", "x": 1})"}) {
     CHECK(refusal(parse_acquire, other) ==
-          "71 the payload of resource.acquire may name a partition and nothing else");
+          "71 the payload of resource.acquire may have partition and allocations, nothing else");
   }
 }
 

@@ -1,0 +1,82 @@
+// Allocations: cores and gpus of targets that a scheduler has given to a job (its id). The ledger of all of
+// them is in allocations.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/target_names.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+
+namespace resourced::module {
+
+/// An allocation as a scheduler asks for it.
+struct AllocationRequest {
+  /// 1 to 64 printable characters, unique among the present allocations.
+  std::string id;
+  /// Targets of the inventory, with the cores and gpus that it takes of each.
+  rset::ResourceSet resources;
+  /// When it should have been freed: an allocation that is still there then is reported as expired.
+  std::optional<WallTime> expiration = std::nullopt;
+  /// For people, at most 1024 bytes.
+  std::optional<std::string> note = std::nullopt;
+};
+
+/// Resources of an allocation on a target that is not in the inventory now. They are allocated again when a
+/// later inventory has the target.
+struct AbsentResources {
+  TargetName target;
+  text::IdSet cores;
+  text::IdSet gpus;
+};
+
+/// Never changed once it is made, so the ledger, events and records share it.
+struct Allocation {
+  std::string id;
+  /// By the present ranks, with the keys that the scheduler's R had beside the resources. Includes targets
+  /// that are down, drained, excluded, or removed for good.
+  rset::ResourceSet resources;
+  /// `resources` as text, for the log and for responses.
+  std::shared_ptr<const std::string> text;
+  std::vector<AbsentResources> absent = {};
+  std::optional<WallTime> expiration = std::nullopt;
+  std::optional<std::string> note = std::nullopt;
+  /// The partition of the scheduler that made it; empty for the rest of the inventory.
+  std::string partition = {};
+};
+using SharedAllocation = std::shared_ptr<const Allocation>;
+
+/// An allocation in the tables of the present. Its targets are known by name: ranks only tell which of the
+/// resources belong to which host.
+struct RecordedAllocation {
+  std::string id;
+  rset::ResourceSet resources;
+  /// The ordinal of each target in rank order (TargetName); empty if all are 0.
+  std::vector<std::uint32_t> ordinals = {};
+  std::optional<WallTime> expiration = std::nullopt;
+  std::optional<std::string> note = std::nullopt;
+  std::string partition = {};
+};
+
+/// Resources were allocated. A record of the log of its own kind, not an event of RFC 44.
+struct AllocEvent {
+  std::vector<SharedAllocation> allocations;
+};
+
+/// Allocations ended, or some targets of one were taken out of it. Not an event of RFC 44 either.
+struct FreeEvent {
+  std::vector<std::string> ids;
+  /// The targets that were freed, and their hosts.
+  text::IdSet ranks;
+  text::Hostlist nodelist;
+  /// Only `ranks` of the one allocation were freed.
+  bool partial = false;
+};
+
+}  // namespace resourced::module

@@ -1,0 +1,375 @@
+#include "core/module/allocations.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "core/invariant.hpp"
+#include "core/text/idset_builder.hpp"
+
+namespace resourced::module {
+
+using rset::ResourceGroup;
+using rset::ResourceSet;
+using text::IdSet;
+
+namespace {
+
+// A change or look-up of a few runs of ranks searches the set, one of many runs goes through it once.
+constexpr std::size_t few_runs = 8;
+
+std::size_t runs_of(const IdSet& ranks) {
+  std::size_t runs = 0;
+  ranks.for_each_range([&](IdSet::Range /*run*/) { ++runs; });
+  return runs;
+}
+
+struct Ranks {
+  explicit Ranks(const IdSet& all) : all_(all), few_(runs_of(all) <= few_runs) {}
+
+  // The first of the ranks that is in the set.
+  [[nodiscard]] std::optional<IdSet::Id> first_in(const IdSet& set) const {
+    if (!few_) {
+      const IdSet both = all_ & set;
+      return both.empty() ? std::nullopt : std::optional(both.first());
+    }
+    std::optional<IdSet::Id> first;
+    all_.for_each_range([&](IdSet::Range run) {
+      if (first) return;
+      const auto found = set.at_or_after(run.first);
+      if (found && *found <= run.last) first = found;
+    });
+    return first;
+  }
+  void add_to(IdSet& set) const {
+    if (!few_) {
+      set |= all_;
+    } else {
+      all_.for_each_range([&](IdSet::Range run) {
+        if (run.first == run.last) {
+          set.insert(run.first);
+        } else {
+          set.insert(run.first, run.last);
+        }
+      });
+    }
+  }
+  void take_from(IdSet& set) const {
+    if (!few_) {
+      set -= all_;
+    } else {
+      all_.for_each_range([&](IdSet::Range run) {
+        if (run.first == run.last) {
+          set.erase(run.first);
+        } else {
+          set.erase(run.first, run.last);
+        }
+      });
+    }
+  }
+
+ private:
+  const IdSet& all_;
+  bool few_;
+};
+
+const ResourceGroup& group_of(const ResourceSet& resources, IdSet::Id rank) {
+  const auto found = std::ranges::find_if(
+      resources.groups(), [&](const ResourceGroup& group) { return group.ranks.contains(rank); });
+  RESOURCED_INVARIANT(found != resources.groups().end());
+  return *found;
+}
+
+using NewRank = std::function<std::optional<IdSet::Id>(IdSet::Id)>;
+
+// The same resources on the targets' ranks in another set. Targets without one are left out.
+ResourceSet in_other_ranks(const ResourceSet& resources, const ResourceSet& to, const NewRank& new_rank) {
+  const auto there = [&](const IdSet& ranks) {
+    IdSet renumbered;
+    ranks.for_each([&](IdSet::Id rank) {
+      if (const auto found = new_rank(rank)) renumbered.insert(*found);
+    });
+    return renumbered;
+  };
+  std::vector<ResourceGroup> groups;
+  for (const ResourceGroup& group : resources.groups()) {
+    IdSet ranks = there(group.ranks);
+    if (!ranks.empty()) groups.push_back({std::move(ranks), group.cores, group.gpus, group.extra});
+  }
+  if (groups.empty()) return {};
+  IdSet ranks;
+  for (const ResourceGroup& group : groups) ranks |= group.ranks;
+  ResourceSet result(std::move(groups), to.hosts(ranks));
+  for (const auto& [name, having] : resources.properties()) result.add_property(name, there(having));
+  result.inherit(resources);
+  if (ranks.count() == resources.ranks().count()) result.set_nslots(resources.nslots());
+  return result;
+}
+
+SharedAllocation with(const Allocation& allocation, ResourceSet resources,
+                      std::vector<AbsentResources> absent) {
+  Allocation changed = allocation;
+  changed.text = std::make_shared<const std::string>(resources.encode());
+  changed.resources = std::move(resources);
+  changed.absent = std::move(absent);
+  return std::make_shared<const Allocation>(std::move(changed));
+}
+
+}  // namespace
+
+const Allocation* Ledger::find(std::string_view id) const {
+  const auto found = allocations_.find(id);
+  return found == allocations_.end() ? nullptr : found->second.get();
+}
+
+ResourceSet Ledger::resources(const ResourceSet& all) const {
+  std::vector<ResourceGroup> groups;
+  IdSet ranks;
+  for (const auto& [id, allocation] : allocations_) {
+    for (const ResourceGroup& group : allocation->resources.groups()) {
+      IdSet known = group.ranks & all.ranks();
+      if (known.empty()) continue;
+      ranks |= known;
+      groups.push_back({std::move(known), group.cores, group.gpus});
+    }
+  }
+  if (groups.empty()) return {};
+  return {std::move(groups), all.hosts(ranks)};
+}
+
+std::size_t Ledger::work_of(const ResourceSet& resources) {
+  constexpr std::size_t runs_of_one_search = 64;
+  std::size_t work = 0;
+  for (const ResourceGroup& group : resources.groups()) {
+    const std::size_t searches = 1 + runs_of(group.ranks) / runs_of_one_search;
+    work += (group.cores.count() + group.gpus.count()) * searches + group.ranks.count();
+  }
+  return work;
+}
+
+std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted) const {
+  std::optional<Held> held;
+  for (const ResourceGroup& group : wanted.groups()) {
+    const Ranks ranks(group.ranks);
+    if (!ranks.first_in(ranks_)) continue;
+    const auto look = [&](const HeldAt& index, const IdSet& numbers, bool is_gpu) {
+      numbers.for_each_range([&](IdSet::Range run) {
+        for (auto at = index.lower_bound(run.first); !held && at != index.end() && at->first <= run.last;
+             ++at) {
+          if (const auto rank = ranks.first_in(at->second))
+            held.emplace(Held{*rank, is_gpu, at->first, holder_of(*rank, is_gpu, at->first)});
+        }
+      });
+    };
+    look(gpus_, group.gpus, true);
+    if (!held) look(cores_, group.cores, false);
+    if (held) return held;
+  }
+  return held;
+}
+
+const Allocation& Ledger::holder_of(IdSet::Id rank, bool is_gpu, IdSet::Id number) const {
+  const Page& page = *pages_.at(rank / page_size);
+  const auto& here = page.at(rank % page_size);
+  const auto found = std::ranges::find_if(here, [&](const Allocation* allocation) {
+    const ResourceGroup& group = group_of(allocation->resources, rank);
+    return (is_gpu ? group.gpus : group.cores).contains(number);
+  });
+  RESOURCED_INVARIANT(found != here.end());
+  return **found;
+}
+
+template <class F>
+void Ledger::for_each_slot(const IdSet& ranks, F f) {
+  ranks.for_each_range([&](IdSet::Range run) {
+    Page* page = nullptr;
+    for (IdSet::Id rank = run.first;; ++rank) {
+      if (page == nullptr || rank % page_size == 0) {
+        auto& known = pages_[rank / page_size];
+        if (!known) known = std::make_unique<Page>();
+        page = known.get();
+      }
+      f(rank, (*page)[rank % page_size]);
+      if (rank == run.last) break;
+    }
+  });
+}
+
+void Ledger::index(const Allocation& allocation) {
+  for (const ResourceGroup& group : allocation.resources.groups()) {
+    const Ranks ranks(group.ranks);
+    group.cores.for_each([&](IdSet::Id core) { ranks.add_to(cores_[core]); });
+    group.gpus.for_each([&](IdSet::Id gpu) { ranks.add_to(gpus_[gpu]); });
+    ranks.add_to(ranks_);
+  }
+  for_each_slot(allocation.resources.ranks(),
+                [&](IdSet::Id /*rank*/, auto& here) { here.push_back(&allocation); });
+}
+
+void Ledger::unindex(const Allocation& allocation) {
+  const auto take = [](HeldAt& index, const IdSet& numbers, const Ranks& ranks) {
+    numbers.for_each([&](IdSet::Id number) {
+      const auto at = index.find(number);
+      RESOURCED_INVARIANT(at != index.end());
+      ranks.take_from(at->second);
+      if (at->second.empty()) index.erase(at);
+    });
+  };
+  for (const ResourceGroup& group : allocation.resources.groups()) {
+    const Ranks ranks(group.ranks);
+    take(cores_, group.cores, ranks);
+    take(gpus_, group.gpus, ranks);
+  }
+  text::IdSetBuilder empty;
+  for_each_slot(allocation.resources.ranks(), [&](IdSet::Id rank, auto& here) {
+    const auto found = std::ranges::find(here, &allocation);
+    RESOURCED_INVARIANT(found != here.end());
+    *found = here.back();
+    here.pop_back();
+    if (here.empty()) empty.append(rank, rank);
+  });
+  const IdSet unused = empty.take();
+  Ranks(unused).take_from(ranks_);
+}
+
+void Ledger::put(SharedAllocation allocation) {
+  // No core or gpu has two holders, whatever a scheduler has asked for.
+  RESOURCED_INVARIANT(!first_held(allocation->resources));
+  const auto [place, is_new] = allocations_.try_emplace(allocation->id, std::move(allocation));
+  RESOURCED_INVARIANT(is_new);
+  index(*place->second);
+  ++version_;
+}
+
+SharedAllocation Ledger::take(std::string_view id) {
+  const auto found = allocations_.find(id);
+  RESOURCED_INVARIANT(found != allocations_.end());
+  SharedAllocation allocation = std::move(found->second);
+  allocations_.erase(found);
+  unindex(*allocation);
+  ++version_;
+  return allocation;
+}
+
+LedgerChanges Ledger::apply(const AllocEvent& event) {
+  for (const SharedAllocation& allocation : event.allocations) put(allocation);
+  return {event.allocations, {}};
+}
+
+LedgerChanges Ledger::apply(const FreeEvent& event) {
+  LedgerChanges changes;
+  for (const std::string& id : event.ids) {
+    const SharedAllocation allocation = take(id);
+    ResourceSet rest;
+    if (event.partial) rest = allocation->resources.copy_ranks(allocation->resources.ranks() - event.ranks);
+    if (!event.partial || (rest.empty() && allocation->absent.empty())) {
+      changes.freed.push_back(id);
+    } else {
+      changes.allocated.push_back(with(*allocation, std::move(rest), allocation->absent));
+      put(changes.allocated.back());
+    }
+  }
+  return changes;
+}
+
+void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
+  if (empty()) return;
+  const RankMap map(from, to);
+  Ledger moved;
+  std::vector<SharedAllocation> changing;
+  for (const auto& [id, allocation] : allocations_) {
+    if (allocation->absent.empty() && map.keeps(allocation->resources.ranks())) {
+      moved.put(allocation);
+    } else {
+      changing.push_back(allocation);
+    }
+  }
+  for (SharedAllocation& allocation : changing) {
+    std::vector<AbsentResources> gone;
+    allocation->resources.ranks().for_each([&](IdSet::Id rank) {
+      if (map.rank_of(rank)) return;
+      const ResourceGroup& group = group_of(allocation->resources, rank);
+      gone.push_back({{from.host(rank), from.ordinal_of(rank)}, group.cores, group.gpus});
+    });
+    ResourceSet there =
+        in_other_ranks(allocation->resources, to, [&](IdSet::Id rank) { return map.rank_of(rank); });
+    std::vector<AbsentResources> absent = allocation->absent;
+    std::ranges::move(gone, std::back_inserter(absent));
+    allocation = with(*allocation, std::move(there), std::move(absent));
+    moved.put(allocation);
+  }
+  // Absent targets come back last: where resources are allocated to a target that is there, those stay.
+  for (const SharedAllocation& allocation : changing) {
+    if (allocation->absent.empty()) continue;
+    (void)moved.take(allocation->id);
+    moved.put(moved.restore(recorded(*allocation, to), to));
+  }
+  moved.version_ = version_ + 1;
+  *this = std::move(moved);
+}
+
+RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& configured) {
+  RecordedAllocation row{allocation.id,         allocation.resources, {},
+                         allocation.expiration, allocation.note,      allocation.partition};
+  const IdSet& ranks = allocation.resources.ranks();
+  if (configured.hosts_repeat())
+    ranks.for_each([&](IdSet::Id rank) { row.ordinals.push_back(configured.ordinal_of(rank)); });
+  if (allocation.absent.empty()) return row;
+  row.ordinals.resize(ranks.count());
+  std::vector<ResourceGroup> groups = allocation.resources.groups();
+  text::Hostlist hosts = allocation.resources.nodelist();
+  IdSet::Id next = ranks.empty() ? 0 : ranks.last() + 1;
+  for (const AbsentResources& absent : allocation.absent) {
+    groups.push_back({IdSet{next++}, absent.cores, absent.gpus});
+    hosts.append(absent.target.host);
+    row.ordinals.push_back(absent.target.ordinal);
+  }
+  row.resources = ResourceSet(std::move(groups), std::move(hosts));
+  row.resources.inherit(allocation.resources);
+  return row;
+}
+
+SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const ResourceSet& present) const {
+  const ResourceSet& resources = recorded.resources;
+  Allocation allocation{recorded.id,         resources,     nullptr,           {},
+                        recorded.expiration, recorded.note, recorded.partition};
+  // As a rule all targets are where they were.
+  if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
+      present.hosts(resources.ranks()) == resources.nodelist() && !first_held(resources)) {
+    allocation.text = std::make_shared<const std::string>(resources.encode());
+    return std::make_shared<const Allocation>(std::move(allocation));
+  }
+  // The name of each target, and its rank now.
+  struct Target {
+    TargetName name;
+    std::optional<IdSet::Id> rank;
+  };
+  std::map<IdSet::Id, Target> targets;
+  std::vector<std::string> hosts;
+  resources.nodelist().for_each([&](std::string_view host) { hosts.emplace_back(host); });
+  std::size_t position = 0;
+  std::set<IdSet::Id> taken;
+  bool is_same = true;
+  resources.ranks().for_each([&](IdSet::Id rank) {
+    Target target{{std::move(hosts[position]), recorded.ordinals.empty() ? 0 : recorded.ordinals[position]},
+                  {}};
+    ++position;
+    target.rank = module::rank_of(target.name, present);
+    const ResourceGroup& group = group_of(resources, rank);
+    if (target.rank) {
+      const ResourceSet here({{IdSet{*target.rank}, group.cores, group.gpus}}, present.hosts({*target.rank}));
+      if (first_held(here) || !taken.insert(*target.rank).second) target.rank.reset();
+    }
+    if (!target.rank) allocation.absent.push_back({target.name, group.cores, group.gpus});
+    is_same = is_same && target.rank == rank;
+    targets.emplace(rank, std::move(target));
+  });
+  if (!is_same)
+    allocation.resources =
+        in_other_ranks(resources, present, [&](IdSet::Id rank) { return targets.at(rank).rank; });
+  allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
+  return std::make_shared<const Allocation>(std::move(allocation));
+}
+
+}  // namespace resourced::module

@@ -1,0 +1,108 @@
+// The ledger: the present allocations, and which allocation holds each core and gpu. A core or gpu has at
+// most one holder (an invariant). An allocation stays until it is freed, whatever happens to its targets and
+// whether it has expired.
+//
+// Costs follow the resources of an allocation, never the number of allocations: held resources are indexed by
+// core and gpu number, each with the set of ranks where it is held, so that an allocation of all targets
+// costs a few set operations.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/module/allocation.hpp"
+#include "core/module/rank_map.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::module {
+
+/// Changes of an event in the ledger, for the table of allocations in the store.
+struct LedgerChanges {
+  /// Allocations that are new or have changed.
+  std::vector<SharedAllocation> allocated;
+  std::vector<std::string> freed;
+};
+
+class Ledger {
+ public:
+  using Allocations = std::map<std::string, SharedAllocation, std::less<>>;
+
+  /// By id.
+  [[nodiscard]] const Allocations& all() const noexcept { return allocations_; }
+  [[nodiscard]] bool empty() const noexcept { return allocations_.empty(); }
+  /// Null if there is none.
+  [[nodiscard]] const Allocation* find(std::string_view id) const;
+  /// Ranks with a core or gpu that is allocated.
+  [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
+  /// The cores and gpus that are allocated, and `all`, the set that their ranks and hosts are from. Ranks
+  /// that are not in it are left out.
+  [[nodiscard]] rset::ResourceSet resources(const rset::ResourceSet& all) const;
+
+  /// A core or gpu that an allocation holds.
+  struct Held {
+    text::IdSet::Id rank = 0;
+    bool is_gpu = false;
+    text::IdSet::Id number = 0;
+    const Allocation& holder;
+  };
+  /// The first of these resources that is held, by group, then gpu, core and rank; nothing if all are free.
+  [[nodiscard]] std::optional<Held> first_held(const rset::ResourceSet& wanted) const;
+
+  /// An estimate of the work of allocating or freeing these resources, in units of some 20 ns.
+  [[nodiscard]] static std::size_t work_of(const rset::ResourceSet& resources);
+
+  /// Requires new ids, and resources that nobody holds.
+  LedgerChanges apply(const AllocEvent& event);
+  /// Requires known ids.
+  LedgerChanges apply(const FreeEvent& event);
+
+  /// The inventory has been replaced: the allocations follow their targets from one set to the other. Targets
+  /// that are not in `to` become absent, absent ones that are in it come back.
+  void move(const rset::ResourceSet& from, const rset::ResourceSet& to);
+
+  /// Takes an allocation from the tables of the present, with the ranks that its targets have in `present`.
+  /// A target that is not in it is absent, and so is one whose resources another allocation holds: after an
+  /// odd change of hosts that repeat, two recorded targets may be the same.
+  [[nodiscard]] SharedAllocation restore(const RecordedAllocation& recorded,
+                                         const rset::ResourceSet& present) const;
+
+  /// Version of the ledger: grows with each change.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
+ private:
+  using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
+  /// The allocations on each of consecutive ranks.
+  static constexpr std::size_t page_size = 256;
+  using Page = std::array<std::vector<const Allocation*>, page_size>;
+
+  void put(SharedAllocation allocation);
+  SharedAllocation take(std::string_view id);
+  void index(const Allocation& allocation);
+  void unindex(const Allocation& allocation);
+  [[nodiscard]] const Allocation& holder_of(text::IdSet::Id rank, bool is_gpu, text::IdSet::Id number) const;
+  template <class F>
+  void for_each_slot(const text::IdSet& ranks, F f);
+
+  Allocations allocations_;
+  HeldAt cores_;
+  HeldAt gpus_;
+  std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
+  text::IdSet ranks_;
+  std::uint64_t version_ = 0;
+};
+
+/// The allocation as the store keeps it: targets that are absent now have ranks above the others.
+/// `configured` is the set that ordinals count in.
+[[nodiscard]] RecordedAllocation recorded(const Allocation& allocation, const rset::ResourceSet& configured);
+
+}  // namespace resourced::module

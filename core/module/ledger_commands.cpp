@@ -1,0 +1,225 @@
+// Decisions on allocations: what refuses them, in this order: the form of the request, an id that is taken or
+// unknown, targets and resources that the inventory does not have, targets that the scheduler does not hold,
+// resources that are held.
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/module/module.hpp"
+#include "core/rset/operations.hpp"
+
+namespace resourced::module {
+
+using rset::ResourceGroup;
+using rset::ResourceSet;
+using text::IdSet;
+
+namespace {
+
+constexpr std::size_t most_id_characters = 64;
+constexpr std::size_t most_note_bytes = 1024;
+
+// The ids come from JSON, which is valid UTF-8.
+bool is_id(std::string_view id) {
+  constexpr unsigned char first_printable = 0x20;
+  constexpr unsigned char del = 0x7f;
+  std::size_t characters = 0;
+  unsigned char before = 0;
+  for (const char byte : id) {
+    const auto value = static_cast<unsigned char>(byte);
+    // U+0080 to U+009F are control characters, too.
+    if (value < first_printable || value == del || (before == 0xc2 && value < 0xa0)) return false;
+    if ((value & 0xc0U) != 0x80U) ++characters;
+    before = value;
+  }
+  return characters >= 1 && characters <= most_id_characters;
+}
+
+void check_form(const AllocationRequest& wanted) {
+  if (!is_id(wanted.id)) {
+    throw Error(EINVAL, fmt::format("the id of an allocation must have 1 to {} printable characters",
+                                    most_id_characters));
+  }
+  if (wanted.resources.empty())
+    throw Error(EINVAL, fmt::format("allocation {}: R has no targets", wanted.id));
+  if (wanted.note && wanted.note->size() > most_note_bytes) {
+    throw Error(EINVAL, fmt::format("allocation {}: the note has {} bytes, more than {}", wanted.id,
+                                    wanted.note->size(), most_note_bytes));
+  }
+  if (wanted.expiration && (!std::isfinite(to_number(*wanted.expiration)) || *wanted.expiration < WallTime{}))
+    throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
+}
+
+// The work of one request is bounded, so that it holds up no other one. The largest allocation, of all
+// resources of every second target, is within the bound.
+class Work {
+ public:
+  explicit Work(std::size_t targets) : most_(least_bound + of_target * targets) {}
+
+  void add(const ResourceSet& resources) {
+    done_ += Ledger::work_of(resources);
+    if (done_ <= most_) return;
+    throw Error(EMSGSIZE,
+                "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
+  }
+
+ private:
+  static constexpr std::size_t least_bound = 32768;
+  static constexpr std::size_t of_target = 2;
+  std::size_t most_;
+  std::size_t done_ = 0;
+};
+
+// The rank at a position among the sorted ranks.
+IdSet::Id nth(const IdSet& ranks, std::size_t position) {
+  std::size_t before = 0;
+  IdSet::Id found = ranks.first();
+  ranks.for_each_range([&](IdSet::Range run) {
+    const std::size_t size = std::size_t{run.last} - run.first + 1;
+    if (before <= position && position < before + size)
+      found = static_cast<IdSet::Id>(run.first + (position - before));
+    before += size;
+  });
+  return found;
+}
+
+void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
+  if (const IdSet unknown = wanted.ranks() - inventory.ranks(); !unknown.empty())
+    throw Error(EINVAL, fmt::format("rank {} is not in the inventory", unknown.first()));
+  if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
+  std::vector<std::string> named;
+  wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
+  std::size_t same = 0;
+  std::size_t position = 0;
+  inventory.hosts(wanted.ranks()).for_each([&](std::string_view host) {
+    if (position == same && named[position] == host) ++same;
+    ++position;
+  });
+  const IdSet::Id odd = nth(wanted.ranks(), same);
+  throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
+}
+
+void check_included(const ResourceGroup& wanted, const ResourceGroup& present, const IdSet& ranks,
+                    const ResourceSet& inventory) {
+  if (const IdSet cores = wanted.cores - present.cores; !cores.empty()) {
+    throw Error(EINVAL, fmt::format("{} has no core{}", inventory.host(ranks.first()), cores.first()));
+  }
+  if (const IdSet gpus = wanted.gpus - present.gpus; !gpus.empty()) {
+    throw Error(EINVAL, fmt::format("{} has no gpu{}", inventory.host(ranks.first()), gpus.first()));
+  }
+}
+
+void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory) {
+  check_hosts(wanted, inventory);
+  if (inventory.groups().size() == 1) {
+    for (const ResourceGroup& group : wanted.groups())
+      check_included(group, inventory.groups().front(), group.ranks, inventory);
+    return;
+  }
+  for_each_pair(wanted, inventory,
+                [&](const IdSet& ranks, const ResourceGroup* group, const ResourceGroup* present) {
+                  if (group != nullptr) check_included(*group, *present, ranks, inventory);
+                });
+}
+
+[[noreturn]] void refuse_not_acquired(IdSet::Id rank, const ResourceSet& targets) {
+  throw Error(EPERM, fmt::format("rank {} ({}) is not acquired", rank, targets.host(rank)));
+}
+
+IdSet all_of(const std::vector<Holding>& holdings) {
+  IdSet all;
+  for (const Holding& holding : holdings) all |= holding.targets;
+  return all;
+}
+
+void check_free(const ResourceSet& wanted, const Ledger& ledger, const ResourceSet& inventory) {
+  const auto held = ledger.first_held(wanted);
+  if (!held) return;
+  throw Error(EBUSY, fmt::format("{} {}{} is held by allocation {}", inventory.host(held->rank),
+                                 held->is_gpu ? "gpu" : "core", held->number, held->holder.id));
+}
+
+SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vector<Holding>& holdings) {
+  Allocation allocation{wanted.id, wanted.resources,
+                        std::make_shared<const std::string>(wanted.resources.encode())};
+  if (wanted.expiration != WallTime{}) allocation.expiration = wanted.expiration;
+  allocation.note = wanted.note;
+  const IdSet::Id first = wanted.resources.ranks().first();
+  allocation.partition = std::ranges::find_if(holdings, [&](const Holding& holding) {
+                           return holding.targets.contains(first);
+                         })->partition;
+  return std::make_shared<const Allocation>(std::move(allocation));
+}
+
+}  // namespace
+
+std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) const {
+  Work work(inventory_.ranks().count());
+  const IdSet acquired = all_of(command.holdings);
+  // Those of this request, which must not overlap each other either.
+  Ledger together;
+  AllocEvent event;
+  for (const AllocationRequest& wanted : command.allocations) {
+    check_form(wanted);
+    work.add(wanted.resources);
+    if (ledger_.find(wanted.id) != nullptr || together.find(wanted.id) != nullptr)
+      throw Error(EEXIST, fmt::format("allocation {} exists already", wanted.id));
+    check_in_inventory(wanted.resources, inventory_);
+    if (const IdSet others = wanted.resources.ranks() - acquired; !others.empty())
+      refuse_not_acquired(others.first(), inventory_);
+    check_free(wanted.resources, ledger_, inventory_);
+    check_free(wanted.resources, together, inventory_);
+    event.allocations.push_back(make_allocation(wanted, command.holdings));
+    if (command.allocations.size() > 1) (void)together.apply(AllocEvent{{event.allocations.back()}});
+  }
+  if (event.allocations.empty()) return {};
+  return {{now, std::move(event)}};
+}
+
+// Targets that nobody can acquire now, as they are excluded or have left, belong to the partition that has
+// allocated them.
+void Module::check_frees(const FreeCommand::Scheduler& scheduler, const IdSet& acquired,
+                         const Allocation& allocation, const IdSet& ranks) const {
+  const IdSet others = ranks - acquired;
+  const IdSet denied = others & (acquirable() | scheduler.of_others);
+  if (!denied.empty()) refuse_not_acquired(denied.first(), configured_);
+  if (others.count() < ranks.count()) return;
+  const bool is_own = std::ranges::any_of(
+      scheduler.holdings, [&](const Holding& holding) { return holding.partition == allocation.partition; });
+  if (is_own) return;
+  throw Error(EPERM, fmt::format("allocation {} is of another partition", allocation.id));
+}
+
+std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) const {
+  Work work(inventory_.ranks().count());
+  const IdSet acquired = command.scheduler ? all_of(command.scheduler->holdings) : IdSet{};
+  FreeEvent event{command.ids, {}, {}, command.ranks.has_value()};
+  std::set<std::string_view> named;
+  for (const std::string& id : command.ids) {
+    const Allocation* allocation = ledger_.find(id);
+    if (allocation == nullptr) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
+    if (!named.insert(id).second) throw Error(EINVAL, fmt::format("allocation {} is named twice", id));
+    const IdSet& all = allocation->resources.ranks();
+    if (command.ranks) {
+      if (command.ranks->empty()) throw Error(EINVAL, "idset is empty");
+      if (const IdSet unknown = *command.ranks - all; !unknown.empty())
+        throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), id));
+    }
+    // Only one allocation is larger than the bound of a request, if the inventory has shrunk since.
+    if (command.ids.size() > 1) work.add(allocation->resources);
+    const IdSet& ranks = command.ranks ? *command.ranks : all;
+    if (command.scheduler) check_frees(*command.scheduler, acquired, *allocation, ranks);
+    event.ranks |= ranks;
+  }
+  if (event.ids.empty()) return {};
+  event.nodelist = configured_.hosts(event.ranks);
+  return {{now, std::move(event)}};
+}
+
+}  // namespace resourced::module

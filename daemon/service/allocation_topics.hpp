@@ -1,0 +1,35 @@
+// The ledger of allocations: resource.alloc, resource.free, resource.force-free and resource.allocations.
+// A scheduler may change allocations of the targets that its own connection has acquired.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "daemon/service/executor.hpp"
+#include "daemon/service/requests.hpp"
+
+namespace resourced::daemon::service {
+
+class AllocationTopics {
+ public:
+  /// Upper bounds of a response to resource.allocations, which a client asks for in parts, and of the
+  /// allocations that are looked at for it.
+  static constexpr std::size_t most_listed = 500;
+  static constexpr std::size_t most_listed_bytes = std::size_t{256} << 10;
+  static constexpr std::size_t most_looked_at = 5000;
+
+  AllocationTopics(Executor& executor, Requests& requests) : executor_(executor), requests_(requests) {}
+
+  void alloc(const Call& call);
+  void free(const Call& call);
+  void list(const Call& call);
+
+ private:
+  /// The holders of a client's acquires.
+  [[nodiscard]] std::vector<engine::HolderId> holders_of(proto::ClientId client) const;
+
+  Executor& executor_;
+  Requests& requests_;
+};
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,73 @@
+#include "proto/allocation_json.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/json_text.hpp"
+
+namespace resourced::proto {
+
+using nlohmann::json;
+
+void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now) {
+  out += '{';
+  append_key(out, "id");
+  append_string(out, allocation.id);
+  append_key(out, "R");
+  out += *allocation.text;
+  if (allocation.expiration) {
+    append_key(out, "expiration");
+    append_number(out, to_number(*allocation.expiration));
+  }
+  if (allocation.note) {
+    append_key(out, "note");
+    append_string(out, *allocation.note);
+  }
+  if (!allocation.partition.empty()) {
+    append_key(out, "partition");
+    append_string(out, allocation.partition);
+  }
+  if (!allocation.absent.empty()) {
+    text::Hostlist hosts;
+    for (const module::AbsentResources& absent : allocation.absent) hosts.append(absent.target.host);
+    append_key(out, "absent");
+    append_string(out, hosts.encode());
+  }
+  if (now && allocation.expiration && *allocation.expiration <= *now) {
+    append_key(out, "expired");
+    out += "true";
+  }
+  out += '}';
+}
+
+json encode_allocation(const module::AllocationRequest& allocation) {
+  json entry{{"id", allocation.id}, {"R", allocation.resources.to_json()}};
+  if (allocation.expiration) entry["expiration"] = to_number(*allocation.expiration);
+  if (allocation.note) entry["note"] = *allocation.note;
+  return entry;
+}
+
+module::AllocationRequest read_allocation(const json& entry) {
+  if (!entry.is_object()) throw Error(EPROTO, "an allocation must be an object");
+  module::AllocationRequest allocation;
+  allocation.id = required_string(entry, "id");
+  const json& resources = required_member(entry, "R");
+  if (!resources.is_object()) throw Error(EPROTO, "R must be an object");
+  try {
+    allocation.resources = rset::ResourceSet::from_json(resources);
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("R of allocation {}: {}", allocation.id, error.what()));
+  }
+  if (const auto time = entry.find("expiration"); time != entry.end() && !time->is_null()) {
+    if (!time->is_number()) throw Error(EPROTO, "expiration must be a number");
+    allocation.expiration = wall_time(time->get<double>());
+  }
+  allocation.note = optional_string(entry, "note");
+  return allocation;
+}
+
+}  // namespace resourced::proto

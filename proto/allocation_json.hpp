@@ -1,0 +1,26 @@
+// An allocation as JSON, in requests, responses and the log:
+// `{"id": STRING, "R": R, "expiration": NUMBER?, "note": STRING?, "partition": STRING?, "absent": HOSTLIST?,
+// "expired": true?}`. R (RFC 20) has the targets with the cores and gpus that are allocated of each. A
+// request has the first four keys. `absent` has the hosts of targets that are not in the inventory now.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/allocation.hpp"
+#include "core/time.hpp"
+
+namespace resourced::proto {
+
+/// Appends an allocation. With a time, `expired` tells whether its expiration is not after it.
+void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
+
+/// The keys of a request.
+[[nodiscard]] nlohmann::json encode_allocation(const module::AllocationRequest& allocation);
+/// Reads the keys of a request; others are passed over. An expiration of 0 is none. Throws Error EPROTO for a
+/// key that is missing or has the wrong type, EINVAL `R of allocation ID: ...` for a bad R.
+[[nodiscard]] module::AllocationRequest read_allocation(const nlohmann::json& entry);
+
+}  // namespace resourced::proto

@@ -1,0 +1,434 @@
+// The ledger of allocations: what is refused and with which text, what survives, and that no core or gpu has
+// two holders.
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/engine/engine.hpp"
+#include "core/engine/tables.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::engine {
+
+using module::AllocationRequest;
+using rset::ResourceSet;
+using text::IdSet;
+
+namespace {
+
+/// One group of targets, ranks from 0, with cores 0-3 and gpu 0 each.
+std::shared_ptr<const ResourceSet> cluster(std::string_view hosts) {
+  text::Hostlist nodelist = text::Hostlist::parse(hosts);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
+  return std::make_shared<const ResourceSet>(
+      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{0}}}, std::move(nodelist));
+}
+
+ResourceSet part(std::string_view ranks, std::string_view cores, std::string_view hosts,
+                 std::string_view gpus = "") {
+  return {{{IdSet::parse(ranks), IdSet::parse(cores), gpus.empty() ? IdSet{} : IdSet::parse(gpus)}},
+          text::Hostlist::parse(hosts)};
+}
+
+/// A started engine with a scheduler that holds everything, and the tables that its log has.
+struct World {
+  Engine engine;
+  Tables tables;
+  std::vector<module::PartitionRule> partitions;
+
+  explicit World(std::string_view hosts, std::vector<module::PartitionRule> rules = {}, Tables recorded = {})
+      : tables(std::move(recorded)), partitions(std::move(rules)) {
+    Start input;
+    input.command.inventory = cluster(hosts);
+    input.command.online = input.command.inventory->ranks();
+    input.command.recorded = tables.state();
+    input.partitions = partitions;
+    step(input);
+    if (partitions.empty()) step(Acquire{1, {}});
+  }
+  Effects step(const Input& input, double now = 20) {
+    Effects effects = engine.step(input, {wall_time(now), steady_time(now)});
+    for (const Record& record : effects.records) tables.apply(record.changes);
+    return effects;
+  }
+  Effects alloc(std::vector<AllocationRequest> wanted, std::vector<HolderId> holders = {1}) {
+    return step(Alloc{std::move(holders), {std::move(wanted)}});
+  }
+  Effects alloc(std::string id, ResourceSet resources, std::vector<HolderId> holders = {1}) {
+    return alloc({{std::move(id), std::move(resources)}}, std::move(holders));
+  }
+  Effects free(std::vector<std::string> ids, std::optional<IdSet> ranks = {},
+               std::vector<HolderId> holders = {1}) {
+    return step(Free{std::move(holders), {std::move(ids), std::move(ranks)}});
+  }
+  /// The error that an input gets: its text and errno, and that it has changed nothing.
+  template <class Work>
+  std::string refusal(int errnum, Work work) {
+    const auto applied = engine.applied();
+    const std::string before = text();
+    try {
+      work();
+    } catch (const Error& error) {
+      CHECK(error.errnum() == errnum);
+      CHECK(engine.applied() == applied);
+      CHECK(text() == before);
+      return error.what();
+    }
+    return "done";
+  }
+  /// ID:RANKS/CORES for each group.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const auto& [id, allocation] : engine.module().ledger().all()) {
+      out += out.empty() ? "" : " ";
+      out += id + ":";
+      for (const auto& group : allocation->resources.groups())
+        out += group.ranks.encode() + "/" + group.cores.encode() + ";";
+      for (const auto& absent : allocation->absent)
+        out += absent.target.host + "/" + absent.cores.encode() + "?";
+    }
+    return out;
+  }
+  /// A daemon that starts with what the tables have, on another inventory.
+  [[nodiscard]] World restarted(std::string_view hosts) const { return World(hosts, partitions, tables); }
+};
+
+TEST_CASE("an allocation is one record, which has its targets") {
+  World it("node[0-3]");
+  const Effects effects = it.alloc("j17", part("1-2", "0-1", "node[1-2]", "0"));
+  REQUIRE(effects.records.size() == 1);
+  const Record& record = effects.records[0];
+  CHECK(record.of_ledger);
+  CHECK(record.ranks == IdSet::parse("1-2"));
+  CHECK(record.hosts.encode() == "node[1-2]");
+  CHECK(std::get<module::AllocEvent>(record.event.body).allocations[0]->id == "j17");
+  CHECK(it.engine.module().ledger().ranks() == IdSet::parse("1-2"));
+  const Effects freed = it.free({"j17"});
+  REQUIRE(freed.records.size() == 1);
+  CHECK(freed.records[0].of_ledger);
+  CHECK(freed.records[0].hosts.encode() == "node[1-2]");
+  CHECK(it.text().empty());
+  CHECK(it.engine.module().ledger().ranks().empty());
+  CHECK(it.tables.state().allocations.empty());
+}
+
+TEST_CASE("the ledger changes no state of a target, and no scheduler is told of it") {
+  World it("node[0-3]");
+  const auto version = it.engine.module().state_version();
+  CHECK(it.alloc("j1", part("0", "0", "node0")).updates.empty());
+  CHECK(it.engine.module().state_version() == version);
+  CHECK(it.engine.module().available() == IdSet::parse("0-3"));
+}
+
+TEST_CASE("a core or gpu has one holder, whom the refusal names with the host") {
+  World it("node[0-3]");
+  it.alloc("j17", part("3", "2-3", "node3", "0"));
+  it.alloc("j18", part("3", "0", "node3"));
+  CHECK(it.refusal(EBUSY, [&] { it.alloc("j19", part("2-3", "1-2", "node[2-3]")); }) ==
+        "node3 core2 is held by allocation j17");
+  CHECK(it.refusal(EBUSY, [&] { it.alloc("j19", part("0-3", "0-3", "node[0-3]")); }) ==
+        "node3 core0 is held by allocation j18");
+  CHECK(it.refusal(EBUSY, [&] { it.alloc("j19", part("3", "1", "node3", "0")); }) ==
+        "node3 gpu0 is held by allocation j17");
+  it.alloc("j19", part("2-3", "1", "node[2-3]"));
+  it.free({"j17"});
+  it.alloc("j20", part("3", "2", "node3", "0"));
+}
+
+TEST_CASE("an id is taken as long as its allocation is there") {
+  World it("node[0-1]");
+  it.alloc("j1", part("0", "0", "node0"));
+  CHECK(it.refusal(EEXIST, [&] { it.alloc("j1", part("1", "0", "node1")); }) ==
+        "allocation j1 exists already");
+  it.free({"j1"});
+  it.alloc("j1", part("1", "0", "node1"));
+}
+
+TEST_CASE("an id has 1 to 64 printable characters") {
+  World it("node[0-1]");
+  const char* const text = "the id of an allocation must have 1 to 64 printable characters";
+  for (const std::string& id : {std::string(), std::string(65, 'x'), std::string("a\nb"), std::string("\x7f"),
+                                std::string("\xc2\x85")}) {
+    CHECK(it.refusal(EINVAL, [&] { it.alloc(id, part("0", "0", "node0")); }) == text);
+  }
+  std::string many;
+  for (int i = 0; i < 64; ++i) many += "\xc6\x92";
+  it.alloc(many, part("0", "0", "node0"));
+  it.alloc(std::string(64, 'x'), part("0", "1", "node0"));
+  CHECK(it.refusal(EINVAL, [&] { it.alloc(many + "x", part("0", "2", "node0")); }) == text);
+}
+
+TEST_CASE("only resources of the inventory, on the hosts of their ranks") {
+  World it("node[0-3]");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("3-4", "0", "node[3-4]")); }) ==
+        "rank 4 is not in the inventory");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("0-2", "0", "node[0,2-3]")); }) ==
+        "rank 1 is node1, not node2");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("1-2", "3-4", "node[1-2]")); }) == "node1 has no core4");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("2", "3", "node2", "0-1")); }) == "node2 has no gpu1");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", ResourceSet()); }) == "allocation j: R has no targets");
+}
+
+TEST_CASE("only targets that the sender holds") {
+  World it("node[0-3]", {{"left", IdSet::parse("0-1"), {}}, {"right", IdSet::parse("2-3"), {}}});
+  it.step(Acquire{1, "left"});
+  it.step(Acquire{2, "right"});
+  CHECK(it.refusal(EPERM, [&] { it.alloc("j", part("1-2", "0", "node[1-2]")); }) ==
+        "rank 2 (node2) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.alloc("j", part("0", "0", "node0"), {}); }) ==
+        "no resources are acquired");
+  it.alloc("j", part("1", "0", "node1"));
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "rank 1 (node1) is not acquired");
+  // A client may hold several partitions.
+  it.alloc("both", part("0-3", "1", "node[0-3]"), {2, 1});
+  it.free({"both", "j"}, {}, {1, 2});
+}
+
+TEST_CASE("allocations of a partition without a scheduler wait for the next one") {
+  World it("node[0-3]", {{"left", IdSet::parse("0-1"), {}}, {"right", IdSet::parse("2-3"), {}}});
+  it.step(Acquire{1, "left"});
+  it.step(Acquire{2, "right"});
+  it.alloc("j", part("1", "0", "node1"));
+  it.step(Release{1});
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "rank 1 (node1) is not acquired");
+  it.step(Acquire{3, "left"});
+  it.free({"j"}, {}, {3});
+}
+
+TEST_CASE("all of a request or none") {
+  World it("node[0-3]");
+  it.alloc("j0", part("3", "0", "node3"));
+  CHECK(it.refusal(EBUSY, [&] {
+    it.alloc({{"j1", part("0", "0", "node0")}, {"j2", part("3", "0-1", "node3")}});
+  }) == "node3 core0 is held by allocation j0");
+  CHECK(it.refusal(EBUSY, [&] {
+    it.alloc({{"j1", part("0", "0", "node0")}, {"j2", part("0-1", "0-1", "node[0-1]")}});
+  }) == "node0 core0 is held by allocation j1");
+  CHECK(it.refusal(EEXIST, [&] {
+    it.alloc({{"j1", part("0", "0", "node0")}, {"j1", part("1", "0", "node1")}});
+  }) == "allocation j1 exists already");
+  CHECK(it.alloc({{"j1", part("0", "0", "node0")}, {"j2", part("0", "1", "node0")}}).records.size() == 1);
+  CHECK(it.refusal(ENOENT, [&] { it.free({"j1", "j9"}); }) == "unknown allocation: j9");
+  CHECK(it.refusal(EINVAL, [&] { it.free({"j1", "j1"}); }) == "allocation j1 is named twice");
+  CHECK(it.free({"j1", "j2"}).records.size() == 1);
+  CHECK(it.text() == "j0:3/0;");
+}
+
+TEST_CASE("a part of an allocation is freed by rank; nothing left ends it") {
+  World it("node[0-3]");
+  it.alloc("j", part("0-3", "0-1", "node[0-3]"));
+  CHECK(it.free({"j"}, IdSet::parse("1-2")).records[0].ranks == IdSet::parse("1-2"));
+  CHECK(it.text() == "j:0,3/0-1;");
+  CHECK(it.restarted("node[0-3]").text() == it.text());
+  it.alloc("k", part("1", "0", "node1"));
+  CHECK(it.refusal(EINVAL, [&] { it.free({"j"}, IdSet::parse("0-1")); }) == "rank 1 is not in allocation j");
+  CHECK(it.refusal(EINVAL, [&] { it.free({"j"}, IdSet{}); }) == "idset is empty");
+  it.free({"j"}, IdSet::parse("0,3"));
+  CHECK(it.text() == "k:1/0;");
+}
+
+TEST_CASE("drained, offline and removed targets keep their allocations until they are freed") {
+  World it("node[0-3]");
+  it.alloc("j", part("0-3", "0", "node[0-3]"));
+  it.step(module::DrainCommand{"node0", {}, {}});
+  module::MonitorCommand monitor;
+  monitor.offline = IdSet{1};
+  it.step(monitor);
+  it.step(module::ShrinkCommand{"node2"});
+  CHECK(it.text() == "j:0-3/0;");
+  CHECK(it.restarted("node[0-3]").text() == it.text());
+  // Nobody can acquire a target that has left, but its allocation can be freed.
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("k", part("2", "1", "node2")); }) ==
+        "rank 2 is not in the inventory");
+  it.free({"j"}, IdSet{2});
+  it.free({"j"});
+  CHECK(it.text().empty());
+}
+
+TEST_CASE("an allocation of targets that have all left is of the partition that made it") {
+  World it("node[0-3]", {{"left", IdSet::parse("0-1"), {}}, {"right", IdSet::parse("2-3"), {}}});
+  it.step(Acquire{1, "left"});
+  it.step(Acquire{2, "right"});
+  it.alloc("j", part("1", "0", "node1"));
+  it.step(module::ShrinkCommand{"node1"});
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "allocation j is of another partition");
+  it.free({"j"}, {}, {1});
+}
+
+TEST_CASE("an operator frees any allocation") {
+  World it("node[0-3]");
+  it.alloc("j", part("1", "0", "node1"));
+  it.step(Release{1});
+  CHECK(it.step(module::FreeCommand{{"j"}}).records[0].of_ledger);
+  CHECK(it.text().empty());
+}
+
+TEST_CASE("a start finds the targets by host, and keeps allocations of hosts that are not there") {
+  World it("a,b,c");
+  it.alloc("j", part("0-1", "0-1", "a,b"));
+  it.alloc("k", part("1-2", "2", "b,c"));
+  World other = it.restarted("c,x,b");
+  CHECK(other.text() == "j:2/0-1;a/0-1? k:0,2/2;");
+  CHECK(other.refusal(EBUSY, [&] { other.alloc("l", part("2", "1", "b")); }) ==
+        "b core1 is held by allocation j");
+  // The tables still have all of it.
+  CHECK(other.restarted("b,a").text() == "j:0-1/0-1; k:0/2;c/2?");
+}
+
+TEST_CASE("targets that share a host are told apart") {
+  World it("h,h,h");
+  it.alloc("j", part("1", "0", "h"));
+  it.alloc("k", part("2", "1", "h"));
+  CHECK(it.restarted("x,h,h,h").text() == "j:2/0; k:3/1;");
+  CHECK(it.restarted("h,h").text() == "j:1/0; k:h/1?");
+}
+
+TEST_CASE("another inventory is loaded: allocations follow their hosts, and come back with them") {
+  World it("a,b,c,d");
+  it.alloc("j", part("1-2", "0-1", "b,c"));
+  it.alloc("k", part("3", "2", "d"));
+  it.step(Release{1});
+  const auto load = [&](std::string_view hosts) {
+    module::LoadCommand command;
+    command.inventory = cluster(hosts);
+    command.online = command.inventory->ranks();
+    it.step(Load{command, {}});
+  };
+  load("d,c");
+  CHECK(it.text() == "j:1/0-1;b/0-1? k:0/2;");
+  CHECK(it.restarted("a,b,c,d").text() == "j:1-2/0-1; k:3/2;");
+  load("b,c,d");
+  CHECK(it.text() == "j:0-1/0-1; k:2/2;");
+  it.step(Acquire{2, {}});
+  CHECK(it.refusal(EBUSY, [&] { it.alloc("l", part("0", "0", "b"), {2}); }) ==
+        "b core0 is held by allocation j");
+  it.free({"j", "k"}, {}, {2});
+}
+
+TEST_CASE("R keeps the keys that the daemon has no use for") {
+  World it("node[0-3]");
+  ResourceSet resources = ResourceSet::parse(
+      R"({"version":1,"execution":{"R_lite":[{"rank":"1-2","children":{"core":"0"}}],"nodelist":["node[1-2]"],)"
+      R"("nslots":2},"scheduling":{"writer":"x","graph":{"nodes":[]}}})");
+  it.alloc("j", resources);
+  const World other = it.restarted("x,node[0-3]");
+  const module::Allocation& allocation = *other.engine.module().ledger().find("j");
+  CHECK(allocation.resources.ranks().encode() == "2-3");
+  CHECK(allocation.resources.nslots() == 2);
+  CHECK(allocation.resources.to_json()["scheduling"]["writer"] == "x");
+}
+
+TEST_CASE("expiration and note are kept, and an expired allocation stays") {
+  World it("node[0-3]");
+  it.alloc({{"j", part("0", "0", "node0"), wall_time(30), "a note"}});
+  it.step(module::DrainCommand{"3", {}, {}}, 1000);
+  const World other = it.restarted("node[0-3]");
+  const module::Allocation& allocation = *other.engine.module().ledger().find("j");
+  CHECK(allocation.expiration == wall_time(30));
+  CHECK(allocation.note == "a note");
+  CHECK(it.refusal(EINVAL, [&] {
+    it.alloc({{"k", part("1", "0", "node1"), {}, std::string(1025, 'x')}});
+  }) == "allocation k: the note has 1025 bytes, more than 1024");
+}
+
+TEST_CASE("the work of a request is bounded, and the largest single allocation is within the bound") {
+  World it("node[0-16383]");
+  IdSet every_second;
+  for (IdSet::Id rank = 0; rank < 16384; rank += 2) every_second.insert(rank);
+  const ResourceSet& inventory = it.engine.module().inventory();
+  it.alloc("j", {{{every_second, IdSet::range(0, 3), IdSet{0}}}, inventory.hosts(every_second)});
+  it.free({"j"});
+  std::vector<AllocationRequest> wanted;
+  for (const char* core : {"0", "1", "2", "3"})
+    wanted.push_back({std::string("j") + core, part("0-16383", core, "node[0-16383]")});
+  it.alloc({wanted.begin(), wanted.begin() + 2});
+  it.alloc({wanted.begin() + 2, wanted.end()});
+  CHECK(it.refusal(EMSGSIZE, [&] {
+    it.free({"j0", "j1", "j2", "j3"});
+  }) == "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
+  it.free({"j0", "j1", "j2"});
+  it.free({"j3"});
+  CHECK(it.refusal(EMSGSIZE, [&] { it.alloc(wanted); }) ==
+        "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
+}
+
+// A second implementation: a map from core to id, under random requests, restarts and losses of hosts.
+TEST_CASE("random requests, restarts and inventories: no core has two holders, and nothing is lost") {
+  constexpr int rounds = 8000;
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t limit) { return static_cast<IdSet::Id>(random() % limit); };
+  const std::vector<std::string> inventories{"n[0-9]", "n[9,8,7,6,5,4,3,2,1,0]", "x,n[0-9]", "n[0-7]",
+                                             "n[2-9]"};
+  auto it = std::make_unique<World>(inventories[0]);
+  std::map<std::string, std::set<std::pair<std::string, IdSet::Id>>> reference;
+  std::set<std::pair<std::string, IdSet::Id>> held;
+  std::size_t done = 0;
+  std::size_t refused = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const ResourceSet& inventory = it->engine.module().inventory();
+    const std::string id = "j" + std::to_string(below(60));
+    if (const auto choice = below(100); choice < 60) {
+      IdSet ranks;
+      for (IdSet::Id i = 0; i <= below(4); ++i) ranks.insert(below(inventory.ranks().count()));
+      IdSet cores;
+      for (IdSet::Id i = 0; i <= below(3); ++i) cores.insert(below(4));
+      std::set<std::pair<std::string, IdSet::Id>> wanted;
+      ranks.for_each([&](IdSet::Id rank) {
+        cores.for_each([&](IdSet::Id core) { wanted.emplace(inventory.host(rank), core); });
+      });
+      const bool is_free =
+          std::ranges::none_of(wanted, [&](const auto& core) { return held.contains(core); });
+      const int expected = reference.contains(id) ? EEXIST : is_free ? 0 : EBUSY;
+      try {
+        it->alloc(id, {{{ranks, cores, {}}}, inventory.hosts(ranks)});
+        REQUIRE(expected == 0);
+        held.insert(wanted.begin(), wanted.end());
+        reference.emplace(id, std::move(wanted));
+        ++done;
+      } catch (const Error& error) {
+        REQUIRE(error.errnum() == expected);
+        ++refused;
+      }
+    } else if (choice < 95) {
+      const auto found = reference.find(id);
+      try {
+        it->free({id});
+        REQUIRE(found != reference.end());
+        for (const auto& core : found->second) held.erase(core);
+        reference.erase(found);
+      } catch (const Error& error) {
+        REQUIRE(error.errnum() == ENOENT);
+        REQUIRE(found == reference.end());
+      }
+    } else {
+      it = std::make_unique<World>(inventories[below(inventories.size())],
+                                   std::vector<module::PartitionRule>{}, it->tables);
+    }
+    std::map<std::string, std::set<std::pair<std::string, IdSet::Id>>> present;
+    const ResourceSet& now = it->engine.module().inventory();
+    for (const auto& [name, allocation] : it->engine.module().ledger().all()) {
+      for (const auto& group : allocation->resources.groups()) {
+        group.ranks.for_each([&](IdSet::Id rank) {
+          group.cores.for_each([&](IdSet::Id core) { present[name].emplace(now.host(rank), core); });
+        });
+      }
+      for (const auto& absent : allocation->absent)
+        absent.cores.for_each([&](IdSet::Id core) { present[name].emplace(absent.target.host, core); });
+    }
+    REQUIRE(present == reference);
+  }
+  CHECK(done > 400);
+  CHECK(refused > 500);
+}
+
+}  // namespace
+}  // namespace resourced::engine
