@@ -243,6 +243,20 @@ void Host::leave() {
   command.offline = service_.engine().module().online();
   command.instance_left = true;
   if (!command.empty()) service_.take(module::Command(std::move(command)), "monitor");
+  take_back_lost();
+}
+
+// Ranks that were lost, as all are when an instance ends in order, are the next instance's again.
+void Host::take_back_lost() {
+  const module::Module& module = service_.engine().module();
+  if (!module.defined() || module.recorded_inventory().ranks() == module.inventory().ranks()) return;
+  rset::ResourceSet resources = module.configured();
+  resources.set_expiration(module.inventory().expiration());
+  module::PropertyChanges changes = module.property_changes();
+  service_.take(
+      engine::DefineInstance{module.method(), std::make_shared<const rset::ResourceSet>(std::move(resources)),
+                             module.excluded(), std::move(changes.added), std::move(changes.removed)},
+      "monitor");
 }
 
 void Host::stop() {

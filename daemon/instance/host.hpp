@@ -58,6 +58,7 @@ class Host {
   void fail(const Error& error);
   /// The instance has gone.
   void leave();
+  void take_back_lost();
   void let_go();
 
   boost::asio::io_context& loop_;
