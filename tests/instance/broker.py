@@ -103,7 +103,7 @@ class Client:
         self.send("disconnect", flags=NORESPONSE)
 
 
-def start_module(keeper, service, welcome, attach=None):
+def start_module(keeper, service, welcome, attach=None, options=()):
     """The broker's end of a channel, and the process on the other one, which attaches if it is told where."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as queued, tempfile.TemporaryFile() as about:
@@ -111,7 +111,7 @@ def start_module(keeper, service, welcome, attach=None):
         about.flush()
         process = subprocess.Popen(
             [keeper, f"--channel={theirs.fileno()}", f"--queued={queued.fileno()}", f"--welcome={about.fileno()}"]
-            + ["--rank=0", *([f"--attach={attach}"] if attach else ["--", service, "--instance"])],
+            + ["--rank=0", *options, *([f"--attach={attach}"] if attach else ["--", service, "--instance"])],
             pass_fds=[theirs.fileno(), queued.fileno(), about.fileno()],
         )
     theirs.close()
@@ -133,6 +133,7 @@ class Broker:
         attributes=None,
         attach=None,
         known=None,
+        options=(),
     ):
         self.size, self.attributes = size, attributes or {}
         self.kvs = dict(kvs or {})
@@ -158,7 +159,7 @@ class Broker:
             | (known or {}),
             "conf": conf or {},
         }
-        self.socket, self.keeper = start_module(keeper, service, welcome, attach)
+        self.socket, self.keeper = start_module(keeper, service, welcome, attach, options)
         self.socket.setblocking(False)
 
     def end(self):
