@@ -7,13 +7,11 @@
 // after the next acquire tell.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "client/connection.hpp"
-#include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -40,21 +38,20 @@ struct Allocation {
   bool expired = false;
 };
 
-/// Called once with the answer: nothing, or why it was refused, with nothing done. The daemon's errors:
-/// EEXIST for an id that is taken (alloc), EBUSY for a core or gpu that is held, EINVAL for resources that
-/// are not in the inventory or a host that is not its rank's, EPERM for targets that this connection has not
-/// acquired, ENOENT for an unknown id (free), EMSGSIZE for a request that is too large. Errors of
-/// this side are as in client::Response, and do not tell whether it was done.
-using LedgerHandler = std::function<void(const std::optional<Error>& error)>;
+// The handler of each call gets one response without a payload, or why it was refused, with nothing done. The
+// daemon's errors: EEXIST for an id that is taken (alloc), EBUSY for a core or gpu that is held, EINVAL for
+// resources that are not in the inventory or a host that is not its rank's, EPERM for targets that this
+// connection has not acquired, ENOENT for an unknown id (free), EMSGSIZE for a request that is too large.
+// Errors of this side (Response::local) do not tell whether it was done.
 
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
-                            LedgerHandler handler, SendOptions options = {});
+                            Connection::Handler handler, SendOptions options = {});
 /// Frees all of these or none (resource.free).
-Connection::RequestId free(Connection& connection, std::vector<std::string> ids, LedgerHandler handler,
+Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
                            SendOptions options = {});
 /// Frees a part of an allocation: all that it has of these targets. With nothing left it ends.
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
-                                LedgerHandler handler, SendOptions options = {});
+                                Connection::Handler handler, SendOptions options = {});
 
 }  // namespace resourced::client

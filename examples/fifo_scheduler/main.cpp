@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,6 +34,7 @@ struct Options {
   std::string file;
   std::string partition;
   bool exit_at_eof = false;
+  bool no_ledger = false;
 };
 
 [[noreturn]] void fail(const char* what) {
@@ -60,12 +63,33 @@ int watch_signals() {
   return fd;
 }
 
+fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
+  const auto answer_to = [](fifo::Scheduler::Done done) {
+    return [done = std::move(done)](const client::Response& response) {
+      using Kind = fifo::Scheduler::Answer::Kind;
+      if (response.ok()) return done({});
+      done({response.local() ? Kind::unknown : Kind::refused, response.error().what()});
+    };
+  };
+  return {[&connection, answer_to](fifo::Pool::JobId id, const rset::ResourceSet& resources,
+                                   fifo::Scheduler::Done done) {
+            client::Allocation allocation{std::to_string(id), resources};
+            if (resources.expiration() != WallTime{}) allocation.expiration = resources.expiration();
+            client::alloc(connection, {std::move(allocation)}, answer_to(std::move(done)));
+          },
+          [&connection, answer_to](fifo::Pool::JobId id, fifo::Scheduler::Done done) {
+            client::free(connection, {std::to_string(id)}, answer_to(std::move(done)));
+          }};
+}
+
 void run(const Options& options) {
   const int signals = watch_signals();
   fifo::LineInput input(options.file);
-  fifo::Scheduler scheduler(print, now);
   client::Connection connection(options.uri);
+  fifo::Scheduler scheduler(print, now,
+                            options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)));
   client::AcquisitionOptions acquire;
+  acquire.allocations = !options.no_ledger;
   acquire.partition = options.partition;
   acquire.follow_restart = true;
   client::Acquisition acquisition(connection, scheduler, acquire);
@@ -82,7 +106,7 @@ void run(const Options& options) {
     scheduler.schedule();
     if (ready[2].revents != 0)
       for (const std::string& line : input.read()) scheduler.command(line);
-    if (input.ended() && options.exit_at_eof) break;
+    if (input.ended() && options.exit_at_eof && !scheduler.is_waiting_for_ledger()) break;
   }
   acquisition.close();
   connection.close();
@@ -105,6 +129,8 @@ int main(int argc, char** argv) {
   app.add_option("--file", options.file, "Read requests from here instead of standard input")
       ->type_name("FILE");
   app.add_option("--partition", options.partition, "The partition to acquire")->type_name("NAME");
+  app.add_flag("--no-ledger", options.no_ledger,
+               "Keep allocations in memory only, for a daemon without a ledger");
   app.add_flag("--exit-at-eof", options.exit_at_eof,
                "End when the input ends, and drop waiting requests; default: run until SIGINT or SIGTERM");
   app.set_version_flag("--version", "fifo_scheduler " RESOURCED_VERSION);

@@ -136,19 +136,32 @@ std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, Wall
   if (request.duration > Seconds(0) &&
       (inventory_.expiration() == WallTime{} || end < inventory_.expiration()))
     allocation.set_expiration(end);
-  hold(id, allocation);
+  recover(id, allocation);
   return allocation;
 }
 
-void Pool::hold(JobId id, const ResourceSet& allocation) {
+void Pool::recover(JobId id, const ResourceSet& allocation) {
+  if (holds(id)) return;
   for (const ResourceGroup& group : allocation.groups()) {
     group.ranks.for_each([&](Rank rank) {
-      const Target& target = targets_.at(rank);
-      held_[id].push_back({target, {group.cores, group.gpus}});
-      taken_[target].cores |= group.cores;
-      taken_[target].gpus |= group.gpus;
+      const std::string host = allocation.host(rank);
+      const auto known = targets_.find(rank);
+      const bool is_there = known != targets_.end() && known->second.first == host;
+      hold(id, is_there ? known->second : Target{host, 0}, {group.cores, group.gpus});
     });
   }
+}
+
+void Pool::hold(JobId id, const Target& target, const Resources& part) {
+  held_[id].emplace_back(target, part);
+  taken_[target].cores |= part.cores;
+  taken_[target].gpus |= part.gpus;
+}
+
+std::vector<Pool::JobId> Pool::jobs() const {
+  std::vector<JobId> ids;
+  for (const auto& [id, parts] : held_) ids.push_back(id);
+  return ids;
 }
 
 bool Pool::release(JobId id) {

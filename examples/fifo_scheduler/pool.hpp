@@ -48,6 +48,13 @@ class Pool {
   /// allocated, if adding the duration does not change `now`.
   [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
+  /// Holds what an allocation has, which was made earlier: its targets may be gone by now. Without effect for
+  /// an id that holds something already.
+  void recover(JobId id, const rset::ResourceSet& allocation);
+
+  [[nodiscard]] bool holds(JobId id) const { return held_.contains(id); }
+  /// The ids that hold something.
+  [[nodiscard]] std::vector<JobId> jobs() const;
   /// False if nothing is held under this id.
   bool release(JobId id);
 
@@ -68,7 +75,7 @@ class Pool {
   /// In the order of ranks.
   [[nodiscard]] std::vector<Node> all_nodes(const text::IdSet& ranks) const;
   [[nodiscard]] std::vector<Node> free_nodes(const Request& request) const;
-  void hold(JobId id, const rset::ResourceSet& allocation);
+  void hold(JobId id, const Target& target, const Resources& part);
 
   rset::ResourceSet inventory_;
   text::IdSet up_;

@@ -18,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view blanks = " \t\r";
+/// Ids from here on stand for allocations of other programs.
+constexpr Pool::JobId first_foreign = Pool::JobId{1} << 63U;
 
 std::string_view trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
@@ -59,8 +61,27 @@ void Scheduler::free(std::string_view argument) {
   const auto [stopped, failure] = std::from_chars(argument.data(), end, id);
   const bool is_id = failure == std::errc() && stopped == end;
   const auto has_id = [&](const Job& job) { return job.id == id; };
-  if (!is_id || (!pool_.release(id) && std::erase_if(queue_, has_id) == 0))
+  if (is_id && id < first_foreign && pool_.holds(id) && !freeing_.contains(id)) return release(id);
+  if (!is_id || std::erase_if(queue_, has_id) == 0)
     return say({{"error", fmt::format("free: {} holds nothing and does not wait", text::quoted(argument))}});
+  say({{"free", id}});
+  try_head_ = true;
+  schedule();
+}
+
+void Scheduler::release(Pool::JobId id) {
+  if (!ledger_) return on_released(id, {});
+  freeing_.insert(id);
+  ledger_->free(id, [this, id](const Answer& answer) { on_released(id, answer); });
+}
+
+void Scheduler::on_released(Pool::JobId id, const Answer& answer) {
+  // The allocations after the next acquire tell whether it is still there.
+  if (answer.kind == Answer::Kind::unknown) return;
+  freeing_.erase(id);
+  if (answer.kind == Answer::Kind::refused)
+    return say({{"error", fmt::format("free: {}: {}", id, answer.why)}});
+  pool_.release(id);
   say({{"free", id}});
   try_head_ = true;
   schedule();
@@ -73,15 +94,68 @@ void Scheduler::schedule() {
   if (std::exchange(judge_, false)) judge_queue();
   if (!std::exchange(try_head_, false)) return;
   while (!queue_.empty()) {
-    const Job& head = queue_.front();
+    Job& head = queue_.front();
     try {
-      const std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
+      std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
       if (!allocation) return;
-      say_(fmt::format(R"({{"id":{},"R":{}}})", head.id, allocation->encode()));
+      record(std::move(head), *std::move(allocation));
     } catch (const Error& error) {
       deny(head.id, error.what());
     }
     queue_.pop_front();
+  }
+}
+
+void Scheduler::record(Job job, rset::ResourceSet allocation) {
+  const Pool::JobId id = job.id;
+  const auto& recording =
+      recording_.emplace(id, Recording{std::move(job), std::move(allocation)}).first->second;
+  if (!ledger_) return on_recorded(id, {});
+  ledger_->alloc(id, recording.allocation, [this, id](const Answer& answer) { on_recorded(id, answer); });
+}
+
+void Scheduler::on_recorded(Pool::JobId id, const Answer& answer) {
+  if (answer.kind == Answer::Kind::unknown) return;
+  const auto recorded = recording_.extract(id);
+  if (recorded.empty()) return;
+  if (answer.kind == Answer::Kind::done)
+    return say_(fmt::format(R"({{"id":{},"R":{}}})", id, recorded.mapped().allocation.encode()));
+  pool_.release(id);
+  deny(id, answer.why);
+  try_head_ = true;
+}
+
+// Compares this scheduler's jobs with the ledger: after its start it takes over what an earlier one has left,
+// after a reconnection it learns what became of requests without an answer.
+void Scheduler::on_allocations(const std::vector<client::Allocation>& allocations) {
+  std::set<Pool::JobId> there;
+  for (const client::Allocation& allocation : allocations) {
+    Pool::JobId id = 0;
+    const char* end = allocation.id.data() + allocation.id.size();
+    const auto [stopped, failure] = std::from_chars(allocation.id.data(), end, id);
+    const bool is_own = failure == std::errc() && stopped == end && id < first_foreign;
+    if (!is_own) id = foreign_.try_emplace(allocation.id, first_foreign + foreign_.size()).first->second;
+    there.insert(id);
+    if (is_own) last_id_ = std::max(last_id_, id);
+    if (recording_.contains(id)) {
+      on_recorded(id, {});
+    } else if (!pool_.holds(id)) {
+      pool_.recover(id, allocation.resources);
+      if (is_own) say_(fmt::format(R"({{"recovered":{},"R":{}}})", id, allocation.resources.encode()));
+    }
+  }
+  // Jobs that the ledger does not have: their alloc was not done, or their free was.
+  for (const Pool::JobId id : pool_.jobs()) {
+    if (there.contains(id)) {
+      if (freeing_.contains(id)) release(id);
+      continue;
+    }
+    if (auto lost = recording_.extract(id); !lost.empty()) {
+      pool_.release(id);
+      queue_.push_front(std::move(lost.mapped().job));
+    } else {
+      on_released(id, {});
+    }
   }
 }
 

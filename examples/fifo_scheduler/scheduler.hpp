@@ -1,13 +1,20 @@
 // First come, first served: the head of the queue is allocated as soon as its resources are up and free; all
 // other requests wait for it. Input: the callbacks of an acquisition (RFC 28), and a line for each command of
 // a user. Output: JSON objects, listed in docs/schedulers.md.
+//
+// An allocation is recorded in the daemon's ledger before it is printed, and a free before it is answered. So
+// the next scheduler after a crash finds in the ledger all that was printed. Where the connection is lost
+// before the ledger's answer, the allocations after the next acquire tell what was done.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -24,17 +31,43 @@ class Scheduler final : public client::AcquisitionObserver {
   using Say = std::function<void(std::string_view line)>;
   using Clock = std::function<WallTime()>;
 
-  Scheduler(Say say, Clock clock) : say_(std::move(say)), clock_(std::move(clock)) {}
+  /// The ledger's answer to a change.
+  struct Answer {
+    enum class Kind {
+      done,
+      /// Nothing was done, for the reason in `why`.
+      refused,
+      /// The connection was lost before the answer.
+      unknown,
+    };
+    Kind kind = Kind::done;
+    std::string why = {};
+  };
+  using Done = std::function<void(const Answer&)>;
+  /// The ledger of the daemon. `done` is never called from inside these functions.
+  struct Ledger {
+    std::function<void(Pool::JobId, const rset::ResourceSet&, Done done)> alloc;
+    std::function<void(Pool::JobId, Done done)> free;
+  };
+
+  /// Without a ledger each change counts as done at once.
+  Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt)
+      : say_(std::move(say)), clock_(std::move(clock)), ledger_(std::move(ledger)) {}
 
   /// A request, `free ID`, an empty line, or a comment after `#`.
   void command(std::string_view line);
   /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
   /// several of them, and the state is complete only after the last.
   void schedule();
+  /// Whether an answer of the ledger is due.
+  [[nodiscard]] bool is_waiting_for_ledger() const noexcept {
+    return !recording_.empty() || !freeing_.empty();
+  }
   /// The error that has ended the acquisition.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
+  void on_allocations(const std::vector<client::Allocation>& allocations) override;
   void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
   void on_property_add(std::string_view name, const text::IdSet& ranks) override;
   void on_expiration(WallTime time) override;
@@ -54,6 +87,10 @@ class Scheduler final : public client::AcquisitionObserver {
   void submit(std::string_view line);
   void free(std::string_view argument);
   void deny(Pool::JobId id, std::string_view why);
+  void record(Job job, rset::ResourceSet allocation);
+  void on_recorded(Pool::JobId id, const Answer& answer);
+  void release(Pool::JobId id);
+  void on_released(Pool::JobId id, const Answer& answer);
   /// Denies requests that the present inventory could never satisfy.
   void judge_queue();
   [[nodiscard]] std::string reason_to_wait() const;
@@ -61,7 +98,17 @@ class Scheduler final : public client::AcquisitionObserver {
   Say say_;
   Clock clock_;
   Pool pool_;
+  std::optional<Ledger> ledger_;
   std::deque<Job> queue_;
+  /// Allocations that wait for the ledger's answer, and jobs whose free does.
+  struct Recording {
+    Job job;
+    rset::ResourceSet allocation;
+  };
+  std::map<Pool::JobId, Recording> recording_;
+  std::set<Pool::JobId> freeing_;
+  /// Allocations of the ledger whose ids are not of this program.
+  std::map<std::string, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
   /// False before the first response and while the daemon is disconnected, when the view may be outdated.
   bool acquired_ = false;

@@ -174,7 +174,8 @@ TEST_CASE("a day in the life of a scheduler") {
   // again: only test6 and single cores on test3 and test4 are free.
   cluster.daemon.kill();
   CHECK(fifo->next().contains("lost"));
-  book.release(fifo->ask("free 8"));
+  // Freed once the daemon is back.
+  fifo->send("free 8");
   CHECK(fifo->ask("slot=2/node")["wait"] == "the daemon is away");
   cluster.daemon.configure(R"([[resource.config]]
 hosts = "test7,test6,test5,test4,test3,test2,test1,test0"
@@ -183,6 +184,7 @@ cores = "0-3"
   cluster.daemon.start();
   for (unsigned rank = 0; rank < 8; ++rank) book.rank_names[rank] = "test" + std::to_string(7 - rank);
   CHECK(fifo->next()["up"] == "0-7");
+  book.release(fifo->next());
   CHECK(book.enter(fifo->next()) == Hosts{"test5", "test6"});
   CHECK(book.enter(fifo->ask("slot=2/core")) == Hosts{"test3", "test4"});
   CHECK(book.held() == 32);
@@ -198,20 +200,26 @@ cores = "0-3"
   book.release(fifo->ask("free 5"));
   CHECK(book.enter(fifo->ask("slot=2/node")) == Hosts{"test0", "test7"});
 
-  // Evening: the scheduler is killed. Its successor starts with all targets that are up and no allocations.
+  // Evening: the scheduler is killed. Its successor takes over the allocations; the queue is gone.
   CHECK(fifo->ask("slot=8/node").contains("wait"));
   fifo->process().kill();
-  cluster.ctl.done({"drain", "test0"});
+  const std::size_t held = book.held();
   json hello;
   fifo = start_next(cluster, "evening", hello);
-  CHECK(hello["up"] == "0-6");
+  CHECK(hello["up"] == "0-7");
   Book evening;
   evening.rank_names = book.rank_names;
-  CHECK(evening.enter(fifo->ask("slot=7/node")).size() == 7);
-  CHECK(fifo->ask("core=4").contains("wait"));
-  cluster.ctl.done({"undrain", "test0"});
-  CHECK(fifo->next() == json{{"up", "7"}});
-  CHECK(evening.enter(fifo->next()) == Hosts{"test0"});
+  std::vector<unsigned> jobs;
+  while (evening.held() < held) {
+    json recovered = fifo->next();
+    recovered["id"] = recovered.at("recovered");
+    evening.enter(recovered);
+    jobs.push_back(recovered["id"]);
+  }
+  CHECK(evening.held() == held);
+  CHECK(fifo->ask("slot=8/node")["wait"] == "too little is up and free");
+  for (const unsigned id : jobs) evening.release(fifo->ask("free " + std::to_string(id)));
+  CHECK(evening.enter(fifo->next()).size() == 8);
 
   fifo->process().signal(SIGTERM);
   CHECK(fifo->process().wait() == 0);
@@ -259,13 +267,67 @@ TEST_CASE("requests come from a file, too, and the end of the input is the end o
   CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 3);
   CHECK(outcome.out.find(R"({"id":2,"wait":"too little is up and free"})") != std::string::npos);
 
-  // The previous scheduler released the resources before it exited.
+  // The previous scheduler released the resources before it exited. Its job goes on.
   Fifo fifo(cluster, "input");
   fifo.next();
+  CHECK(fifo.next()["recovered"] == 1);
+  CHECK(fifo.ask("free 1") == json{{"free", 1}});
   CHECK(fifo.ask("slot=8/node").contains("R"));
   fifo.close_input();
   cluster.drain("3");
   CHECK(fifo.next() == json{{"down", "3"}});
+}
+
+/// What the ledger has: the id of the holder of each core of each host.
+std::map<std::pair<std::string, unsigned>, std::string> ledger_of(Cluster& cluster) {
+  const std::map<unsigned, std::string> names = in_order();
+  std::map<std::pair<std::string, unsigned>, std::string> holders;
+  const json list = json::parse(cluster.operator_client.call("resource.allocations").payload)["allocations"];
+  for (const json& allocation : list) {
+    for (const json& entry : allocation["R"]["execution"]["R_lite"]) {
+      for (const unsigned rank : ids(entry["rank"].get<std::string>())) {
+        for (const unsigned core : ids(entry["children"]["core"].get<std::string>()))
+          CHECK(holders.emplace(std::pair(names.at(rank), core), allocation["id"]).second);
+      }
+    }
+  }
+  return holders;
+}
+
+TEST_CASE("killed in the middle of its work again and again, it neither loses nor doubles an allocation") {
+  Cluster cluster;
+  constexpr int kills = 12;
+  std::set<unsigned> printed;
+  for (int round = 0; round < kills; ++round) {
+    json hello;
+    const auto fifo = start_next(cluster, "round" + std::to_string(round) + ".", hello);
+    REQUIRE(hello.contains("acquired"));
+    // All that was printed is taken over, and as many again at the most: those that were recorded when the
+    // kill came before the line.
+    std::set<unsigned> recovered;
+    for (const auto& [core, id] : ledger_of(cluster)) recovered.insert(static_cast<unsigned>(std::stoul(id)));
+    for (std::size_t i = 0; i < recovered.size(); ++i)
+      CHECK(recovered.contains(fifo->next().at("recovered")));
+    for (const unsigned id : printed) CHECK(recovered.contains(id));
+    // Free some, ask for more than there is, and end it after a number of answers.
+    int asked = 0;
+    printed = recovered;
+    for (const unsigned id : recovered) {
+      if (id % 2 == 0) continue;
+      fifo->send("free " + std::to_string(id));
+      printed.erase(id);
+      ++asked;
+    }
+    for (int i = 0; i < 20; ++i) {
+      fifo->send("core=" + std::to_string(1 + i % 3));
+      ++asked;
+    }
+    for (int answers = 0; answers < 1 + (7 * round) % asked; ++answers) {
+      const json line = fifo->next();
+      if (line.contains("R")) printed.insert(line["id"].get<unsigned>());
+    }
+    fifo->process().kill();
+  }
 }
 
 TEST_SUITE_END();
