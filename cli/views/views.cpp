@@ -20,6 +20,7 @@
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/event_json.hpp"
+#include "proto/topics/allocations.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::views {
@@ -201,9 +202,47 @@ Listing drain_view(const Json& payload, const ViewFilter& filter) {
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
-    listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)), "drained",
-                            entry.targets.encode(), entry.targets.count(), entry.reason,
-                            all.hosts(entry.targets).encode()});
+    const auto add = [&](const char* state, const IdSet& some) {
+      if (some.empty()) return;
+      listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)), state,
+                              some.encode(), some.count(), entry.reason, all.hosts(some).encode()});
+    };
+    add("draining", entry.targets & status.allocated);
+    add("drained", entry.targets - status.allocated);
+  }
+  return listing;
+}
+
+Listing allocation_columns() {
+  Listing listing;
+  listing.columns = {{"id", "ID"},
+                     {"expiration", "EXPIRATION"},
+                     {"nnodes", "NNODES", true},
+                     {"ncores", "NCORES", true},
+                     {"ngpus", "NGPUS", true},
+                     {"nodelist", "NODELIST"},
+                     {"note", "NOTE"},
+                     {"expired", "EXPIRED", false, true},
+                     {"partition", "PARTITION", false, true},
+                     {"R", "R", false, true}};
+  return listing;
+}
+
+Listing allocation_view(const Json& allocations) {
+  Listing listing = allocation_columns();
+  for (const auto& allocation : proto::topics::parse_allocation_list(allocations)) {
+    const auto counts = allocation.resources.counts();
+    Cell expiration(nullptr, "-");
+    if (allocation.expiration) {
+      expiration = Cell(to_number(*allocation.expiration),
+                        allocation.expired ? "expired" : format_time(*allocation.expiration));
+    }
+    std::string hosts = allocation.resources.nodelist().encode();
+    if (!allocation.absent.empty()) hosts += (hosts.empty() ? "" : ",") + allocation.absent;
+    listing.rows.push_back({allocation.id, std::move(expiration), counts.nodes, counts.cores, counts.gpus,
+                            std::move(hosts), allocation.note.value_or(""), allocation.expired,
+                            allocation.partition,
+                            Cell(allocation.resources.to_json(), allocation.resources.encode())});
   }
   return listing;
 }

@@ -35,6 +35,11 @@ struct ViewFilter {
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.
 [[nodiscard]] Listing drain_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
+/// The `allocations` of a resource.allocations payload. The expiration is `expired` after its time for a
+/// reader of the table; JSON has the time. Hosts that are not in the inventory now are in the nodelist, too.
+[[nodiscard]] Listing allocation_view(const nlohmann::json& allocations);
+[[nodiscard]] Listing allocation_columns();
+
 /// The scheduler's view of a resource.sched-status payload: one row for each of free, allocated and down.
 [[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {});
 

@@ -28,12 +28,16 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 proto::Payload Answers::status() {
   const auto encode = [this] { return proto::topics::encode_status(module_, acquisition_); };
   if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
-  return cached(status_, module_.state_version(), encode);
+  return cached(status_, version(), encode);
 }
 
 proto::Payload Answers::sched_status() {
-  return cached(sched_status_, module_.state_version(),
-                [this] { return proto::topics::encode_sched_status(module_, allocated_); });
+  return cached(sched_status_, version(), [this] {
+    const module::Ledger& ledger = module_.ledger();
+    if (allocated_ || ledger.empty()) return proto::topics::encode_sched_status(module_, allocated_);
+    const rset::ResourceSet present = module_.inventory().copy_ranks(module_.acquirable());
+    return proto::topics::encode_sched_status(module_, ledger.resources(present));
+  });
 }
 
 void Answers::set_allocated(std::optional<rset::ResourceSet> resources) {

@@ -45,6 +45,10 @@ class Answers {
     std::string text;
   };
 
+  /// Grows with each change of a state or of the ledger.
+  [[nodiscard]] std::uint64_t version() const noexcept {
+    return module_.state_version() + module_.ledger().version();
+  }
   template <class Encode>
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 

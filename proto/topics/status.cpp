@@ -139,6 +139,8 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   idset("offline", module.inventory().ranks() - module.online());
   idset("exclude", module.excluded());
   idset("torpid", module.torpid());
+  // Flux's own module has no such key.
+  if (!module.has_brokers()) idset("allocated", module.ledger().ranks() & module.inventory().ranks());
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   out += '}';
   return out;
@@ -194,6 +196,7 @@ Status parse_status(const nlohmann::json& payload) {
   status.online = answered_idset(payload, "online");
   status.exclude = answered_idset(payload, "exclude");
   status.torpid = answered_idset(payload, "torpid");
+  if (payload.contains("allocated")) status.allocated = answered_idset(payload, "allocated");
   if (payload.contains("partitions")) {
     for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
       status.partitions[name] = {answered_idset(partition, "waiting"), answered_idset(partition, "leaving")};

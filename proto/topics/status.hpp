@@ -21,8 +21,9 @@
 namespace resourced::proto::topics {
 
 /// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING}}, "online": IDSET,
-/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET}`. R is without its key `scheduling`. Targets that
-/// were drained in one second for one reason stand together, under the rounded time; no reason is "". Where
+/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?}`. R is without its key
+/// `scheduling`. Targets that were drained in one second for one reason stand together, under the rounded
+/// time; no reason is "". An instance of Flux has no key `allocated`. Where
 /// the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
 /// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
 /// the holder of this part still has and that belong to it no longer.
@@ -45,6 +46,8 @@ struct Status {
   text::IdSet online;
   text::IdSet exclude;
   text::IdSet torpid;
+  /// Targets with an allocation; empty where the answer has no such key.
+  text::IdSet allocated;
   /// By name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
 };

@@ -1,0 +1,63 @@
+// resourcectl allocations, free: the ledger of what schedulers have allocated.
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
+#include "proto/topics/allocations.hpp"
+
+namespace resourced::cli::commands {
+
+namespace {
+
+// The daemon answers in parts.
+nlohmann::json fetch(Context& context, const std::string& targets) {
+  proto::topics::AllocationsRequest request;
+  if (!targets.empty()) request.targets = targets;
+  nlohmann::json all = nlohmann::json::array();
+  while (true) {
+    const nlohmann::json payload =
+        context.call("resource.allocations", proto::topics::encode_allocations_request(request));
+    const auto next = proto::topics::parse_allocations(payload).next;
+    for (const nlohmann::json& allocation : payload.at("allocations")) all.push_back(allocation);
+    if (!next) return all;
+    request.after = *next;
+  }
+}
+
+}  // namespace
+
+void register_allocations(CLI::App& app, Context& context) {
+  struct Options {
+    std::string targets;
+    views::OutputOptions output;
+  };
+  auto options = std::make_shared<Options>();
+  auto* list = app.add_subcommand("allocations", "List what schedulers have allocated");
+  add_targets_option(*list, options->targets);
+  add_output_options(*list, options->output);
+  list->callback([options, &context] {
+    options->output.terminal = context.terminal();
+    (void)views::render(views::allocation_columns(), options->output);
+    context.out() << views::render(views::allocation_view(fetch(context, options->targets)), options->output);
+  });
+
+  auto ids = std::make_shared<std::vector<std::string>>();
+  auto* free = app.add_subcommand(
+      "free", "Free allocations that no scheduler frees any more. Nothing is told to the jobs");
+  free->add_option("ID", *ids, "The ids, as allocations lists them")->required();
+  free->callback([ids, &context] {
+    module::FreeCommand command;
+    command.ids = *ids;
+    context.call("resource.force-free", proto::topics::encode_free(command));
+  });
+}
+
+}  // namespace resourced::cli::commands
