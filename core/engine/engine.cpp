@@ -81,15 +81,25 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
     }
   }
   partitions_ = input.partitions;
+  // With the record of the definition, which drops the drains of targets that are not there: a crash may lose
+  // the undrain of excluded targets after it.
+  const auto forget_drains = [&] {
+    if (input.command.recorded.drains.size() != module_.drains().ranks().count())
+      rewrite_drains(effects.records.back().changes, module_);
+  };
+  bool is_undrained = false;
   for (auto& [event, recorded] : events) {
     if (recorded) {
       module_.apply(event);
-    } else {
-      apply(std::move(event), effects);
+      continue;
     }
+    if (std::holds_alternative<module::UndrainEvent>(event.body)) {
+      forget_drains();
+      is_undrained = true;
+    }
+    apply(std::move(event), effects);
   }
-  if (input.command.recorded.drains.size() != module_.drains().ranks().count())
-    rewrite_drains(effects.records.back().changes, module_);
+  if (!is_undrained) forget_drains();
   carry_out(nodes_.begin(module_, now.steady), now, effects);
 }
 
@@ -225,8 +235,9 @@ std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& target
   const IdSet acquirable = module_.acquirable();
   for (const auto& [id, allocation] : module_.ledger().all()) {
     const IdSet& ranks = allocation->resources.ranks();
-    const bool is_own =
-        !(ranks & targets).empty() || (allocation->partition == partition && (ranks & acquirable).empty());
+    // Without partitions one scheduler has all of them.
+    const bool is_own = acquisition_.partitions().empty() || !(ranks & targets).empty() ||
+                        (allocation->partition == partition && (ranks & acquirable).empty());
     if (is_own) allocations.push_back(allocation);
   }
   return allocations;

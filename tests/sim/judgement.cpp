@@ -122,7 +122,39 @@ void Simulation::check_status(const json& status, const Reference& state) const 
   demand(whole.expiration == state.expiration(), "status has another expiration: " + status.dump());
 }
 
+void Simulation::receive_change(const proto::Message& message) {
+  const auto asked = ledger_asked_.extract(message.matchtag);
+  demand(!asked.empty(), "a response that no scheduler waits for");
+  demand(disk_.last() >= asked.mapped(), "a change of the ledger is answered before it is on disk");
+  const auto errnum = message.errnum();
+  if (errnum == 0) ++counts_.ledger;
+  demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
+             errnum == ENOENT,
+         fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
+}
+
+void Simulation::check_ledger(const Reference& state) const {
+  std::map<std::string, Reference::Cores> present;
+  std::set<std::pair<unsigned, unsigned>> held;
+  const module::Module& module = service_->engine().module();
+  for (const auto& [id, allocation] : module.ledger().all()) {
+    for (const rset::ResourceGroup& group : allocation->resources.groups()) {
+      group.ranks.for_each([&](unsigned rank) {
+        group.cores.for_each([&](unsigned core) {
+          demand(held.emplace(rank, core).second,
+                 fmt::format("core {} of rank {} is held twice", core, rank));
+          present[id].emplace(module.configured().host(rank), core);
+        });
+      });
+    }
+    for (const module::AbsentResources& absent : allocation->absent)
+      absent.cores.for_each([&](unsigned core) { present[id].emplace(absent.target.host, core); });
+  }
+  demand(present == state.allocations(), "the ledger has other allocations than the log");
+}
+
 void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
+  if (message.matchtag != scheduler.matchtag) return receive_change(message);
   demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
   if (message.errnum() != 0) {
     demand(message.errnum() == (scheduler.is_second ? EBUSY : ECANCELED),

@@ -29,13 +29,16 @@ int main(int argc, char** argv) {
       all.crashes += simulation.counts().crashes;
       all.responses += simulation.counts().responses;
       all.deltas += simulation.counts().deltas;
+      all.ledger += simulation.counts().ledger;
     } catch (const std::exception& error) {
       fmt::print(stderr, "seed {}: {}\n  again: sim --seed {} --runs 1 --steps {}\n", seed + run,
                  error.what(), seed + run, steps / runs);
       return 1;
     }
   }
-  fmt::print("{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers\n", steps,
-             runs, all.events, all.crashes, all.responses, all.deltas);
+  fmt::print(
+      "{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers, {} of the "
+      "ledger\n",
+      steps, runs, all.events, all.crashes, all.responses, all.deltas, all.ledger);
   return 0;
 }

@@ -72,6 +72,7 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
     for (const Name& target : next.names(targets)) next.properties_.emplace(property, target);
   next.loaded_properties_ = next.properties_;
   next.expiration_ = execution.at("expiration");
+  next.allocations_ = allocations_;
   *this = std::move(next);
 }
 
@@ -158,6 +159,38 @@ void Reference::drain(const nlohmann::json& context) {
   }
 }
 
+void Reference::alloc(const nlohmann::json& context) {
+  for (const nlohmann::json& allocation : context.at("allocations")) {
+    const auto [place, is_new] = allocations_.try_emplace(allocation.at("id"));
+    if (!is_new) throw std::runtime_error("an id is allocated twice");
+    for (const nlohmann::json& entry : allocation.at("R").at("execution").at("R_lite")) {
+      for (const unsigned rank : parse_ranks(entry.at("rank"))) {
+        for (const unsigned core : parse_ranks(entry.at("children").at("core")))
+          place->second.emplace(names_.at(rank).host, core);
+      }
+    }
+  }
+}
+
+void Reference::free(const nlohmann::json& context) {
+  for (const std::string id : context.at("ids")) {
+    const auto found = allocations_.find(id);
+    if (found == allocations_.end()) throw std::runtime_error("an unknown id is freed");
+    if (!context.contains("idset")) {
+      allocations_.erase(found);
+      continue;
+    }
+    for (const unsigned rank : parse_ranks(context.at("idset"))) {
+      // An allocation of the simulation has the same cores on each of its targets.
+      for (unsigned core = 0; core < 4; ++core) {
+        const auto one = found->second.find({names_.at(rank).host, core});
+        if (one != found->second.end()) found->second.erase(one);
+      }
+    }
+    if (found->second.empty()) allocations_.erase(found);
+  }
+}
+
 void Reference::apply(const nlohmann::json& event) {
   const std::string name = event.at("name");
   const nlohmann::json& context = event.at("context");
@@ -189,6 +222,10 @@ void Reference::apply(const nlohmann::json& event) {
     for (const auto& [property, targets] : property_sets(context, "property-remove")) {
       for (const Name& target : names(targets)) properties_.erase({property, target});
     }
+  } else if (name == "alloc") {
+    alloc(context);
+  } else if (name == "free") {
+    free(context);
   } else {
     throw std::runtime_error("an event of no known name: " + name);
   }

@@ -49,6 +49,9 @@ class Reference {
   [[nodiscard]] std::map<unsigned, std::string> drained() const;
   [[nodiscard]] std::map<std::string, Ranks> properties() const;
   [[nodiscard]] double expiration() const { return expiration_; }
+  /// The cores that each allocation holds, by host. A host may stand for several targets.
+  using Cores = std::multiset<std::pair<std::string, unsigned>>;
+  [[nodiscard]] const std::map<std::string, Cores>& allocations() const { return allocations_; }
 
  private:
   [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
@@ -57,6 +60,8 @@ class Reference {
   [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
   void define();
   void drain(const nlohmann::json& context);
+  void alloc(const nlohmann::json& context);
+  void free(const nlohmann::json& context);
 
   std::vector<Name> names_;
   std::set<Name> excluded_;
@@ -67,6 +72,7 @@ class Reference {
   std::set<std::pair<std::string, Name>> properties_;
   std::set<std::pair<std::string, Name>> loaded_properties_;
   double expiration_ = 0;
+  std::map<std::string, Cores> allocations_;
 };
 
 /// The ids of an idset such as "0-3,7" (RFC 22).

@@ -136,6 +136,7 @@ void Simulation::start() {
   service_->step(input);
   service_->on_defined();
   operator_ = connect();
+  check_ledger(before_);
   note(fmt::format("start on {}, exclude {}", fmt::join(configuration_.hosts, ","),
                    fmt::join(configuration_.exclude, ",")));
 }
@@ -151,6 +152,7 @@ void Simulation::crash() {
   transport_.stalled.clear();
   transport_.gone.clear();
   asked_.clear();
+  ledger_asked_.clear();
   schedulers_.clear();
   consumers_.clear();
   agents_.clear();
@@ -276,7 +278,8 @@ void Simulation::acquire() {
     return other.second.partition == scheduler.partition && !other.second.is_second;
   });
   note(fmt::format("acquire \"{}\"", scheduler.partition));
-  const json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
+  json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
+  if (chance(0.7)) payload["allocations"] = true;
   scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
   scheduler.seen = service_->engine().applied();
   schedulers_.emplace(scheduler.client, std::move(scheduler));
@@ -297,12 +300,40 @@ void Simulation::end_scheduler() {
   disconnect(scheduler.client);
 }
 
+// Requests of any scheduler, with any ids and targets, so that many are refused. All cores of an allocation
+// are the same on its targets.
+void Simulation::change_ledger() {
+  if (schedulers_.empty()) return;
+  const ClientId client = random_peer(schedulers_)->first;
+  const std::string id = fmt::format("j{}", below(12));
+  const auto count = static_cast<std::uint32_t>(configuration_.hosts.size());
+  Reference::Ranks ranks;
+  for (std::uint32_t i = 1 + below(2); i > 0; --i) ranks.insert(below(count));
+  json payload{{"id", id}};
+  const bool allocs = chance(0.6);
+  if (allocs) {
+    const text::IdSet cores = text::IdSet::range(below(3), 3);
+    text::Hostlist hosts;
+    for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
+    const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
+                                      hosts);
+    payload["R"] = resources.to_json();
+  } else if (chance(0.4)) {
+    payload["ranks"] = idset_of(ranks).encode();
+  }
+  const char* const topic = allocs ? "resource.alloc" : "resource.free";
+  note(fmt::format("{} {}", topic, payload.dump()));
+  const std::uint32_t matchtag = request(client, topic, payload);
+  ledger_asked_.emplace(matchtag, service_->engine().applied());
+  deliver();
+}
+
 void Simulation::follow() {
   if (consumers_.size() >= most_consumers) return;
   note("journal");
   Consumer consumer;
   consumer.client = connect();
-  consumer.matchtag = request(consumer.client, "resource.journal", nullptr, streaming);
+  consumer.matchtag = request(consumer.client, "resource.journal", {{"allocations", true}}, streaming);
   consumers_.emplace(consumer.client, consumer);
   deliver();
 }
@@ -424,6 +455,7 @@ void Simulation::settle() {
     uptime_ += Seconds(1);
   } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
+  check_ledger(state_after(disk_.last()));
   check_views();
 }
 
@@ -431,7 +463,8 @@ void Simulation::step() {
   now_ += 0.001;
   uptime_ += Seconds(0.001);
   const std::uint32_t kind = below(1000);
-  if (kind < 250) return operate();
+  if (kind < 180) return operate();
+  if (kind < 250) return change_ledger();
   if (kind < 295) return ask_status();
   if (kind < 298) return reconfigure();
   if (kind < 300) return set_clock();

@@ -61,6 +61,7 @@ class Simulation {
     std::uint64_t crashes = 0;
     std::uint64_t responses = 0;
     std::uint64_t deltas = 0;
+    std::uint64_t ledger = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -101,6 +102,7 @@ class Simulation {
   void ask_status();
   void acquire();
   void end_scheduler();
+  void change_ledger();
   void follow();
   void unfollow();
   void say_hello();
@@ -128,6 +130,9 @@ class Simulation {
   void receive(ClientId client, const proto::Message& message);
   void receive(Scheduler& scheduler, const proto::Message& message);
   void receive(Consumer& consumer, const proto::Message& message);
+  void receive_change(const proto::Message& message);
+  /// Compares the ledger of the daemon with that of the log.
+  void check_ledger(const Reference& state) const;
   void receive(const Asked& asked, const proto::Message& message);
   void check_status(const nlohmann::json& status, const Reference& state) const;
   void check_views();
@@ -191,6 +196,8 @@ class Simulation {
   ClientId operator_{};
   std::map<std::uint32_t, Asked> asked_;
   std::map<ClientId, Scheduler> schedulers_;
+  /// Requests of schedulers for the ledger, and the last event when each had been handled.
+  std::map<std::uint32_t, std::uint64_t> ledger_asked_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
   std::uint64_t steps_ = 0;

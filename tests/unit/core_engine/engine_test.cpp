@@ -67,6 +67,24 @@ TEST_CASE("the log of an earlier start is continued, in number and in time") {
   CHECK(effects.records.front().event.timestamp == wall_time(1000));
 }
 
+TEST_CASE("a start forgets drains with its definition: a crash may lose what comes after that") {
+  module::RecordedState recorded;
+  recorded.drains = {
+      {{"gone", 0}, wall_time(5), "x"}, {{"n0", 0}, wall_time(5), "x"}, {{"n1", 0}, wall_time(5), "x"}};
+  Start input = start("n[0-3]", recorded);
+  input.command.exclude = IdSet{0};
+  Engine engine;
+  const Effects effects = engine.step(input, at(10));
+  REQUIRE(effects.records.size() == 3);
+  const TableChanges& define = effects.records[1].changes;
+  CHECK(define.forget_drains);
+  REQUIRE(define.drained.size() == 1);
+  CHECK(define.drained[0].targets.hosts.encode() == "n[0-1]");
+  const TableChanges& undrain = effects.records[2].changes;
+  CHECK_FALSE(undrain.forget_drains);
+  CHECK(undrain.undrained.hosts.encode() == "n0");
+}
+
 TEST_CASE("a command before the inventory is known is refused") {
   Engine engine;
   CHECK_THROWS_WITH_AS((void)engine.step(DrainCommand{"0", {}, {}}, at(1)), "the inventory is not known yet",
