@@ -15,6 +15,7 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> start_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> acquire_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> drain_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> ledger_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> status_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> journal_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);

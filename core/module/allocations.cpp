@@ -125,17 +125,18 @@ const Allocation* Ledger::find(std::string_view id) const {
 
 ResourceSet Ledger::resources(const ResourceSet& all) const {
   std::vector<ResourceGroup> groups;
-  IdSet ranks;
-  for (const auto& [id, allocation] : allocations_) {
-    for (const ResourceGroup& group : allocation->resources.groups()) {
-      IdSet known = group.ranks & all.ranks();
-      if (known.empty()) continue;
-      ranks |= known;
-      groups.push_back({std::move(known), group.cores, group.gpus});
+  const auto add = [&](const HeldAt& index, bool is_gpu) {
+    for (const auto& [number, holding] : index) {
+      IdSet ranks = holding & all.ranks();
+      if (ranks.empty()) continue;
+      const IdSet numbers{number};
+      groups.push_back({std::move(ranks), is_gpu ? IdSet{} : numbers, is_gpu ? numbers : IdSet{}});
     }
-  }
+  };
+  add(cores_, false);
+  add(gpus_, true);
   if (groups.empty()) return {};
-  return {std::move(groups), all.hosts(ranks)};
+  return {std::move(groups), all.hosts(ranks_ & all.ranks())};
 }
 
 std::size_t Ledger::work_of(const ResourceSet& resources) {

@@ -69,7 +69,10 @@ AcquireRequest parse_acquire(const json& payload) {
 
 std::string encode_acquired(std::string_view resources, const IdSet& up,
                             const std::optional<std::string>& allocations) {
-  std::string out = R"({"resources":)";
+  constexpr std::size_t others = 4096;
+  std::string out;
+  out.reserve(others + resources.size() + (allocations ? allocations->size() : 0));
+  out += R"({"resources":)";
   out += resources;
   append_key(out, "up");
   append_idset(out, up);

@@ -70,7 +70,13 @@ AllocationsRequest parse_allocations_request(const json& payload) {
 }
 
 std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations, WallTime now) {
-  std::string list = "[";
+  constexpr std::size_t beside_text = 128;
+  std::size_t size = 2;
+  for (const module::SharedAllocation& allocation : allocations)
+    size += beside_text + allocation->text->size();
+  std::string list;
+  list.reserve(size);
+  list += '[';
   for (const module::SharedAllocation& allocation : allocations) {
     if (list.size() > 1) list += ',';
     append_allocation(list, *allocation, now);
