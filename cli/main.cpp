@@ -10,5 +10,7 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   const auto now = [] { return resourced::WallTime(std::chrono::system_clock::now().time_since_epoch()); };
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  return resourced::cli::run(argc, argv, std::cin, std::cout, std::cerr, terminal, now);
+  const bool interactive = terminal && isatty(STDIN_FILENO) == 1;
+  return resourced::cli::run(argc, argv, std::cin, std::cout, std::cerr, terminal, now,
+                             resourced::cli::default_timeout, interactive);
 }

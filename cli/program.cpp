@@ -2,7 +2,9 @@
 #include "cli/program.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <exception>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -41,6 +43,14 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
     arguments.push_back(in_brackets ? mark + std::string(argument) : std::string(argument));
   }
   return arguments;
+}
+
+/// The number of arguments behind the first `--`, if there is one.
+std::optional<std::size_t> count_behind_dashes(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") return static_cast<std::size_t>(argc - i - 1);
+  }
+  return std::nullopt;
 }
 
 /// Removes the mark from the values of every option of the program and its subcommands.
@@ -97,9 +107,10 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
-        bool terminal, const commands::Clock& now, client::Milliseconds timeout) {
+        bool terminal, const commands::Clock& now, client::Milliseconds timeout, bool interactive) {
   CLI::App app(description, "resourcectl");
-  commands::Context context(in, out, terminal, now, timeout);
+  commands::Context context(in, out, terminal, interactive, now, timeout);
+  context.words_behind_dashes = count_behind_dashes(argc, argv);
   try {
     build(app, context);
     accept_protected_brackets(app);

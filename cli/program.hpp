@@ -10,10 +10,13 @@ namespace resourced::cli {
 
 enum class ExitStatus : int { done = 0, failed = 1, usage = 2 };
 
-/// `terminal` says whether `out` is one, `timeout` is the longest wait for an answer of the daemon. A failure
-/// is one line on err, `resourcectl: TEXT`.
+inline constexpr client::Milliseconds default_timeout{30000};
+
+/// `terminal` says whether `out` is one, `timeout` is the longest wait for an answer of the daemon,
+/// `interactive` says whether `in` and `out` are a terminal. A failure is one line on err, `resourcectl:
+/// TEXT`.
 [[nodiscard]] int run(int argc, const char* const* argv, std::istream& in, std::ostream& out,
                       std::ostream& err, bool terminal, const commands::Clock& now,
-                      client::Milliseconds timeout = client::Milliseconds(30000));
+                      client::Milliseconds timeout = default_timeout, bool interactive = false);
 
 }  // namespace resourced::cli

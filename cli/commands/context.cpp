@@ -12,8 +12,14 @@
 
 namespace resourced::cli::commands {
 
-Context::Context(std::istream& in, std::ostream& out, bool terminal, Clock now, client::Milliseconds timeout)
-    : in_(in), out_(out), terminal_(terminal), now_(std::move(now)), timeout_(timeout) {}
+Context::Context(std::istream& in, std::ostream& out, bool terminal, bool interactive, Clock now,
+                 client::Milliseconds timeout)
+    : in_(in),
+      out_(out),
+      terminal_(terminal),
+      interactive_(interactive),
+      now_(std::move(now)),
+      timeout_(timeout) {}
 
 Context::~Context() = default;
 

@@ -3,9 +3,11 @@
 // `app`, in groups, with one source file for each group; their arguments must outlive the parsing.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,7 +44,8 @@ using Clock = std::function<WallTime()>;
 class Context {
  public:
   /// `timeout` is the longest wait for an answer of the daemon.
-  Context(std::istream& in, std::ostream& out, bool terminal, Clock now, client::Milliseconds timeout);
+  Context(std::istream& in, std::ostream& out, bool terminal, bool interactive, Clock now,
+          client::Milliseconds timeout);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -51,12 +54,16 @@ class Context {
   [[nodiscard]] std::ostream& out() const noexcept { return out_; }
   /// The output is a terminal, so colour and symbols are used.
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
+  /// The input is a terminal as well, so a command may ask a question.
+  [[nodiscard]] bool interactive() const noexcept { return interactive_; }
   [[nodiscard]] WallTime now() const { return now_(); }
   [[nodiscard]] client::Milliseconds timeout() const noexcept { return timeout_; }
 
   /// Options of the program. An empty URI or key file stands for the client's default.
   std::string uri;
   std::string key_file;
+  /// The number of arguments behind a `--`.
+  std::optional<std::size_t> words_behind_dashes;
 
   [[nodiscard]] client::Connection& connection();
   nlohmann::json call(std::string_view topic);
@@ -70,6 +77,7 @@ class Context {
   std::istream& in_;
   std::ostream& out_;
   bool terminal_;
+  bool interactive_;
   Clock now_;
   client::Milliseconds timeout_;
   std::unique_ptr<client::Connection> connection_;

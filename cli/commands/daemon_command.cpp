@@ -68,6 +68,7 @@ void register_daemon(CLI::App& app, Context& context) {
   struct ReloadOptions {
     std::string path;
     bool force = false;
+    ReportOptions report;
   };
   auto reload_options = std::make_shared<ReloadOptions>();
   auto* reload = app.add_subcommand(
@@ -75,13 +76,19 @@ void register_daemon(CLI::App& app, Context& context) {
   auto* path = reload->add_option("PATH", reload_options->path, "An R file, on the host of the daemon");
   reload->add_flag("-f,--force", reload_options->force, "Load an R with more ranks than the instance has")
       ->needs(path);
+  add_report_options(*reload, reload_options->report);
   reload->callback([reload_options, path, &context] {
+    nlohmann::ordered_json object{{"change", "reload"}};
+    std::string text = "reloaded the configuration";
     if (path->count() == 0) {
       context.call("resource.reload");
     } else {
       const std::string absolute = std::filesystem::absolute(reload_options->path).string();
       context.call("resource.reload", proto::topics::encode_reload({absolute, reload_options->force}));
+      object["path"] = absolute;
+      text = "loaded the inventory from " + absolute;
     }
+    if (!reload_options->report.quiet) context.print_line(reload_options->report.json ? object.dump() : text);
   });
 }
 

@@ -26,6 +26,13 @@ void add_targets_option(CLI::App& command, std::string& targets) {
   command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
 }
 
+void add_report_options(CLI::App& command, ReportOptions& options) {
+  auto* json = command.get_option_no_throw("--json");
+  if (json == nullptr)
+    json = command.add_flag("--json", options.json, "Print what was changed as one JSON object");
+  command.add_flag("-q,--quiet", options.quiet, "Print nothing if it succeeds")->excludes(json);
+}
+
 void require_count(CLI::Option& option) {
   const auto check = [](const std::string& text) -> std::string {
     std::uint64_t count = 0;

@@ -24,6 +24,14 @@ void add_output_options(CLI::App& command, views::OutputOptions& options);
 /// -i
 void add_targets_option(CLI::App& command, std::string& targets);
 
+/// What a change prints on standard output.
+struct ReportOptions {
+  bool quiet = false;
+  bool json = false;
+};
+/// -q and, unless the command has it already, --json.
+void add_report_options(CLI::App& command, ReportOptions& options);
+
 /// Refuses everything but a whole number from 1 on.
 void require_count(CLI::Option& option);
 

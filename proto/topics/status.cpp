@@ -199,7 +199,8 @@ Status parse_status(const nlohmann::json& payload) {
   if (payload.contains("allocated")) status.allocated = answered_idset(payload, "allocated");
   if (payload.contains("partitions")) {
     for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
-      status.partitions[name] = {answered_idset(partition, "waiting"), answered_idset(partition, "leaving")};
+      status.partitions[name] = {answered_idset(partition, "targets"), answered_idset(partition, "waiting"),
+                                 answered_idset(partition, "leaving")};
     }
   }
   return status;

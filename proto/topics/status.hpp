@@ -38,6 +38,7 @@ struct Status {
     std::string reason;
   };
   struct Partition {
+    text::IdSet targets;
     text::IdSet waiting;
     text::IdSet leaving;
   };

@@ -117,7 +117,7 @@ TEST_CASE("resourcectl eventlog tells of hosts that have left, before and after 
   Cluster cluster;
   cluster.drain("6", "disk");
   cluster.drain("2", "fan");
-  REQUIRE(cluster.ctl.run({"shrink", "test[6-7]"}).status == 0);
+  REQUIRE(cluster.ctl.run({"shrink", "--yes", "test[6-7]"}).status == 0);
   for (int round = 0; round < 2; ++round) {
     CAPTURE(round);
     const auto of_six = lines_of(cluster.ctl.output({"eventlog", "-i", "test6", "-w", "shrink"}));

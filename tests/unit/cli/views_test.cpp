@@ -257,7 +257,7 @@ TEST_SUITE("moves") {
   }
 
   TEST_CASE("partitions that are not what they should be are an error") {
-    for (const auto* key : {"waiting", "leaving"}) {
+    for (const auto* key : {"targets", "waiting", "leaving"}) {
       CAPTURE(key);
       auto payload = divided();
       payload["partitions"]["debug"].erase(key);
@@ -289,7 +289,7 @@ TEST_SUITE("text from outside") {
 
   TEST_CASE("the names of partitions in what status tells") {
     auto payload = status();
-    payload["partitions"] = {{"a\033\n", {{"waiting", "7"}, {"leaving", ""}}}};
+    payload["partitions"] = {{"a\033\n", {{"targets", "7"}, {"waiting", "7"}, {"leaving", ""}}}};
     CHECK(describe_moves(payload) ==
           "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest must "
           "release them\n");

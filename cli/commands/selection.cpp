@@ -1,0 +1,183 @@
+// Targets of a command line, see selection.hpp.
+#include "cli/commands/selection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::cli::commands {
+
+using proto::topics::Status;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+constexpr std::string_view everything = "all";
+constexpr std::string_view property_prefix = "property:";
+constexpr std::string_view partition_prefix = "partition:";
+constexpr std::string_view unknown_host = "unknown host: ";
+
+bool is_selector(std::string_view part) {
+  return part == everything || part.starts_with(property_prefix) || part.starts_with(partition_prefix);
+}
+
+/// Splits at the commas that stand outside of brackets.
+std::vector<std::string_view> split_parts(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t start = 0;
+  bool in_brackets = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') in_brackets = true;
+    if (text[i] == ']') in_brackets = false;
+    if (text[i] != ',' || in_brackets) continue;
+    parts.push_back(text.substr(start, i - start));
+    start = i + 1;
+  }
+  parts.push_back(text.substr(start));
+  return parts;
+}
+
+/// `unknown host: NAME`, or all of them as a hostlist.
+std::string unknown_hosts_text(const std::vector<std::string>& unknown) {
+  if (unknown.size() > rset::max_unknown_hosts)
+    return fmt::format("more than {} hosts are unknown", rset::max_unknown_hosts);
+  Hostlist hosts;
+  std::set<std::string_view> seen;
+  for (const auto& host : unknown) {
+    if (seen.insert(host).second) hosts.append(host);
+  }
+  return fmt::format("unknown host{}: {}", hosts.size() == 1 ? "" : "s", hosts.encode());
+}
+
+IdSet ranks_of(const Hostlist& hosts, const ResourceSet& inventory) {
+  auto search = inventory.ranks_of(hosts, rset::max_unknown_hosts);
+  if (!search.unknown.empty()) throw Error(EINVAL, unknown_hosts_text(search.unknown));
+  return std::move(search.ranks);
+}
+
+[[noreturn]] void refuse_unknown(std::string_view kind, std::string_view name,
+                                 const std::vector<std::string>& known, std::string_view none) {
+  const auto rest = known.empty() ? std::string(none) : fmt::format("known are {}", fmt::join(known, ", "));
+  throw Error(EINVAL, fmt::format("unknown {} {}: {}", kind, text::quoted(name), rest));
+}
+
+template <class Map>
+std::vector<std::string> names_of(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& entry : map) names.push_back(entry.first);
+  return names;
+}
+
+IdSet select_part(std::string_view part, const Status& status) {
+  const auto& inventory = status.inventory;
+  if (part == everything) return inventory.ranks();
+  if (part.starts_with(property_prefix)) {
+    const auto name = part.substr(property_prefix.size());
+    const auto found = inventory.properties().find(name);
+    if (found == inventory.properties().end())
+      refuse_unknown("property", name, names_of(inventory.properties()), "no target has a property");
+    return found->second;
+  }
+  const auto name = part.substr(partition_prefix.size());
+  const auto found = status.partitions.find(std::string(name));
+  if (found == status.partitions.end())
+    refuse_unknown("partition", name, names_of(status.partitions), "the inventory is not divided");
+  return found->second.targets;
+}
+
+/// The targets of a text with selectors.
+IdSet select_parts(std::string_view text, const Status& status, Excluded excluded) {
+  const auto& inventory = status.inventory;
+  IdSet ranks;
+  Hostlist hosts;
+  for (const auto part : split_parts(text)) {
+    const bool is_host = part == everything && inventory.rank_of(part).has_value();
+    if (is_selector(part) && !is_host) {
+      auto selected = select_part(part, status);
+      if (excluded == Excluded::left_out) selected -= status.exclude;
+      if (selected.empty())
+        throw Error(EINVAL, fmt::format("{} has no targets{}", part,
+                                        excluded == Excluded::left_out ? " that are not excluded" : ""));
+      ranks |= selected;
+    } else if (const auto named = rset::hosts_of_targets(part)) {
+      hosts.append(*named);
+    } else {
+      ranks |= rset::parse_targets(part, inventory);
+    }
+  }
+  return ranks | ranks_of(hosts, inventory);
+}
+
+bool reads_as_ranks(std::string_view text) { return !rset::hosts_of_targets(text).has_value(); }
+
+}  // namespace
+
+bool has_selector(std::string_view text) {
+  const auto parts = split_parts(text);
+  return std::any_of(parts.begin(), parts.end(), is_selector);
+}
+
+Selection select_targets(std::string_view text, const Status& status, Excluded excluded) {
+  const auto& inventory = status.inventory;
+  Selection selection;
+  if (has_selector(text)) {
+    selection.ranks = select_parts(text, status, excluded);
+  } else if (const auto hosts = rset::hosts_of_targets(text)) {
+    selection.ranks = ranks_of(*hosts, inventory);
+  } else {
+    selection.ranks = rset::parse_targets(text, inventory);
+  }
+  selection.request = inventory.hosts(selection.ranks).encode();
+  if (inventory.hosts_repeat() || reads_as_ranks(selection.request))
+    selection.request = selection.ranks.encode();
+  return selection;
+}
+
+std::optional<std::string> host_in_reason(std::string_view reason, const ResourceSet& inventory) {
+  constexpr std::string_view blanks = " \t\n";
+  const auto start = std::min(reason.find_first_not_of(blanks), reason.size());
+  reason.remove_prefix(start);
+  const auto word = reason.substr(0, reason.find_first_of(blanks));
+  try {
+    if (rset::known_ranks_of_hosts(Hostlist::parse(word), inventory).empty()) return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return std::string(word);
+}
+
+std::string explain_refusal(const std::string& refusal, std::string_view targets,
+                            const ResourceSet& inventory) {
+  try {
+    if (refusal.starts_with(unknown_host)) {
+      const auto hosts = rset::hosts_of_targets(targets);
+      const auto unknown =
+          hosts ? inventory.ranks_of(*hosts, rset::max_unknown_hosts).unknown : std::vector<std::string>();
+      return unknown.size() > 1 ? unknown_hosts_text(unknown) : refusal;
+    }
+    for (const std::string_view start : {"rank ", "ranks "}) {
+      if (!refusal.starts_with(start)) continue;
+      const auto rest = std::string_view(refusal).substr(start.size());
+      const auto ranks = IdSet::parse(rest.substr(0, rest.find(' ')));
+      if (ranks.empty() || !inventory.ranks().includes(ranks)) break;
+      return fmt::format("{} ({})", refusal, inventory.hosts(ranks).encode());
+    }
+  } catch (const Error&) {
+    // Another text that begins alike.
+  }
+  return refusal;
+}
+
+}  // namespace resourced::cli::commands

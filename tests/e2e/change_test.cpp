@@ -1,0 +1,202 @@
+// Changes by resourcectl: what they print, the targets that they name, and the ones that they refuse.
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+/// 0-1 fast, 6-7 excluded, 0-2 and 3-5 are partitions.
+const std::string divided =
+    "[resource]\nexclude = \"6-7\"\n"
+    "[[acquire.partition]]\nname = \"batch\"\ntargets = \"test[0-2]\"\n"
+    "[[acquire.partition]]\nname = \"debug\"\ntargets = \"test[3-5]\"\n"
+    "[[resource.config]]\nhosts = \"test[0-7]\"\ncores = \"0-3\"\n"
+    "[[resource.config]]\nhosts = \"test[0-1]\"\nproperties = [\"fast\"]\n";
+
+/// resourcectl with a terminal as its input and output.
+class AtTerminal {
+ public:
+  AtTerminal(const Cluster& cluster, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "--uri", cluster.daemon.uri()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& argument : command) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::forkpty(&fd_, nullptr, nullptr, nullptr);
+    if (pid_ < 0) throw std::runtime_error("forkpty failed");
+    if (pid_ == 0) {
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+  }
+  ~AtTerminal() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(fd_);
+  }
+  AtTerminal(const AtTerminal&) = delete;
+  AtTerminal& operator=(const AtTerminal&) = delete;
+
+  /// Reads until the terminal shows this text.
+  void expect(const std::string& text) {
+    while (shown_.find(text) == std::string::npos) {
+      if (!read_some()) throw std::runtime_error("the terminal shows: " + shown_);
+    }
+  }
+  void type(const std::string& text) const {
+    if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      throw std::runtime_error("cannot type");
+  }
+  /// Returns the exit status.
+  int finish() {
+    while (read_some()) {
+    }
+    int status = 0;
+    if (::waitpid(pid_, &status, 0) != pid_) throw std::runtime_error("waitpid failed");
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  [[nodiscard]] const std::string& shown() const { return shown_; }
+
+ private:
+  /// Returns false at the end: EIO means that the other side is closed.
+  bool read_some() {
+    pollfd wait{fd_, POLLIN, 0};
+    constexpr int patience_ms = 30'000;
+    if (::poll(&wait, 1, patience_ms) != 1) throw Timeout("the terminal shows nothing more: " + shown_);
+    std::array<char, 4096> buffer{};
+    const ssize_t count = ::read(fd_, buffer.data(), buffer.size());
+    if (count <= 0) return false;
+    shown_.append(buffer.data(), static_cast<std::size_t>(count));
+    return true;
+  }
+
+  pid_t pid_ = -1;
+  int fd_ = -1;
+  std::string shown_;
+};
+
+TEST_SUITE_BEGIN("changes");
+
+TEST_CASE("a change prints what it did") {
+  Cluster cluster;
+  const auto ctl = [&](const std::vector<std::string>& arguments) { return cluster.ctl.output(arguments); };
+  CHECK(ctl({"drain", "2-3", "bad", "memory"}) == "drained 2 nodes: test[2-3] (bad memory)\n");
+  CHECK(ctl({"drain", "-u", "test[3-4]", "fan"}) == "drained 1 node: test4 (fan); test3 drained already\n");
+  CHECK(ctl({"drain", "-n", "-o", "{ranks} {reason}"}) == "2-3 bad memory\n4 fan\n");
+  CHECK(ctl({"undrain", "-f", "4-5"}) == "undrained 1 node: test4; test5 not drained\n");
+  CHECK(json::parse(ctl({"undrain", "--json", "2", "repaired"})) == json{{"change", "undrain"},
+                                                                         {"nnodes", 1},
+                                                                         {"ranks", "2"},
+                                                                         {"nodelist", "test2"},
+                                                                         {"reason", "repaired"}});
+  CHECK(ctl({"undrain", "-q", "3"}).empty());
+  CHECK(cluster.status()["drain"].empty());
+  CHECK(ctl({"property", "add", "fast", "0-1"}) == "added property fast to 2 nodes: test[0-1]\n");
+  CHECK(ctl({"property", "remove", "fast", "test1"}) == "removed property fast from 1 node: test1\n");
+  CHECK(ctl({"expiration", "set", "+1h"}).starts_with("set the expiration to 20"));
+  CHECK(ctl({"expiration", "set", "0"}) == "removed the expiration\n");
+  CHECK(ctl({"reload"}) == "reloaded the configuration\n");
+  CHECK(ctl({"shrink", "7"}) == "removed 1 node: test7\n");
+  CHECK(ctl({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
+}
+
+TEST_CASE("an error names hosts, and all that are unknown") {
+  Cluster cluster(divided);
+  const auto refusal = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = cluster.ctl.run(arguments);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK(refusal({"undrain", "5"}) == "resourcectl: rank 5 not drained (test5)\n");
+  CHECK(refusal({"undrain", "-q", "0,4-5"}) == "resourcectl: ranks 0,4-5 not drained (test[0,4-5])\n");
+  CHECK(refusal({"drain", "4,6-7"}) == "resourcectl: ranks 6-7 excluded (test[6-7])\n");
+  CHECK(refusal({"drain", "test1,nosuch1,nosuch2,test2"}) == "resourcectl: unknown hosts: nosuch[1-2]\n");
+  CHECK(refusal({"drain", "nosuch1"}) == "resourcectl: unknown host: nosuch1\n");
+  CHECK(cluster.status()["drain"].empty());
+}
+
+TEST_CASE("a reason that begins with a host is refused unless -- is before it") {
+  Cluster cluster;
+  const Outcome refused = cluster.ctl.run({"drain", "test1", "test2"});
+  CHECK(refused.status == 1);
+  CHECK(refused.out.empty());
+  CHECK(
+      refused.err ==
+      "resourcectl: the reason begins with test2, which is a host: separate targets by commas (test1,test2), "
+      "or write -- before the reason\n");
+  CHECK(cluster.status()["drain"].empty());
+  CHECK(cluster.ctl.output({"drain", "test1", "--", "test2", "burns"}) ==
+        "drained 1 node: test1 (test2 burns)\n");
+  CHECK(cluster.ctl.run({"undrain", "test1", "test2"}).status == 1);
+  CHECK(cluster.status()["drain"]["1"]["reason"] == "test2 burns");
+}
+
+TEST_CASE("targets by property and by partition, and all of them") {
+  Cluster cluster(divided);
+  const auto ctl = [&](const std::vector<std::string>& arguments) { return cluster.ctl.output(arguments); };
+  CHECK(ctl({"drain", "property:fast,partition:debug", "power"}) ==
+        "drained 5 nodes: test[0-1,3-5] (power)\n");
+  CHECK(ctl({"undrain", "partition:debug,0"}) == "undrained 4 nodes: test[0,3-5]\n");
+  // 6 and 7 are excluded, so they cannot be drained.
+  CHECK(ctl({"drain", "-u", "all", "power"}) ==
+        "drained 5 nodes: test[0,2-5] (power); test1 drained already\n");
+  CHECK(ctl({"property", "add", "here", "all"}) == "added property here to 8 nodes: test[0-7]\n");
+  const auto refusal = [&](const std::string& targets) {
+    const Outcome outcome = cluster.ctl.run({"undrain", targets});
+    CHECK(outcome.status == 1);
+    return outcome.err;
+  };
+  CHECK(refusal("property:fat") == "resourcectl: unknown property \"fat\": known are fast, here\n");
+  CHECK(refusal("partition:fat") == "resourcectl: unknown partition \"fat\": known are batch, debug\n");
+}
+
+TEST_CASE("shrink of several nodes is confirmed") {
+  Cluster cluster;
+  const auto info = [&] { return cluster.ctl.output({"info"}); };
+  const std::string before = info();
+  const Outcome refused = cluster.ctl.run({"shrink", "2-3"});
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "resourcectl: shrink removes 2 nodes: test[2-3] for good: confirm with --yes\n");
+  for (const char* answer : {"n\n", "\n", "\x04"}) {
+    AtTerminal terminal(cluster, {"shrink", "2-3"});
+    terminal.expect("Remove 2 nodes: test[2-3] for good? [y/N] ");
+    terminal.type(answer);
+    CHECK(terminal.finish() == 1);
+    CHECK(terminal.shown().find("resourcectl: not confirmed: nothing is removed") != std::string::npos);
+    CHECK(info() == before);
+  }
+  AtTerminal terminal(cluster, {"shrink", "2-3"});
+  terminal.expect("Remove 2 nodes: test[2-3] for good? [y/N] ");
+  terminal.type("y\n");
+  CHECK(terminal.finish() == 0);
+  CHECK(terminal.shown().ends_with("removed 2 nodes: test[2-3]\r\n"));
+  CHECK(cluster.ctl.output({"shrink", "--yes", "4-5"}) == "removed 2 nodes: test[4-5]\n");
+  AtTerminal single(cluster, {"shrink", "6"});
+  CHECK(single.finish() == 0);
+  CHECK(info() == "3 Nodes, 12 Cores, 0 GPUs\n");
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,149 @@
+// Targets of a command line: selectors, unknown names, hosts in reasons and in errors.
+#include "cli/commands/selection.hpp"
+
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+using namespace resourced;
+using cli::commands::Excluded;
+using cli::commands::explain_refusal;
+using cli::commands::has_selector;
+using cli::commands::host_in_reason;
+using cli::commands::select_targets;
+using nlohmann::json;
+using proto::topics::Status;
+
+namespace {
+
+json payload(const char* ranks, const json& hosts) {
+  const json r{{"version", 1},
+               {"execution",
+                {{"R_lite", {{{"rank", ranks}, {"children", {{"core", "0"}}}}}},
+                 {"nodelist", hosts},
+                 {"properties", {{"gpu", "2-3"}, {"fast", "3-5"}, {"old", "7"}}},
+                 {"starttime", 0.0},
+                 {"expiration", 0.0}}}};
+  const auto partition = [](const char* targets) {
+    return json{{"targets", targets}, {"held", false}, {"waiting", ""}, {"leaving", ""}};
+  };
+  return {{"R", r},
+          {"drain", json::object()},
+          {"online", ranks},
+          {"offline", ""},
+          {"exclude", "5,7"},
+          {"torpid", ""},
+          {"partitions", {{"batch", partition("0-3")}, {"debug", partition("")}}}};
+}
+
+/// node[0-7]; 5 and 7 are excluded.
+const Status eight = proto::topics::parse_status(payload("0-7", {"node[0-7]"}));
+
+std::string ranks(const std::string& text, Excluded excluded = Excluded::kept) {
+  return select_targets(text, eight, excluded).ranks.encode();
+}
+
+std::string refusal(const std::string& text, const Status& status = eight,
+                    Excluded excluded = Excluded::kept) {
+  try {
+    static_cast<void>(select_targets(text, status, excluded));
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EINVAL);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_SUITE("selection") {
+  TEST_CASE("a selector is all, property:NAME or partition:NAME as a part of its own") {
+    for (const char* text : {"all", "property:x", "partition:x", "1,all", "node[1,3],property:x"})
+      CHECK(has_selector(text));
+    for (const char* text : {"1-3", "node[1-3]", "allow1", "small", "node[all,1]", ""})
+      CHECK_FALSE(has_selector(text));
+  }
+
+  TEST_CASE("targets add up, whichever way they are named") {
+    CHECK(ranks("all") == "0-7");
+    CHECK(ranks("property:gpu") == "2-3");
+    CHECK(ranks("partition:batch") == "0-3");
+    CHECK(ranks("property:gpu,property:fast") == "2-5");
+    CHECK(ranks("property:gpu,0,node[6,7]") == "0,2-3,6-7");
+    CHECK(ranks("6-7") == "6-7");
+    CHECK(ranks("node[1,3]") == "1,3");
+  }
+
+  TEST_CASE("a selector leaves out excluded targets if told to, and what is named itself stays") {
+    CHECK(ranks("all", Excluded::left_out) == "0-4,6");
+    CHECK(ranks("property:fast", Excluded::left_out) == "3-4");
+    CHECK(ranks("property:fast,5", Excluded::left_out) == "3-5");
+    CHECK(refusal("property:old", eight, Excluded::left_out) ==
+          "property:old has no targets that are not excluded");
+  }
+
+  TEST_CASE("what does not exist is named, with what does") {
+    CHECK(refusal("property:gp") == "unknown property \"gp\": known are fast, gpu, old");
+    CHECK(refusal("0,partition:x") == "unknown partition \"x\": known are batch, debug");
+    CHECK(refusal("partition:debug") == "partition:debug has no targets");
+    CHECK(refusal("nosuch1") == "unknown host: nosuch1");
+    CHECK(refusal("nosuch[1-2],node1,other,nosuch1") == "unknown hosts: nosuch[1-2],other");
+    CHECK(refusal("nosuch2,property:gpu,nosuch1") == "unknown hosts: nosuch[2,1]");
+    CHECK(refusal("nosuch[1-5000]") == "more than 1000 hosts are unknown");
+    CHECK(refusal("all,8") == "idset is out of range");
+    CHECK(refusal("8") == "idset is out of range");
+    CHECK(refusal("all,") == "idset is empty");
+    CHECK(refusal("") == "idset is empty");
+    auto bare = eight;
+    bare.partitions.clear();
+    bare.inventory = bare.inventory.copy_ranks(text::IdSet::parse("0-1"));
+    CHECK(refusal("property:gpu", bare) == "unknown property \"gpu\": no target has a property");
+    CHECK(refusal("partition:batch", bare) == "unknown partition \"batch\": the inventory is not divided");
+  }
+
+  TEST_CASE("a request names hosts, which stay the same when ranks are renumbered") {
+    CHECK(select_targets("property:gpu", eight).request == "node[2-3]");
+    CHECK(select_targets("1", eight).request == "node1");
+    // Several ranks on a host: the host would name all of them.
+    const auto shared = proto::topics::parse_status(payload("0-7", {"node[0-3],node[0-3]"}));
+    CHECK(select_targets("1", shared).request == "1");
+    CHECK(select_targets("node1", shared).request == "1,5");
+    // Hosts that read as ranks would name others.
+    const auto numbers = proto::topics::parse_status(payload("0-7", {"[7-9]", "[0-4]"}));
+    CHECK(select_targets("0", numbers).request == "0");
+  }
+
+  TEST_CASE("a host named all is that host") {
+    const auto status = proto::topics::parse_status(payload("0-7", {"all", "n[1-7]"}));
+    CHECK(select_targets("all", status).ranks.encode() == "0");
+  }
+
+  TEST_CASE("a reason that begins with a host of the inventory") {
+    const auto host = [](const char* reason) { return host_in_reason(reason, eight.inventory).value_or(""); };
+    CHECK(host("node2") == "node2");
+    CHECK(host(" node2\tand more") == "node2");
+    CHECK(host("node[2-3] disk") == "node[2-3]");
+    CHECK(host("node[7-9]") == "node[7-9]");
+    for (const char* reason : {"", " ", "disk of node2", "node8", "node2: disk", "[", "2 disks", "node[2-"})
+      CHECK(host(reason).empty());
+  }
+
+  TEST_CASE("errors of the daemon get hosts") {
+    const auto explain = [](const char* text, const char* targets = "1") {
+      return explain_refusal(text, targets, eight.inventory);
+    };
+    CHECK(explain("rank 7 not drained") == "rank 7 not drained (node7)");
+    CHECK(explain("ranks 0,5 not drained") == "ranks 0,5 not drained (node[0,5])");
+    CHECK(explain("ranks 3,6 already drained or excluded") ==
+          "ranks 3,6 already drained or excluded (node[3,6])");
+    CHECK(explain("unknown host: a", "a,node1,b[1-2]") == "unknown hosts: a,b[1-2]");
+    for (const char* same : {"rank 8 not drained", "ranks are gone", "rank", "rank ", "idset is out of range",
+                             "unknown host: a", ""})
+      CHECK(explain(same, "a,node1") == same);
+  }
+}
