@@ -234,10 +234,10 @@ void Ledger::unindex(const Allocation& allocation) {
   Ranks(unused).take_from(ranks_);
 }
 
-void Ledger::put(SharedAllocation allocation) {
+void Ledger::put(const SharedAllocation& allocation) {
   // No core or gpu has two holders, whatever a scheduler has asked for.
   RESOURCED_INVARIANT(!first_held(allocation->resources));
-  const auto [place, is_new] = allocations_.try_emplace(allocation->id, std::move(allocation));
+  const auto [place, is_new] = allocations_.try_emplace(allocation->id, allocation);
   RESOURCED_INVARIANT(is_new);
   index(*place->second);
   ++version_;

@@ -85,7 +85,7 @@ class Ledger {
   static constexpr std::size_t page_size = 256;
   using Page = std::array<std::vector<const Allocation*>, page_size>;
 
-  void put(SharedAllocation allocation);
+  void put(const SharedAllocation& allocation);
   SharedAllocation take(std::string_view id);
   void index(const Allocation& allocation);
   void unindex(const Allocation& allocation);
