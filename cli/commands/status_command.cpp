@@ -27,7 +27,7 @@ void register_status(CLI::App& app, Context& context) {
   command->add_option(
       "-s,--states", options->states,
       "Only these states, separated by commas: avail, drained, exclude, torpid, offline (all that are not "
-      "online, whatever else they are)");
+      "online, whatever else they are), shrunk (removed from the inventory)");
   command->callback([options, &context] {
     if (!options->states.empty()) options->filter.states = views::parse_status_states(options->states);
     options->output.terminal = context.terminal();

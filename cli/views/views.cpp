@@ -34,12 +34,16 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 5> status_states = {"avail", "drained", "exclude", "torpid",
                                                            "offline"};
+/// Of hosts that are in the inventory no more, so it is not among `all`.
+constexpr std::string_view shrunk_state = "shrunk";
 constexpr std::array<std::string_view, 3> sched_states = {"free", "allocated", "down"};
 
+/// `further` is a state that `all` does not stand for.
 template <std::size_t N>
 std::vector<std::string> parse_states(
     const std::string& text, const std::array<std::string_view, N>& known,
-    const std::vector<std::pair<std::string_view, std::string_view>>& aliases) {
+    const std::vector<std::pair<std::string_view, std::string_view>>& aliases,
+    std::optional<std::string_view> further = std::nullopt) {
   std::vector<std::string> states;
   std::size_t start = 0;
   while (start <= text.size()) {
@@ -53,9 +57,9 @@ std::vector<std::string> parse_states(
       states.insert(states.end(), known.begin(), known.end());
       continue;
     }
-    if (std::find(known.begin(), known.end(), state) == known.end()) {
-      throw UsageError(
-          fmt::format("unknown state \"{}\", known are: {}, all", state, fmt::join(known, ", ")));
+    if (state != further && std::find(known.begin(), known.end(), state) == known.end()) {
+      throw UsageError(fmt::format("unknown state \"{}\", known are: {}, all{}", state,
+                                   fmt::join(known, ", "), further ? fmt::format(", {}", *further) : ""));
     }
     states.emplace_back(state);
   }
@@ -140,7 +144,7 @@ Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
 }  // namespace
 
 std::vector<std::string> parse_status_states(const std::string& text) {
-  return parse_states(text, status_states, {{"drain", "drained"}, {"excluded", "exclude"}});
+  return parse_states(text, status_states, {{"drain", "drained"}, {"excluded", "exclude"}}, shrunk_state);
 }
 
 std::vector<std::string> parse_sched_states(const std::string& text) {
@@ -179,6 +183,11 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
     }
     const bool missing = state == "offline" ? offline_rows == 0 : listing.rows.size() == rows_before;
     if (named && missing) add_row(state, state != "offline", {});
+  }
+  if (wants(filter, shrunk_state)) {
+    const auto hosts = filter.targets.empty() ? status.shrunk : text::Hostlist();
+    listing.rows.push_back(
+        {std::string(shrunk_state), false, hosts.size(), "", hosts.encode(), moves_cell(moves, {})});
   }
   return listing;
 }

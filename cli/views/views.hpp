@@ -27,9 +27,10 @@ struct ViewFilter {
 /// The operator's view of a resource.status payload. Each target is in one state, the first that applies of
 /// exclude, drained, torpid, offline, avail. The column `up` tells whether it is online, so a state may have
 /// two rows. The filter `offline` means every target that is not online, whatever its state. A state named in
-/// the filter has a row even without targets. The column `moves`, not in the standard table, lists the
-/// targets of the row that move to another partition once their holder releases them: `[{"ranks", "from",
-/// "to"}]`, with null for targets outside of all partitions.
+/// the filter has a row even without targets. The state `shrunk` has the hosts that left the inventory, which
+/// have no ranks; it is listed only if it is named, and is empty if the filter has targets. The column
+/// `moves`, not in the standard table, lists the targets of the row that move to another partition once their
+/// holder releases them: `[{"ranks", "from", "to"}]`, with null for targets outside of all partitions.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.

@@ -102,6 +102,16 @@ void append_partitions(std::string& out, const module::Acquisition& acquisition,
   out += '}';
 }
 
+// With brokers no target leaves for good.
+void append_shrunk(std::string& out, const Module& module) {
+  if (module.has_brokers()) return;
+  const ResourceSet& configured = module.configured();
+  const IdSet shrunk = configured.ranks() - module.inventory().ranks();
+  if (shrunk.empty()) return;
+  append_key(out, "shrunk");
+  append_string(out, configured.hosts(shrunk).encode());
+}
+
 Hostlist hosts_by_rank(const ResourceSet& all) {
   if (all.empty()) return {};
   if (all.ranks().last() >= Hostlist::max_expansion) {
@@ -142,6 +152,7 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   // Flux's own module has no such key.
   if (!module.has_brokers()) idset("allocated", module.ledger().ranks() & module.inventory().ranks());
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
+  append_shrunk(out, module);
   out += '}';
   return out;
 }
@@ -202,6 +213,10 @@ Status parse_status(const nlohmann::json& payload) {
       status.partitions[name] = {answered_idset(partition, "targets"), answered_idset(partition, "waiting"),
                                  answered_idset(partition, "leaving")};
     }
+  }
+  if (const auto shrunk = payload.find("shrunk"); shrunk != payload.end()) {
+    if (!shrunk->is_string()) throw Error(EPROTO, "the daemon's answer: shrunk: not a string");
+    status.shrunk = Hostlist::parse(shrunk->get_ref<const std::string&>());
   }
   return status;
 }

@@ -26,7 +26,8 @@ namespace resourced::proto::topics {
 /// time; no reason is "". An instance of Flux has no key `allocated`. Where
 /// the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
 /// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
-/// the holder of this part still has and that belong to it no longer.
+/// the holder of this part still has and that belong to it no longer. `shrunk` is the HOSTLIST of the targets
+/// of Module::configured() that left for good, if there are any.
 [[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition);
 
 /// A status as an operator's tool reads it.
@@ -51,6 +52,8 @@ struct Status {
   text::IdSet allocated;
   /// By name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
+  /// The hosts of targets that left for good.
+  text::Hostlist shrunk;
 };
 
 /// Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for one that is

@@ -196,6 +196,29 @@ TEST_CASE("shrink of several nodes is confirmed") {
   CHECK(info() == "3 Nodes, 12 Cores, 0 GPUs\n");
 }
 
+TEST_CASE("targets that shrink removed are listed, until an R that has them is loaded") {
+  Cluster cluster;
+  const auto shrunk = [&] {
+    return cluster.ctl.output({"status", "-n", "-s", "shrunk", "-o", "{nnodes} {nodelist}"});
+  };
+  const std::string all = cluster.ctl.output({"R", "show"});
+  CHECK(shrunk() == "0\n");
+  CHECK_FALSE(cluster.status().contains("shrunk"));
+  cluster.ctl.done({"shrink", "--yes", "2-3"});
+  cluster.ctl.done({"shrink", "test5"});
+  CHECK(shrunk() == "3 test[2-3,5]\n");
+  CHECK(cluster.status()["shrunk"] == "test[2-3,5]");
+  cluster.ctl.done({"reload"});
+  CHECK(shrunk() == "3 test[2-3,5]\n");
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(cluster.ctl.output({"status", "-n", "-s", "shrunk,offline", "-o", "{state} {nodelist}"}) ==
+        "offline\nshrunk test[2-3,5]\n");
+  cluster.ctl.done({"reload", cluster.dir.write("R.json", all)});
+  CHECK(shrunk() == "0\n");
+  CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -256,6 +256,24 @@ TEST_SUITE("moves") {
           "node[5-6]: 6 from partition gpu to partition debug, 5 from partition gpu to the rest\n");
   }
 
+  TEST_CASE("targets that left are a state of its own, which has to be named") {
+    auto payload = status();
+    payload["shrunk"] = "old[1-2]";
+    ViewFilter filter;
+    const auto shown = [&] {
+      return lines(status_view(payload, filter), "{state} {up} {nnodes} {nodelist}");
+    };
+    CHECK(shown().find("shrunk") == std::string::npos);
+    filter.states = parse_status_states("all");
+    CHECK(shown().find("shrunk") == std::string::npos);
+    filter.states = parse_status_states("shrunk");
+    CHECK(shown() == "shrunk no 2 old[1-2]\n");
+    filter.targets = "5-6";
+    CHECK(shown() == "shrunk no 0\n");
+    payload["shrunk"] = 1;
+    CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
+  }
+
   TEST_CASE("partitions that are not what they should be are an error") {
     for (const auto* key : {"targets", "waiting", "leaving"}) {
       CAPTURE(key);
