@@ -382,6 +382,7 @@ class Server {
     spdlog::critical("stopping, the store failed: {}", error.what());
     take_nothing_in();
     service_.on_store_failed(error);
+    if (host_) host_->stop();
     exit_status_ = 1;
     flush_.begin();
   }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/invariant.hpp"
-#include "core/module/rank_map.hpp"
 
 namespace resourced::engine {
 
@@ -107,32 +107,55 @@ void Engine::take(const Begin& input, Now now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
-  std::vector<module::DrainGroup> drains = input.drains;
   if (module_.has_brokers()) {
-    RESOURCED_INVARIANT(drains.empty());
-    const module::RankMap map(module_.addressable(), module::targets_of_brokers(input.hosts, {}));
-    for (const auto& [key, ranks] : module_.drains().groups()) {
-      if (IdSet moved = map(ranks); !moved.empty())
-        drains.push_back({std::move(moved), key.timestamp, key.reason});
-    }
-    if (const IdSet drained = module_.drains().ranks(); !drained.empty()) {
+    RESOURCED_INVARIANT(input.drains.empty() && input.absent.empty());
+    const IdSet drained = module_.drains().ranks();
+    set_aside(drained);
+    if (!drained.empty()) {
       module_.apply(
           {now.wall, module::UndrainEvent{drained, module_.addressable().hosts(drained), std::nullopt}});
     }
   } else {
     RESOURCED_INVARIANT(!module_.defined());
+    absent_drains_ = input.absent;
   }
   apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, effects);
-  for (const module::DrainGroup& drain : drains) {
+  for (const module::DrainGroup& drain : input.drains) {
     module_.apply({drain.timestamp,
                    module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason}});
   }
-  rewrite_drains(effects.records.back().changes, module_);
+  take_back_drains();
+  add_drains(effects.records.back().changes, module_);
 }
 
 void Engine::take(const DefineInstance& input, Now now, Effects& effects) {
   RESOURCED_INVARIANT(module_.has_brokers());
+  const rset::ResourceSet next = module::targets_of_brokers(module_.brokers(), *input.inventory);
+  set_aside(module_.drains().ranks() - next.ranks());
   for (Event& event : module_.define(input, now.wall)) apply(std::move(event), effects);
+  take_back_drains();
+}
+
+// By name, as ranks may mean other targets next.
+void Engine::set_aside(const IdSet& drained) {
+  for (const auto& [key, ranks] : module_.drains().groups()) {
+    module_.names(ranks & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
+      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason});
+    });
+  }
+}
+
+void Engine::take_back_drains() {
+  std::map<module::DrainTable::Key, IdSet> found;
+  std::erase_if(absent_drains_, [&](const module::RecordedDrain& drain) {
+    const auto rank = rank_of(drain.target, module_.addressable());
+    if (!rank || module_.excluded().contains(*rank)) return false;
+    found[{drain.timestamp, drain.reason}].insert(*rank);
+    return true;
+  });
+  for (const auto& [key, ranks] : found) {
+    module_.apply({key.timestamp, module::DrainEvent{ranks, module_.addressable().hosts(ranks), key.reason}});
+  }
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {

@@ -43,9 +43,10 @@ struct Begin {
   text::Hostlist hosts;
   /// The ranks whose brokers are online now.
   text::IdSet online;
-  /// The drains of the log, by present rank: they are applied, and not logged again. For the first Begin
-  /// only.
+  /// The drains of the log, by present rank, and those of targets that are not here: these count once their
+  /// hosts are here again. They are applied, and not logged again. For the first Begin only.
   std::vector<module::DrainGroup> drains;
+  std::vector<module::RecordedDrain> absent = {};
   /// These are online for good, including ranks of R that have no broker: the instance makes its resources
   /// up.
   text::IdSet forced_online = {};
@@ -259,6 +260,10 @@ class Engine {
 
   void apply(module::Event event, Effects& effects);
   /// Decides and applies a command.
+  /// Keeps these drains for the time when their targets are here again.
+  void set_aside(const text::IdSet& drained);
+  /// Applies the drains of targets that are here again.
+  void take_back_drains();
   void execute(const module::Command& command, Now now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, Now now, Effects& effects);
@@ -272,6 +277,8 @@ class Engine {
   /// when the clock is set back.
   WallTime last_timestamp_;
   module::Module module_;
+  /// With brokers: drains of targets that the instance does not have now.
+  std::vector<module::RecordedDrain> absent_drains_;
   module::Acquisition acquisition_;
   nodes::Nodes nodes_;
   std::vector<module::PartitionRule> partitions_;

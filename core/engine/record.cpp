@@ -122,6 +122,8 @@ void record_define(TableChanges& changes, const DefineEvent& define, WallTime ti
                    const Module& module) {
   rewrite_properties(changes, module);
   if (module.has_brokers()) {
+    // The rows of targets that this inventory lacks stay, for an instance that has them again.
+    add_drains(changes, module);
     changes.inventory = {define.method, define.configured->encode(), std::nullopt};
     changes.expiration = {define.inventory->expiration(), define.configured->expiration(), timestamp};
   } else if (define.loaded) {
@@ -166,6 +168,10 @@ void rewrite_drains(TableChanges& changes, const Module& module) {
   changes.forget_drains = true;
   changes.undrained = {};
   changes.drained.clear();
+  add_drains(changes, module);
+}
+
+void add_drains(TableChanges& changes, const Module& module) {
   for (const auto& [key, ranks] : module.drains().groups()) {
     changes.drained.push_back({module.names(ranks), key.timestamp, key.reason});
   }

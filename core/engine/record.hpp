@@ -94,6 +94,9 @@ struct Record {
 [[nodiscard]] Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,
                                  const module::Module& module);
 
+/// Adds the drains of the module to those that a record writes.
+void add_drains(TableChanges& changes, const module::Module& module);
+
 /// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
 /// find all drained targets in its inventory.
 void rewrite_drains(TableChanges& changes, const module::Module& module);

@@ -174,6 +174,8 @@ struct DefineCommand {
 /// The state with which a module with brokers begins, where an earlier process on the same store has ended.
 struct RecalledInstance {
   std::vector<DrainGroup> drains;
+  /// The drains of targets that the instance does not have now.
+  std::vector<RecordedDrain> absent;
   /// Present if the inventory was known.
   std::optional<DefineCommand> definition;
 };

@@ -206,6 +206,7 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
 }
 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
+  if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
   UpdateEvent update;
   update.shrink = parse_targets(command.targets, inventory_);
   update.shrink_nodelist = addressable().hosts(update.shrink);

@@ -72,7 +72,9 @@ ResourceSet renumbered(const ResourceSet& resources, const RankMap& map, const R
   for (const auto& [name, ranks] : resources.properties()) {
     if (IdSet there = map(ranks); !there.empty()) moved.add_property(name, std::move(there));
   }
-  moved.inherit(resources);
+  // Without `scheduling`: a graph of the resources has their former ranks.
+  moved.set_starttime(resources.starttime());
+  moved.set_expiration(resources.expiration());
   return moved;
 }
 

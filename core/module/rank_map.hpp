@@ -29,7 +29,8 @@ class RankMap {
   std::unordered_map<text::IdSet::Id, text::IdSet::Id> moved_;
 };
 
-/// The same resources in the ranks of `targets`, which `map` leads to; those of other targets are left out.
+/// The same resources in the ranks of `targets`, which `map` leads to, without `scheduling`; those of other
+/// targets are left out.
 [[nodiscard]] rset::ResourceSet renumbered(const rset::ResourceSet& resources, const RankMap& map,
                                            const rset::ResourceSet& targets);
 

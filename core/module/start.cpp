@@ -1,6 +1,7 @@
 // Applies the recorded state at a start. Ranks may be renumbered and hosts gone, so targets are found by name
 // (RFC 44: drain and undrain have the nodelist for this).
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -102,15 +103,20 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
 
 RecalledInstance recall_instance(const RecordedState& recorded) {
   RecalledInstance recalled;
-  const bool is_known = recorded.inventory.resources != nullptr;
-  const ResourceSet targets =
-      targets_of_brokers(recorded.brokers, is_known ? *recorded.inventory.resources : ResourceSet());
+  ResourceSet inventory = recorded.inventory.resources ? *recorded.inventory.resources : ResourceSet();
+  const ResourceSet brokers = targets_of_brokers(recorded.brokers, {});
+  // A process may have ended when the store had the brokers in their present order, and R in the former one.
+  const IdSet common = inventory.ranks() & brokers.ranks();
+  if (inventory.hosts(common) != brokers.hosts(common))
+    inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
+  const ResourceSet targets = targets_of_brokers(recorded.brokers, inventory);
   for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, recorded.drains))
     recalled.drains.push_back({ranks, key.timestamp, key.reason});
-  if (!is_known) return recalled;
+  std::ranges::copy_if(recorded.drains, std::back_inserter(recalled.absent),
+                       [&](const RecordedDrain& drain) { return !rank_of(drain.target, targets); });
+  if (inventory.empty()) return recalled;
   DefineCommand& definition = recalled.definition.emplace();
   definition.method = recorded.inventory.method;
-  ResourceSet inventory = *recorded.inventory.resources;
   if (recorded.expiration && recorded.expiration->configured == inventory.expiration())
     inventory.set_expiration(recorded.expiration->value);
   for (const RecordedProperty& property : recorded.properties) {

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <iterator>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -35,6 +35,11 @@ std::optional<std::uint32_t> user_of(int descriptor) {
 
 }  // namespace
 
+struct AttachSocket::Arrival {
+  Protocol::socket socket;
+  asio::steady_timer limit;
+};
+
 AttachSocket::AttachSocket(asio::io_context& loop, std::string path, Callbacks callbacks)
     : loop_(loop), path_(std::move(path)), callbacks_(std::move(callbacks)), acceptor_(loop), retry_(loop) {
   const std::string name = "flux://" + path_;
@@ -52,9 +57,16 @@ AttachSocket::AttachSocket(asio::io_context& loop, std::string path, Callbacks c
 
 AttachSocket::~AttachSocket() { ::unlink(path_.c_str()); }
 
+void AttachSocket::stop() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  retry_.cancel();
+  for (const SharedArrival& arrival : arrivals_) arrival->socket.cancel(ignored);
+}
+
 void AttachSocket::accept() {
   acceptor_.async_accept([this](const error_code& error, Protocol::socket socket) {
-    if (error == asio::error::operation_aborted) return;
+    if (error == asio::error::operation_aborted || !acceptor_.is_open()) return;
     if (!error) {
       welcome(std::move(socket));
       return accept();
@@ -74,8 +86,8 @@ void AttachSocket::welcome(Protocol::socket socket) {
                                       userid ? std::to_string(*userid) : "unknown"));
   }
   if (arrivals_.size() >= most_arrivals) return answer(socket, "too many others are attaching");
-  arrivals_.push_back({std::move(socket), asio::steady_timer(loop_)});
-  const Place arrival = std::prev(arrivals_.end());
+  const auto arrival = std::make_shared<Arrival>(Arrival{std::move(socket), asio::steady_timer(loop_)});
+  arrivals_.insert(arrival);
   arrival->limit.expires_after(longest_message);
   arrival->limit.async_wait([arrival](const error_code& error) {
     error_code ignored;
@@ -84,14 +96,14 @@ void AttachSocket::welcome(Protocol::socket socket) {
   wait(arrival);
 }
 
-void AttachSocket::wait(Place arrival) {
+void AttachSocket::wait(const SharedArrival& arrival) {
   arrival->socket.async_wait(Protocol::socket::wait_read, [this, arrival](const error_code& error) {
     if (!error) return read(arrival);
     arrivals_.erase(arrival);
   });
 }
 
-void AttachSocket::read(Place arrival) {
+void AttachSocket::read(const SharedArrival& arrival) {
   std::string line;
   try {
     arrival->socket.native_non_blocking(true);
@@ -99,10 +111,11 @@ void AttachSocket::read(Place arrival) {
     if (!attachment) return wait(arrival);
     line = callbacks_.take(*std::move(attachment));
     if (line.empty()) line = link::attached;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     line = error.what();
   }
   answer(arrival->socket, std::move(line));
+  arrival->limit.cancel();
   arrivals_.erase(arrival);
 }
 

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <list>
+#include <memory>
+#include <set>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -30,19 +31,20 @@ class AttachSocket {
   AttachSocket(AttachSocket&&) = delete;
   AttachSocket& operator=(AttachSocket&&) = delete;
 
+  /// Takes no one more.
+  void stop();
+
  private:
   using Protocol = boost::asio::local::stream_protocol;
-  /// A connection that has not told yet what it wants.
-  struct Arrival {
-    Protocol::socket socket;
-    boost::asio::steady_timer limit;
-  };
-  using Place = std::list<Arrival>::iterator;
+  /// A connection that has not told yet what it wants. Its handlers share it, as several may be due at a
+  /// time.
+  struct Arrival;
+  using SharedArrival = std::shared_ptr<Arrival>;
 
   void accept();
   void welcome(Protocol::socket socket);
-  void wait(Place arrival);
-  void read(Place arrival);
+  void wait(const SharedArrival& arrival);
+  void read(const SharedArrival& arrival);
   static void answer(Protocol::socket& socket, std::string line);
 
   boost::asio::io_context& loop_;
@@ -50,7 +52,7 @@ class AttachSocket {
   Callbacks callbacks_;
   Protocol::acceptor acceptor_;
   boost::asio::steady_timer retry_;
-  std::list<Arrival> arrivals_;
+  std::set<SharedArrival> arrivals_;
 };
 
 }  // namespace resourced::daemon::instance

@@ -31,6 +31,10 @@ using text::IdSet;
 
 namespace {
 
+constexpr std::string_view acquire_topic = "resource.acquire";
+/// Why the streams of schedulers outside of the instance end.
+constexpr std::string_view taken = "the scheduler of the Flux instance has these resources";
+
 std::uint32_t owner_of(const flux::module::Welcome& welcome) {
   std::uint32_t userid = 0;
   const auto found = welcome.attributes.find("security.owner");
@@ -61,7 +65,8 @@ Attachment::Attachment(asio::io_context& loop, Channel& channel, const Welcome& 
                   },
                   [this](proto::ClientId client) { return service_.is_idle(client); },
                   [this](proto::ClientId client, const Message& request,
-                         const service::Service::Position& position) { resume(client, request, position); }}),
+                         const service::Service::Position& position) { resume(client, request, position); },
+                  owner_.keeps_all}),
       duties_(channel_, welcome_),
       reduction_(beginning_.node.resources, welcome.size),
       jobs_(broker_,
@@ -135,11 +140,17 @@ void Attachment::recall() {
 
 void Attachment::begin_brokers() {
   torpid_ = beginning_.torpid;
+  // Before any target comes online: the scheduler's jobs run there.
+  if (channel_.has_resumed(acquire_topic)) end_schedulers(taken);
   if (has_same_brokers_) return set_online(beginning_.online | beginning_.forced_online);
   if (module().has_brokers()) end_schedulers("the Flux instance has other brokers than before");
   auto drains = std::exchange(beginning_.kept.drains, {});
-  if (module().has_brokers()) drains.clear();
-  service_.step(engine::Begin{hosts(), beginning_.online, std::move(drains), beginning_.forced_online});
+  if (module().has_brokers()) {
+    drains.clear();
+    beginning_.absent.clear();
+  }
+  service_.step(engine::Begin{hosts(), beginning_.online, std::move(drains), std::move(beginning_.absent),
+                              beginning_.forced_online});
 }
 
 /// Whether the service has these resources already, not counting properties and expiration.
@@ -161,16 +172,12 @@ void Attachment::define_found() {
 
 /// Schedulers outside of the instance that have acquired what is about to change.
 void Attachment::end_schedulers(std::string_view why) {
-  service_.end_schedulers(Error(ESTALE, fmt::format("{}: acquire again", why)));
+  service_.end_schedulers(Error(ESTALE, fmt::format("{}: acquire again", why)), &transport_);
 }
 
 void Attachment::resume(proto::ClientId client, const Message& request,
                         const service::Service::Position& position) {
-  // The instance's own scheduler has jobs on these resources.
-  if (std::holds_alternative<streams::SchedulerPosition>(position) &&
-      service_.engine().acquisition().holders() > 0) {
-    end_schedulers("the scheduler of the Flux instance has these resources");
-  }
+  if (std::holds_alternative<streams::SchedulerPosition>(position)) end_schedulers(taken);
   service_.on_resumed(client, request, position);
 }
 
@@ -214,6 +221,7 @@ void Attachment::finish_end() {
 void Attachment::end() {
   is_over_ = stopping_ = true;
   broker_.close();
+  jobs_.end();
   transport_.end_all();
   service_.set_allocated(std::nullopt);
 }
@@ -338,6 +346,9 @@ void Attachment::take(Channel::Received received) {
     return;
   }
   if (proto::is_disconnect(message.topic)) jobs_.forget(message);
+  // The instance's scheduler comes before others: without resources it would end, and the instance with it.
+  const bool is_owner = (message.rolemask & proto::role::owner) != 0;
+  if (message.topic == acquire_topic && is_owner && received.mark.empty()) end_schedulers(taken);
   transport_.take(std::move(message), received.mark);
 }
 

@@ -44,6 +44,8 @@ class Attachment {
     std::function<void(std::optional<KvsChange>, std::function<void()>)> finish;
     /// The module has ended, or its keeper has gone. Called once, from the loop.
     std::function<void()> over;
+    /// The service's log keeps all events, not only those that the KVS has.
+    bool keeps_all = false;
   };
   /// All arguments must outlive it. Nothing happens before begin().
   Attachment(boost::asio::io_context& loop, Channel& channel, const Welcome& welcome, Beginning beginning,

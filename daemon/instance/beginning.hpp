@@ -51,6 +51,8 @@ struct Beginning {
   std::optional<std::uint32_t> online_stream;
   std::optional<std::uint32_t> torpid_stream;
   KeptState kept;
+  /// Drains that the service has from before the instance, of hosts that the instance does not have.
+  std::vector<module::RecordedDrain> absent;
   module::PropertyChanges properties;
 };
 

@@ -38,7 +38,7 @@ Message as_flux_says(Message response) {
 
 ChannelTransport::ChannelTransport(transport::ClientIds& ids, transport::Listener& listener,
                                    std::uint32_t owner, Link link)
-    : ids_(ids), listener_(listener), owner_(owner), link_(std::move(link)) {}
+    : ids_(ids), listener_(listener), owner_(owner), link_(std::move(link)), positions_(link_.keeps_all) {}
 
 std::string ChannelTransport::origin(const Message& request) {
   return request.routes.empty() ? std::string() : request.routes.back();

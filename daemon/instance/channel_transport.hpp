@@ -29,6 +29,8 @@ class ChannelTransport final : public transport::Transport {
     std::function<bool(proto::ClientId)> is_idle;
     /// Takes the request of a stream that an earlier process has served.
     std::function<void(proto::ClientId, const proto::Message&, const service::Service::Position&)> resume;
+    /// As Positions takes it.
+    bool keeps_all = false;
   };
   /// `owner` is the user of the instance.
   ChannelTransport(transport::ClientIds& ids, transport::Listener& listener, std::uint32_t owner, Link link);

@@ -1,6 +1,7 @@
 #include "daemon/instance/host.hpp"
 
 #include <cerrno>
+#include <exception>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -17,6 +18,7 @@
 #include "daemon/instance/beginning.hpp"
 #include "daemon/instance/kept_state.hpp"
 #include "daemon/instance/kvs_log.hpp"
+#include "daemon/transport/loop_hold.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/welcome.hpp"
 #include "process/loop.hpp"
@@ -51,7 +53,8 @@ struct Host::Guest {
   Guest(flux::link::Attachment attachment)
       : link(attachment.link.release()),
         welcome_file(std::move(attachment.welcome)),
-        generation(attachment.generation) {}
+        generation(attachment.generation),
+        is_first(attachment.is_first) {}
   ~Guest() {
     if (!channel) ::close(link);
   }
@@ -64,12 +67,12 @@ struct Host::Guest {
   void read() {
     try {
       welcome = flux::module::read_welcome(welcome_file.get());
-      channel.emplace(link, generation, welcome.rank);
+      channel.emplace(link, generation, welcome.rank, is_first);
       check_level(welcome);
       beginning = read_beginning(*channel, welcome, process::wall_clock());
     } catch (const Error& error) {
       failure = error;
-    } catch (const json::exception& error) {
+    } catch (const std::exception& error) {
       failure = Error(EPROTO, error.what());
     }
   }
@@ -78,6 +81,7 @@ struct Host::Guest {
   int link;
   files::Descriptor welcome_file;
   std::uint8_t generation;
+  bool is_first;
   flux::module::Welcome welcome;
   std::optional<flux::module::Channel> channel;
   std::optional<Beginning> beginning;
@@ -102,6 +106,7 @@ Host::Host(asio::io_context& loop, service::Service& service, transport::ClientI
                [this](flux::link::Attachment attachment) { return take(std::move(attachment)); }}) {}
 
 Host::~Host() {
+  if (guest_) ::shutdown(guest_->link, SHUT_RDWR);
   if (reader_.joinable()) reader_.join();
 }
 
@@ -111,7 +116,8 @@ void Host::begin(module::RecordedState recorded) {
     return;
   }
   module::RecalledInstance recalled = module::recall_instance(recorded);
-  service_.step(engine::Begin{recorded.brokers, {}, std::move(recalled.drains)});
+  service_.step(
+      engine::Begin{recorded.brokers, {}, std::move(recalled.drains), std::move(recalled.absent), {}});
   if (recalled.definition) service_.step(*std::move(recalled.definition));
   service_.on_defined();
 }
@@ -119,23 +125,27 @@ void Host::begin(module::RecordedState recorded) {
 std::string Host::take(flux::link::Attachment attachment) {
   if (guest_ || reader_.joinable()) return "this daemon serves an instance already";
   auto guest = std::make_shared<Guest>(std::move(attachment));
-  guest_ = guest;
   reader_ = std::thread([this, guest] {
     guest->read();
     asio::post(loop_, [this, guest] { settle(guest); });
   });
+  guest_ = guest;
   return {};
 }
 
 void Host::settle(const std::shared_ptr<Guest>& guest) {
+  const transport::LoopHold hold(&service_.holds(), "attaching");
   reader_.join();
   if (guest != guest_) return;
+  // From here on the loop does not wait for the keeper.
+  if (guest->channel) guest->channel->stop_waiting([] {});
   if (guest->failure) return refuse(*guest, *guest->failure);
   try {
     serve(*guest);
+    earlier_ = {};
   } catch (const Error& error) {
     refuse(*guest, error);
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     refuse(*guest, Error(EPROTO, error.what()));
   }
 }
@@ -165,7 +175,7 @@ void Host::serve(Guest& guest) {
                             guest.finished = {last, done};
                           });
                         },
-                        [this] { leave(); }});
+                        [this] { leave(); }, true});
   guest.kvs->begin(
       {[&guest](const json& request, auto done) { guest.attachment->commit(request, std::move(done)); },
        [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
@@ -189,11 +199,13 @@ void Host::serve(Guest& guest) {
 // Drains from before the daemon served an instance count like those of the instance, and more than these
 // where both have one.
 void Host::keep_earlier_drains(Guest& guest) {
-  module::RecordedState earlier = std::exchange(earlier_, {});
+  module::RecordedState earlier = earlier_;
   earlier.brokers = guest.welcome.hosts;
   earlier.inventory = {};
   std::vector<module::DrainGroup>& drains = guest.beginning->kept.drains;
-  for (module::DrainGroup& drain : module::recall_instance(earlier).drains) {
+  module::RecalledInstance recalled = module::recall_instance(earlier);
+  guest.beginning->absent = std::move(recalled.absent);
+  for (module::DrainGroup& drain : recalled.drains) {
     for (module::DrainGroup& other : drains) other.ranks -= drain.ranks;
     drains.push_back(std::move(drain));
   }
@@ -253,6 +265,8 @@ void Host::take_back_lost() {
   rset::ResourceSet resources = module.configured();
   resources.set_expiration(module.inventory().expiration());
   module::PropertyChanges changes = module.property_changes();
+  service_.end_schedulers(
+      Error(ESTALE, "the Flux instance has gone, and its resources have changed: acquire again"));
   service_.take(
       engine::DefineInstance{module.method(), std::make_shared<const rset::ResourceSet>(std::move(resources)),
                              module.excluded(), std::move(changes.added), std::move(changes.removed)},
@@ -260,6 +274,7 @@ void Host::take_back_lost() {
 }
 
 void Host::stop() {
+  socket_.stop();
   if (guest_) let_go();
 }
 

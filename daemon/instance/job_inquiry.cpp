@@ -70,7 +70,19 @@ void JobInquiry::answer_some() {
       callbacks_.answer(request);
     }
   }
-  if (!answered_.empty()) callbacks_.post([this] { answer_some(); });
+  if (!answered_.empty()) answer_more_later();
+}
+
+void JobInquiry::answer_more_later() {
+  callbacks_.post([this, alive = std::weak_ptr(is_alive_)] {
+    if (!alive.expired()) answer_some();
+  });
+}
+
+void JobInquiry::end() {
+  waiting_.clear();
+  answered_.clear();
+  is_alive_.reset();
 }
 
 }  // namespace resourced::daemon::instance

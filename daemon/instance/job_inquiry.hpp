@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -32,10 +33,13 @@ class JobInquiry {
   void ask(const proto::Message& request);
   /// Forgets the requests of a client that has gone.
   void forget(const proto::Message& disconnect);
+  /// Answers nothing more. What was posted before does not touch this object any more.
+  void end();
 
  private:
   void take(const proto::Message& answer);
   void answer_some();
+  void answer_more_later();
 
   Broker& broker_;
   Callbacks callbacks_;
@@ -44,6 +48,8 @@ class JobInquiry {
   /// Requests for which the answer of the job manager has come, and the error if it cannot be used.
   std::deque<proto::Message> answered_;
   std::optional<Error> failure_;
+  /// Null after the end.
+  std::shared_ptr<int> is_alive_ = std::make_shared<int>();
 };
 
 }  // namespace resourced::daemon::instance

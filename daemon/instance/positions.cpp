@@ -33,15 +33,17 @@ void advance(SchedulerPosition& position, const module::Delta& delta) {
   module::merge_properties(delta.property_remove, position.properties.removed, position.properties.added);
 }
 
-/// Whether the log keeps such events: a process that takes the place of this one does not know of others.
-bool is_kept(std::string_view name) {
+/// Whether the log keeps such events: a process that takes the place of this one does not know of others. A
+/// truncate stands for others, in no log.
+bool is_kept(std::string_view name, bool keeps_all) {
+  if (keeps_all) return name != "truncate";
   return name == "drain" || name == "undrain" || name == "resource-update";
 }
 
 // The position after a batch is that of its last event that the log keeps. Only the beginnings of events are
 // read, as a batch may have a million bytes: `{"timestamp":T,"name":"NAME"`. Events with one timestamp may
 // come in several batches.
-void advance(JournalPosition& position, std::string_view batch) {
+void advance(JournalPosition& position, std::string_view batch, bool keeps_all) {
   constexpr std::string_view begin = R"({"timestamp":)";
   constexpr std::string_view middle = R"(,"name":")";
   // R follows the events.
@@ -56,7 +58,7 @@ void advance(JournalPosition& position, std::string_view batch) {
     const std::string_view rest(after, static_cast<std::size_t>(end - after));
     if (errnum != std::errc() || !rest.starts_with(middle)) continue;
     const std::string_view name = rest.substr(middle.size());
-    if (!is_kept(name.substr(0, name.find('"')))) continue;
+    if (!is_kept(name.substr(0, name.find('"')), keeps_all)) continue;
     if (position.last != wall_time(timestamp)) {
       position.last = wall_time(timestamp);
       position.at_last = 0;
@@ -92,7 +94,7 @@ std::string Positions::after(proto::ClientId client, const Message& response,
                       proto::topics::parse_delta(read_object(response.text())));
   } else {
     auto& position = known == streams_.end() ? streams_[key] = JournalPosition{} : known->second;
-    instance::advance(std::get<JournalPosition>(position), response.text());
+    instance::advance(std::get<JournalPosition>(position), response.text(), keeps_all_);
   }
   return encode_position(streams_[key]);
 }

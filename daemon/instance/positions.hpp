@@ -20,6 +20,9 @@ namespace resourced::daemon::instance {
 
 class Positions {
  public:
+  /// `keeps_all`: the log of the service keeps all events, not only those that the KVS has.
+  explicit Positions(bool keeps_all) : keeps_all_(keeps_all) {}
+
   /// The resources that a scheduler has acquired, as its first response leaves.
   struct Resources {
     text::IdSet acquirable;
@@ -39,6 +42,7 @@ class Positions {
   void forget(proto::ClientId client);
 
  private:
+  bool keeps_all_;
   std::map<proto::RequestKey, service::Service::Position> streams_;
 };
 

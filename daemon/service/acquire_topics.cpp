@@ -16,9 +16,6 @@ void AcquireTopics::acquire(const Call& call) {
     proto::topics::AcquireRequest request = proto::topics::parse_acquire(call.object());
     wanted = {std::move(request.partition), request.allocations};
   }
-  // In an instance of Flux the job manager says what is allocated.
-  if (wanted.allocations && executor_.module().has_brokers())
-    throw Error(EPROTO, "this daemon keeps no allocations");
   requests_.keep(call, [&](proto::RequestKey key) {
     if (executor_.module().defined()) {
       hold(key, wanted);
@@ -29,6 +26,9 @@ void AcquireTopics::acquire(const Call& call) {
 }
 
 void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
+  // In an instance of Flux the job manager says what is allocated.
+  if (wanted.allocations && executor_.module().has_brokers())
+    throw Error(EPROTO, "this daemon keeps no allocations");
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
   const auto acquired = executor_.step(engine::Acquire{holder, wanted.partition, wanted.allocations});

@@ -270,8 +270,11 @@ void Service::end_requests(const std::function<bool(proto::ClientId)>& is_meant)
   }
 }
 
-void Service::end_schedulers(const Error& error) {
-  for (const proto::RequestKey key : registry_.with_topic("resource.acquire")) requests_.end(key, error);
+void Service::end_schedulers(const Error& error, const transport::Transport* except) {
+  for (const proto::RequestKey key : registry_.with_topic("resource.acquire")) {
+    const peers::Clients::Client* known = clients_.find(key.client);
+    if (known == nullptr || known->transport != except) requests_.end(key, error);
+  }
   settle();
 }
 

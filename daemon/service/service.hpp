@@ -120,8 +120,9 @@ class Service final : public transport::Listener {
   void shut_down();
   /// The same for the clients of one transport.
   void end_requests(const transport::Transport& transport);
-  /// Releases the resources of all schedulers, whose streams end with this error.
-  void end_schedulers(const Error& error);
+  /// Ends the streams of schedulers with this error, and releases their resources: of all, or of all but the
+  /// clients of one transport.
+  void end_schedulers(const Error& error, const transport::Transport* except = nullptr);
   /// Whether a client has no pending request, and no response waits for it.
   [[nodiscard]] bool is_idle(proto::ClientId client);
   /// The number of responses that are queued for clients.

@@ -160,7 +160,11 @@ Sequence StoreReader::after_known(const EventFilter& filter, Sequence first, Seq
   HistoryPage page;
   page.next = first;
   constexpr std::size_t most_bytes = std::size_t{1} << 20U;
-  if (filter.known > 0) read(page, filter, first, last, most_bytes);
+  try {
+    if (filter.known > 0) read(page, filter, first, last, most_bytes);
+  } catch (const Error&) {
+    // The page that begins with the damage tells of it.
+  }
   std::size_t left = filter.known;
   for (const LoggedEvent& event : page.events) {
     if (left == 0 || event.timestamp != *filter.since) break;

@@ -54,16 +54,16 @@ Attacher::Attacher(asio::io_context& loop, std::string path, int welcome, Callba
       link_(loop),
       limit_(loop) {}
 
-void Attacher::attach(std::uint8_t generation) {
+void Attacher::attach(std::uint8_t generation, bool is_first) {
   try {
-    pass(generation);
+    pass(generation, is_first);
     await_answer();
   } catch (const std::system_error& error) {
     asio::post(loop_, [this, why = std::string(error.code().message())] { fail(why); });
   }
 }
 
-void Attacher::pass(std::uint8_t generation) {
+void Attacher::pass(std::uint8_t generation, bool is_first) {
   const sockaddr_un address = address_of(path_);
   files::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (connection.get() < 0) fail_call("socket");
@@ -74,7 +74,7 @@ void Attacher::pass(std::uint8_t generation) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail_call("socketpair");
   files::Descriptor own(ends[0]);
   const files::Descriptor passed(ends[1]);
-  link::send_attachment(connection.get(), passed.get(), welcome_, generation);
+  link::send_attachment(connection.get(), passed.get(), welcome_, generation, is_first);
   socket_ = Socket(loop_, asio::local::stream_protocol(), connection.release());
   link_ = Socket(loop_, asio::local::stream_protocol(), own.release());
 }

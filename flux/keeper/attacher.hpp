@@ -22,12 +22,13 @@ class Attacher {
   /// `path` is the Unix socket of the service, `welcome` the descriptor of the broker's welcome.
   Attacher(boost::asio::io_context& loop, std::string path, int welcome, Callbacks callbacks);
 
-  /// One attempt, as the service of this generation. One of the callbacks follows from the loop.
-  void attach(std::uint8_t generation);
+  /// One attempt, as the service of this generation; `is_first` as link::Attachment has it. One of the
+  /// callbacks follows from the loop.
+  void attach(std::uint8_t generation, bool is_first);
 
  private:
   /// Connects, and passes the other end of `link_`. Throws std::system_error.
-  void pass(std::uint8_t generation);
+  void pass(std::uint8_t generation, bool is_first);
   void await_answer();
   void fail(std::string why);
 

@@ -246,7 +246,7 @@ class Keeper {
   }
 
   void start_service() {
-    if (attacher_) return attacher_->attach(relay_.next_generation());
+    if (attacher_) return attacher_->attach(relay_.next_generation(), relay_.state() == State::starting);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return cannot_start("socketpair", errno);
@@ -287,7 +287,7 @@ class Keeper {
       log_error(fmt::format("cannot attach to {}: {}{}", name(), why,
                             is_late ? "" : "; the next attempts are not logged unless they fail otherwise"));
     }
-    if (is_late) relay_.service_ended();
+    if (is_late) relay_.service_ended(false);
     flush();
     pause_ = std::clamp(2 * pause_, first_pause, longest_pause_to_attach);
     if (!is_late) start_later(pause_);
@@ -371,10 +371,12 @@ class Keeper {
       }
     }
     last_failure_.clear();
-    relay_.service_ended();
+    // A daemon that is started again while the module is loaded.
+    const bool comes_again = attacher_ && Clock::now() - begun_ < options_.attach_within;
+    relay_.service_ended(comes_again);
     flush();
     broker_->read();
-    if (before != State::running) return;
+    if (relay_.state() != before || (before != State::running && before != State::starting)) return;
     const auto lived = Clock::now() - started_at_;
     pause_ = lived >= steady_after ? milliseconds(0) : std::clamp(2 * pause_, first_pause, longest_pause);
     start_later(pause_);

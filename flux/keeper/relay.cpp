@@ -240,14 +240,14 @@ void Relay::service_started() {
   }
 }
 
-void Relay::service_ended() {
+void Relay::service_ended(bool comes_again) {
   is_served_ = false;
   for_service_.clear();
-  if (state_ == State::starting) {
+  if (state_ == State::starting && (!comes_again || errnum_ != 0)) {
     leave(errnum_ != 0 ? errnum_ : EIO);
   } else if (state_ == State::stopping) {
     leave(0);
-  } else if (state_ == State::running) {
+  } else if (state_ == State::running || state_ == State::starting) {
     for (auto row = rows_.begin(); row != rows_.end();) {
       const auto next = std::next(row);
       if (!row->second.is_stream) {

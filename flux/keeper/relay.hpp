@@ -49,8 +49,9 @@ class Relay {
   /// A service process has started, and is passed the open streams. Counts generation(), which is the upper
   /// byte of the matchtags of its requests to the broker.
   void service_started();
-  /// The service process has ended, and all its complete messages have been taken.
-  void service_ended();
+  /// The service process has ended, and all its complete messages have been taken. A module that was not
+  /// running yet fails to load, unless the service `comes_again` and has not reported a failure.
+  void service_ended(bool comes_again = false);
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] std::uint8_t generation() const noexcept { return generation_; }

@@ -17,8 +17,10 @@
 namespace resourced::flux::link {
 namespace {
 
-/// The text beside the descriptors; the generation follows it.
+/// The text beside the descriptors; the generation follows it, and one of these words.
 constexpr std::string_view greeting = "resourced attach 1 ";
+constexpr std::string_view first = " first";
+constexpr std::string_view again = " again";
 constexpr std::size_t descriptors = 2;
 constexpr std::size_t longest = 64;
 
@@ -59,8 +61,8 @@ bool is_file(int fd) {
 
 }  // namespace
 
-void send_attachment(int socket, int link, int welcome, std::uint8_t generation) {
-  const std::string text = fmt::format("{}{}", greeting, generation);
+void send_attachment(int socket, int link, int welcome, std::uint8_t generation, bool is_first) {
+  const std::string text = fmt::format("{}{}{}", greeting, generation, is_first ? first : again);
   iovec bytes{const_cast<char*>(text.data()), text.size()};
   alignas(cmsghdr) Control control{};
   msghdr message{};
@@ -98,11 +100,14 @@ std::optional<Attachment> receive_attachment(int socket) {
   unsigned generation = 0;
   const auto [end, errnum] = std::from_chars(rest.data(), rest.data() + rest.size(), generation);
   constexpr unsigned most = 255;
-  if (errnum != std::errc() || end != rest.data() + rest.size() || generation == 0 || generation > most)
+  if (errnum != std::errc() || generation == 0 || generation > most)
     refuse("a generation from 1 to 255 is missing");
+  const std::string_view word(end, static_cast<std::size_t>(rest.data() + rest.size() - end));
+  if (word != first && word != again) refuse("\"first\" or \"again\" is missing");
   if (passed.size() != descriptors || !is_stream_socket(passed[0].get()) || !is_file(passed[1].get()))
     refuse("it has not passed a socket and a file");
-  return Attachment{std::move(passed[0]), std::move(passed[1]), static_cast<std::uint8_t>(generation)};
+  return Attachment{std::move(passed[0]), std::move(passed[1]), static_cast<std::uint8_t>(generation),
+                    word == first};
 }
 
 }  // namespace resourced::flux::link

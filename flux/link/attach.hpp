@@ -19,10 +19,12 @@ struct Attachment {
   files::Descriptor welcome;
   /// Relay::generation() of this service.
   std::uint8_t generation = 1;
+  /// The module has not reported yet that it is running.
+  bool is_first = true;
 };
 
 /// Passes the descriptors, which stay open here. Throws std::system_error.
-void send_attachment(int socket, int link, int welcome, std::uint8_t generation);
+void send_attachment(int socket, int link, int welcome, std::uint8_t generation, bool is_first);
 /// Reads what a keeper passes; nothing if it has not come yet, on a socket that does not wait. Throws Error
 /// EPROTO for anything else, ECONNRESET if the keeper has gone.
 [[nodiscard]] std::optional<Attachment> receive_attachment(int socket);

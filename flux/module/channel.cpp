@@ -1,5 +1,6 @@
 #include "flux/module/channel.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -41,8 +42,8 @@ void count(Channel::Counts& counts, MessageType type) {
 
 }  // namespace
 
-Channel::Channel(int socket, std::uint8_t generation, std::uint32_t rank)
-    : socket_(socket), generation_(generation), rank_(rank) {
+Channel::Channel(int socket, std::uint8_t generation, std::uint32_t rank, std::optional<bool> is_first)
+    : socket_(socket), generation_(generation), is_first_(is_first.value_or(generation == 1)), rank_(rank) {
   link::give_back_long_buffers();
   ::fcntl(socket_, F_SETFD, FD_CLOEXEC);
 }
@@ -102,6 +103,12 @@ bool Channel::receive() {
   constexpr int most_reads = 16;
   for (int reads = 0; reads < most_reads && read_more(MSG_DONTWAIT); ++reads) continue;
   return !is_over_;
+}
+
+bool Channel::has_resumed(std::string_view topic) const {
+  return std::ranges::any_of(waiting_, [topic](const Received& received) {
+    return !received.mark.empty() && received.message.topic == topic;
+  });
 }
 
 std::optional<Channel::Received> Channel::take() {

@@ -24,8 +24,8 @@ namespace resourced::flux::module {
 class Channel {
  public:
   /// `socket` and `generation` (Relay::generation()) come from the keeper. The channel owns the socket.
-  /// `rank` is that of the broker, for lines of the log.
-  Channel(int socket, std::uint8_t generation, std::uint32_t rank);
+  /// `rank` is that of the broker, for lines of the log. Without `is_first` it is that of generation 1.
+  Channel(int socket, std::uint8_t generation, std::uint32_t rank, std::optional<bool> is_first = {});
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -34,7 +34,7 @@ class Channel {
   [[nodiscard]] std::optional<proto::Message> next();
 
   /// Whether this is the first service of the module: the keeper has not started another one before.
-  [[nodiscard]] bool is_first() const noexcept { return generation_ == 1; }
+  [[nodiscard]] bool is_first() const noexcept { return is_first_; }
 
   struct Received {
     proto::Message message;
@@ -51,6 +51,9 @@ class Channel {
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
   /// Reads the bytes that have come, up to a bound. Returns false when the keeper has ended.
   [[nodiscard]] bool receive();
+  /// Whether the request of a stream of this topic that an earlier service began has been read, and waits for
+  /// take().
+  [[nodiscard]] bool has_resumed(std::string_view topic) const;
   /// The next message that has come as a whole, of any type.
   [[nodiscard]] std::optional<Received> take();
   /// Writes kept bytes until the socket is full.
@@ -117,6 +120,7 @@ class Channel {
 
   int socket_;
   std::uint8_t generation_;
+  bool is_first_;
   std::uint32_t rank_;
   std::uint32_t last_matchtag_ = 0;
   /// The matchtags of the streams that were asked for.

@@ -317,7 +317,9 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
   const TableChanges& changes = effects.records[0].changes;
   REQUIRE(changes.brokers);
   CHECK(changes.brokers->encode() == "b,a,d");
-  CHECK(changes.forget_drains);
+  // The row of a host that is not there stays.
+  CHECK(!changes.forget_drains);
+  CHECK(changes.undrained.empty());
   REQUIRE(changes.drained.size() == 1);
   CHECK(changes.drained[0].targets.hosts.encode() == "b");
 
@@ -336,6 +338,50 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
   CHECK(module.available().empty());
   (void)it.monitor("", "1");
   CHECK(module.available() == IdSet{1});
+
+  // The drain of c was not forgotten.
+  (void)it.step(begin("a,b,c", ""));
+  CHECK(module.drains().ranks() == IdSet::parse("1-2"));
+  CHECK(module.drains().find(2)->reason == "gone");
+  CHECK(module.drains().find(2)->timestamp == wall_time(60));
+}
+
+TEST_CASE(
+    "drains of ranks without a broker are recorded with each definition, and outlive one that lacks them") {
+  Stand it;
+  Begin input = begin("a,b", "0-1", {{IdSet{3}, wall_time(50), "fan"}});
+  (void)it.step(input);
+  const Effects with = it.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
+  REQUIRE(with.records.back().changes.drained.size() == 1);
+  CHECK(with.records.back().changes.drained[0].targets.hosts.encode() == "d");
+  CHECK(!with.records.back().changes.forget_drains);
+  (void)it.step(definition(DefineMethod::reload, "0-1", "a,b"));
+  CHECK(it.engine.module().drains().ranks().empty());
+  (void)it.step(definition(DefineMethod::reload, "0-3", "a,b,c,d"));
+  CHECK(it.engine.module().drains().find(3)->reason == "fan");
+}
+
+TEST_CASE("the resources of an instance are not shrunk by others") {
+  Stand it;
+  (void)it.step(begin("a,b", "0-1"));
+  (void)it.step(definition(DefineMethod::kvs, "0-1", "a,b"));
+  CHECK_THROWS_AS((void)it.step(module::Command(module::ShrinkCommand{"1"})), Error);
+}
+
+TEST_CASE("R in the order of earlier brokers is found again by its hosts") {
+  module::RecordedState recorded;
+  recorded.brokers = Hostlist::parse("b,a");
+  recorded.inventory.method = DefineMethod::kvs;
+  recorded.inventory.resources = definition(DefineMethod::kvs, "0-1", "a,b").inventory;
+  recorded.properties = {{"gold", {"a", 0}, true}};
+  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  REQUIRE(recalled.definition);
+  CHECK(recalled.definition->inventory->nodelist().encode() == "b,a");
+  CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
+
+  // That of other hosts is none of theirs.
+  recorded.inventory.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
+  CHECK(!module::recall_instance(recorded).definition);
 }
 
 TEST_CASE("a definition is recorded with its brokers, so that a later process can begin without them") {
@@ -357,6 +403,8 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
       {{"h", 1}, wall_time(7), "fan"}, {{"y", 0}, wall_time(8), {}}, {{"z", 0}, wall_time(9), {}}};
   recorded.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
   const module::RecalledInstance recalled = module::recall_instance(recorded);
+  REQUIRE(recalled.absent.size() == 1);
+  CHECK(recalled.absent[0].target.host == "z");
   REQUIRE(recalled.drains.size() == 2);
   CHECK(recalled.drains[0].ranks == IdSet{1});
   CHECK(recalled.drains[0].reason == "fan");

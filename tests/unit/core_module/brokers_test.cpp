@@ -89,13 +89,12 @@ TEST_CASE("with brokers all ranks of the instance are targets, and those of R ab
   CHECK(it.module.available() == ids("0-1"));
 }
 
-TEST_CASE("a shrink takes the ranks that have no broker, the others remain targets") {
+TEST_CASE("a shrink is refused, as the next definition would take it back") {
   Instance it("a,b");
   it.define(DefineMethod::configuration, "0-3", "a,b,c,d");
-  it.execute(ShrinkCommand{"1-2"});
-  CHECK(it.module.inventory().ranks() == ids("0,3"));
-  CHECK(it.module.addressable().ranks() == ids("0-1,3"));
-  CHECK(it.module.addressable().nodelist().encode() == "a,b,d");
+  CHECK_THROWS_WITH_AS(it.execute(ShrinkCommand{"1-2"}),
+                       "the resources are those of a Flux instance: load another R there", Error);
+  CHECK(it.module.inventory().ranks() == ids("0-3"));
 }
 
 TEST_CASE("drain and undrain work before R is known, on all ranks of a host") {

@@ -42,7 +42,7 @@ std::string batch(std::initializer_list<std::pair<double, const char*>> events) 
 }
 
 TEST_CASE("the position of a scheduler follows what it is told") {
-  Positions positions;
+  Positions positions(false);
   std::string mark = positions.after(
       client, response("resource.acquire", proto::topics::encode_acquired("{}", IdSet::parse("0-3"))), eight);
   CHECK(scheduler(mark).resources.encode() == "0-7");
@@ -58,7 +58,7 @@ TEST_CASE("the position of a scheduler follows what it is told") {
 }
 
 TEST_CASE("the position of a scheduler has the properties that it was told") {
-  Positions positions;
+  Positions positions(false);
   const auto resources = [] {
     return Positions::Resources{IdSet::parse("0-7"), {}, {{{"a", IdSet::parse("0-1")}}, {{"b", IdSet{2}}}}};
   };
@@ -75,7 +75,7 @@ TEST_CASE("the position of a scheduler has the properties that it was told") {
 }
 
 TEST_CASE("a mute changes the positions of the schedulers that have resources") {
-  Positions positions;
+  Positions positions(false);
   CHECK(positions.mute().empty());
   const std::string mark = positions.after(
       client, response("resource.acquire", proto::topics::encode_acquired("{}", IdSet{0})), eight);
@@ -95,7 +95,7 @@ TEST_CASE("a mute changes the positions of the schedulers that have resources") 
 }
 
 TEST_CASE("a stream that was taken up goes on, and one that has ended is forgotten") {
-  Positions positions;
+  Positions positions(false);
   positions.begin({client, 7}, SchedulerPosition{IdSet::parse("0-1"), IdSet{0}, {}});
   const std::string mark = positions.after(client, response("resource.acquire", R"({"up":"1"})"), eight);
   CHECK(scheduler(mark).up.encode() == "0-1");
@@ -115,7 +115,7 @@ TEST_CASE("a stream that was taken up goes on, and one that has ended is forgott
 }
 
 TEST_CASE("the position of a journal counts the events that the log keeps, by their timestamps") {
-  Positions positions;
+  Positions positions(false);
   const auto after = [&](std::string payload) {
     return journal(positions.after(client, response("resource.journal", std::move(payload)), eight));
   };
@@ -138,7 +138,7 @@ TEST_CASE("the position of a journal counts the events that the log keeps, by th
 }
 
 TEST_CASE("other responses have no mark") {
-  Positions positions;
+  Positions positions(false);
   CHECK(positions.after(client, response("resource.status", "{}"), eight).empty());
   const proto::Message once = proto::make_request("resource.acquire", 7);
   CHECK(positions.after(client, proto::make_response(once, proto::make_payload("{}")), eight).empty());
