@@ -82,7 +82,7 @@ class Ledger {
  private:
   using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
   /// The allocations on each of consecutive ranks.
-  static constexpr std::size_t page_size = 256;
+  static constexpr text::IdSet::Id page_size = 256;
   using Page = std::array<std::vector<const Allocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
