@@ -223,7 +223,6 @@ void Attachment::end() {
   broker_.close();
   jobs_.end();
   transport_.end_all();
-  service_.set_allocated(std::nullopt);
 }
 
 void Attachment::define(DefineMethod method, ResourceSet resources) {

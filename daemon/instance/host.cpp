@@ -50,11 +50,11 @@ void check_level(const flux::module::Welcome& welcome) {
 
 /// The instance that is attached, or attaching.
 struct Host::Guest {
-  Guest(flux::link::Attachment attachment)
-      : link(attachment.link.release()),
-        welcome_file(std::move(attachment.welcome)),
-        generation(attachment.generation),
-        is_first(attachment.is_first) {}
+  explicit Guest(flux::link::Attachment passed)
+      : link(passed.link.release()),
+        welcome_file(std::move(passed.welcome)),
+        generation(passed.generation),
+        is_first(passed.is_first) {}
   ~Guest() {
     if (!channel) ::close(link);
   }

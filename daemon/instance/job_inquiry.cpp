@@ -83,6 +83,7 @@ void JobInquiry::end() {
   waiting_.clear();
   answered_.clear();
   is_alive_.reset();
+  callbacks_.allocated(std::nullopt);
 }
 
 }  // namespace resourced::daemon::instance
