@@ -61,15 +61,17 @@ struct FilterOptions {
 std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
   auto options = std::make_shared<FilterOptions>();
   add_targets_option(command, options->targets);
-  command.add_option("-s,--states", options->states,
-                     "Only these states, separated by commas: free, allocated, down, all");
+  command.add_option(
+      "-s,--states", options->states,
+      "Only these states, separated by commas: free, up (available where no scheduler reports what it "
+      "allocates), allocated, down, all");
   return options;
 }
 
 }  // namespace
 
 void register_inventory(CLI::App& app, Context& context) {
-  auto* list = app.add_subcommand("list", "List the resources that are free, allocated and down");
+  auto* list = app.add_subcommand("list", "List the resources that are free, up, allocated and down");
   auto list_options = add_filter_options(*list);
   add_output_options(*list, list_options->output);
   list->callback([list_options, &context] {

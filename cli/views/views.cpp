@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 5> status_states = {"avail", "drained", "
                                                            "offline"};
 /// Of hosts that are in the inventory no more, so it is not among `all`.
 constexpr std::string_view shrunk_state = "shrunk";
-constexpr std::array<std::string_view, 3> sched_states = {"free", "allocated", "down"};
+constexpr std::array<std::string_view, 4> sched_states = {"free", "up", "allocated", "down"};
 
 /// `further` is a state that `all` does not stand for.
 template <std::size_t N>
@@ -258,17 +258,23 @@ Listing allocation_view(const Json& allocations) {
 
 namespace {
 
-/// free, allocated, down.
-std::array<ResourceSet, 3> sched_sets(const proto::topics::SchedStatus& status, const std::string& targets) {
-  auto [all, allocated, down] = status;
+/// In the order of `sched_states`.
+std::array<ResourceSet, 4> sched_sets(const proto::topics::SchedStatus& status, const std::string& targets) {
+  auto [all, allocated, down, reported] = status;
   if (!targets.empty()) {
     const auto ranks = parse_targets(targets, all);
     all = all.copy_ranks(ranks);
     allocated = allocated.copy_ranks(ranks);
     down = down.copy_ranks(ranks);
   }
-  auto free = diff(diff(all, allocated), down);
-  return {std::move(free), std::move(allocated), std::move(down)};
+  const auto rest = diff(diff(all, allocated), down);
+  return {rest.copy_ranks(rest.ranks() & reported), rest.copy_ranks(rest.ranks() - reported),
+          std::move(allocated), std::move(down)};
+}
+
+bool wants_all_sched_states(const ViewFilter& filter) {
+  return filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
+                                              [&](std::string_view state) { return wants(filter, state); });
 }
 
 }  // namespace
@@ -285,8 +291,10 @@ Listing sched_columns() {
 Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
   Listing listing = sched_columns();
   const auto sets = sched_sets(proto::topics::parse_sched_status(sched_status), filter.targets);
+  const bool everything = wants_all_sched_states(filter);
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (!filter.states.empty() && !wants(filter, sched_states[i])) continue;
+    const bool is_needless = sched_states[i] == "up" && sets[i].empty();
+    if (everything ? is_needless : !wants(filter, sched_states[i])) continue;
     const auto counts = sets[i].counts();
     std::string properties;
     for (const auto& [name, ranks] : sets[i].properties())
@@ -298,9 +306,7 @@ Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
 }
 
 ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) {
-  const bool everything =
-      filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
-                                           [&](std::string_view state) { return wants(filter, state); });
+  const bool everything = wants_all_sched_states(filter);
   const auto status = proto::topics::parse_sched_status(sched_status);
   auto all = status.all;
   if (!filter.targets.empty()) all = include(all, filter.targets);

@@ -221,7 +221,8 @@ void Engine::take(const Command& command, Now now, Effects& effects) {
 }
 
 void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
-  const auto [resources, kept] = acquisition_.acquire(input.holder, input.partition, module_.acquirable());
+  const auto [resources, kept] =
+      acquisition_.acquire(input.holder, input.partition, module_.acquirable(), input.allocations);
   effects.acquired = {resources, kept};
 }
 

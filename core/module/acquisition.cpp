@@ -23,6 +23,14 @@ IdSet Acquisition::kept_by_anyone() const {
   return kept;
 }
 
+IdSet Acquisition::reported() const {
+  IdSet reported;
+  for (const auto& [id, holder] : holders_) {
+    if (holder.reports) reported |= holder.kept;
+  }
+  return reported;
+}
+
 // Gives each holder those of its resources that belong to its partition and that no holder keeps.
 void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
   if (partitions_.empty()) return;
@@ -38,6 +46,7 @@ void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
     if (gained.empty()) continue;
     RESOURCED_INVARIANT(!holder.kept.intersects(gained));
     holder.kept |= gained;
+    if (holder.reports) ++reported_version_;
     Delta delta;
     delta.up = gained & available;
     if (!delta.up.empty() && !holder.muted) tell(id, std::move(delta));
@@ -66,7 +75,7 @@ IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const
 }
 
 Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
-                                           const IdSet& acquirable) {
+                                           const IdSet& acquirable, bool reports) {
   IdSet resources = targets_of(partition, acquirable);
   const std::string name = partition.value_or("");
   for (const auto& [other, held] : holders_) {
@@ -77,9 +86,11 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
   }
   IdSet kept = resources - kept_by_anyone();
   const Holder& taken =
-      holders_.insert_or_assign(holder, Holder{name, std::move(resources), std::move(kept), {}, false})
+      holders_
+          .insert_or_assign(holder, Holder{name, std::move(resources), std::move(kept), {}, reports, false})
           .first->second;
   check_kept();
+  if (reports) ++reported_version_;
   return {taken.resources, taken.kept};
 }
 
@@ -112,7 +123,11 @@ IdSet Acquisition::leaving(const Partition& partition) const {
 }
 
 void Acquisition::release(HolderId holder, const IdSet& available, const Tell& tell) {
-  if (holders_.erase(holder) > 0) hand_over(available, tell);
+  const auto found = holders_.find(holder);
+  if (found == holders_.end()) return;
+  if (found->second.reports) ++reported_version_;
+  holders_.erase(found);
+  hand_over(available, tell);
 }
 
 void Acquisition::mute() {
@@ -140,6 +155,7 @@ void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell
     if (!part.shrink.empty()) {
       holder.resources -= part.shrink;
       holder.kept -= part.shrink;
+      if (holder.reports) ++reported_version_;
       holder.withheld = holder.withheld.restricted(holder.resources);
     }
     part.merge(holder.withheld.restricted(holder.resources - excluded));

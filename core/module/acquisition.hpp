@@ -45,10 +45,10 @@ class Acquisition {
     const text::IdSet& kept;
   };
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
-  /// inventory less exclusions. Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
-  /// both name it.
+  /// inventory less exclusions; `reports` says that the holder reports what it allocates. Throws Error EBUSY
+  /// if another holder has it, ENOENT for an unknown partition; both name it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
-                   const text::IdSet& acquirable);
+                   const text::IdSet& acquirable, bool reports = false);
 
   /// Releases the targets of a holder. Other holders are told of targets that come up for them, as in
   /// divide(). An unknown holder is ignored.
@@ -71,6 +71,10 @@ class Acquisition {
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
   /// The targets that any holder keeps.
   [[nodiscard]] text::IdSet kept_by_anyone() const;
+  /// The targets whose keeper reports what it allocates: what is not allocated there is free.
+  [[nodiscard]] text::IdSet reported() const;
+  /// Grows with each change of reported().
+  [[nodiscard]] std::uint64_t reported_version() const noexcept { return reported_version_; }
 
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const;
@@ -87,6 +91,7 @@ class Acquisition {
     // A subset of its resources; no target is kept by two holders.
     text::IdSet kept;
     Delta withheld;
+    bool reports = false;
     bool muted = false;
   };
 
@@ -98,6 +103,7 @@ class Acquisition {
 
   std::vector<Partition> partitions_;
   std::map<HolderId, Holder> holders_;
+  std::uint64_t reported_version_ = 0;
 };
 
 }  // namespace resourced::module

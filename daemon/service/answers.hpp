@@ -56,6 +56,7 @@ class Answers {
   const module::Acquisition& acquisition_;
   Cached status_;
   Cached sched_status_;
+  std::uint64_t reported_version_ = 0;
   std::optional<rset::ResourceSet> allocated_;
   Cached inventory_;
   Cached hostlist_;

@@ -222,8 +222,12 @@ Status parse_status(const nlohmann::json& payload) {
 }
 
 SchedStatus parse_sched_status(const nlohmann::json& payload) {
-  return {answered_resources(payload, "all"), answered_resources(payload, "allocated"),
-          answered_resources(payload, "down")};
+  SchedStatus status{answered_resources(payload, "all"),
+                     answered_resources(payload, "allocated"),
+                     answered_resources(payload, "down"),
+                     {}};
+  status.reported = payload.contains("reported") ? answered_idset(payload, "reported") : status.all.ranks();
+  return status;
 }
 
 ParentStatus parse_parent_status(const nlohmann::json& payload) {
@@ -247,7 +251,8 @@ std::string encode_allocated(ResourceSet allocated, const ResourceSet& inventory
 
 }  // namespace
 
-std::string encode_sched_status(const Module& module, const std::optional<ResourceSet>& allocated) {
+std::string encode_sched_status(const Module& module, const std::optional<ResourceSet>& allocated,
+                                const std::optional<IdSet>& reported) {
   const IdSet all = module.acquirable();
   std::string out = R"({"all":)";
   out += module.inventory().copy_ranks(all).encode(false);
@@ -259,6 +264,10 @@ std::string encode_sched_status(const Module& module, const std::optional<Resour
   }
   out += R"(,"down":)";
   out += module.inventory().copy_ranks(all - module.available()).encode(false);
+  if (reported) {
+    append_key(out, "reported");
+    append_string(out, reported->encode());
+  }
   out += '}';
   return out;
 }

@@ -71,16 +71,21 @@ struct ParentStatus {
 /// Throws Error that names the key which is missing or wrong; other keys are ignored.
 [[nodiscard]] ParentStatus parse_parent_status(const nlohmann::json& payload);
 
-/// resource.sched-status: `{"all": R, "allocated": R, "down": R}`, the first and the last without
-/// excluded targets. `allocated` is shown with the properties that its targets have in the inventory; nothing
-/// is an empty R.
+/// resource.sched-status: `{"all": R, "allocated": R, "down": R, "reported": IDSET?}`, the first and the
+/// third without excluded targets. `allocated` is shown with the properties that its targets have in the
+/// inventory; nothing is an empty R. `reported` are targets about which somebody reports what is allocated:
+/// what is not allocated there is free. Without the key this holds for all targets, as in an instance of
+/// Flux.
 [[nodiscard]] std::string encode_sched_status(const module::Module& module,
-                                              const std::optional<rset::ResourceSet>& allocated);
+                                              const std::optional<rset::ResourceSet>& allocated,
+                                              const std::optional<text::IdSet>& reported = std::nullopt);
 
 struct SchedStatus {
   rset::ResourceSet all;
   rset::ResourceSet allocated;
   rset::ResourceSet down;
+  /// All targets where the answer has no such key.
+  text::IdSet reported;
 };
 /// Throws Error as parse_status() does.
 [[nodiscard]] SchedStatus parse_sched_status(const nlohmann::json& payload);

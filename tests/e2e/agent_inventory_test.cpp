@@ -131,7 +131,7 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   NodeAgent gpus(cluster.daemon.uri(), "n1", {"--xml", RESOURCED_VECTORS "/hwloc/four_gpus.xml"});
   scheduler.until_up({0, 1, 2});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,10]"])"));
-  CHECK(cluster.ctl.output({"list", "-n", "-s", "free", "-o", "{ncores} {ngpus}"}) == "24 4\n");
+  CHECK(cluster.ctl.output({"list", "-n", "-s", "up", "-o", "{ncores} {ngpus}"}) == "24 4\n");
   first[0]->expect_log("online as rank 2");
   const json define = EventFollower(cluster.daemon.uri()).expect("resource-define");
   CHECK(define["context"]["method"] == "dynamic-discovery");

@@ -53,7 +53,7 @@ struct CurveCluster {
 TEST_SUITE_BEGIN("curve");
 
 TEST_CASE_FIXTURE(CurveCluster, "a known key gets in, with the role that the configuration gives it") {
-  CHECK(ctl.output({"--key", client_key, "list", "-n", "-o", "{nnodes}", "-s", "free"}) == "8\n");
+  CHECK(ctl.output({"--key", client_key, "list", "-n", "-o", "{nnodes}", "-s", "up"}) == "8\n");
   CHECK(failure({"--key", client_key, "drain", "1"}).find("resource.drain") != std::string::npos);
 }
 

@@ -133,7 +133,8 @@ TEST_CASE("sched-status is the scheduler's view") {
       R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})");
   Cluster cluster(two_excluded);
   json view = cluster.operator_client.call("resource.sched-status").json();
-  CHECK(view.size() == 3);
+  CHECK(view.size() == 4);
+  CHECK(view["reported"] == "");
   CHECK(view["all"]["execution"]["nodelist"] == json::parse(R"(["test[0-5]"])"));
   CHECK(view["allocated"] == empty);
   CHECK(view["down"] == empty);
@@ -143,6 +144,27 @@ TEST_CASE("sched-status is the scheduler's view") {
   CHECK(view["down"]["execution"]["R_lite"] ==
         json::parse(R"([{"rank": "2,4", "children": {"core": "0-3"}}])"));
   CHECK(view["down"]["execution"]["nodelist"] == json::parse(R"(["test[2,4]"])"));
+}
+
+TEST_CASE("a target is free only while its scheduler reports what it allocates, else it is up") {
+  Cluster cluster;
+  cluster.drain("7");
+  const auto list = [&] { return cluster.ctl.output({"list", "-n", "-o", "{state} {nnodes}"}); };
+  const std::string unknown = "free 0\nup 7\nallocated 0\ndown 1\n";
+  const std::string known = "free 7\nallocated 0\ndown 1\n";
+  CHECK(list() == unknown);
+  RawClient scheduler(cluster.daemon.uri());
+  std::uint32_t stream = scheduler.acquire();
+  scheduler.receive(stream);
+  CHECK(list() == unknown);
+  scheduler.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
+  scheduler.settle();
+  stream = scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming);
+  scheduler.receive(stream);
+  CHECK(list() == known);
+  scheduler.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
+  scheduler.settle();
+  CHECK(list() == unknown);
 }
 
 TEST_CASE("resource.get and config.get") {

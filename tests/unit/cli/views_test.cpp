@@ -65,11 +65,12 @@ json sched_status() {
           {"down", make_r("2-3", "node[2-3]")}};
 }
 
-std::string sched_lines(const std::string& states, const std::string& targets = {}) {
+std::string sched_lines(const std::string& states, const std::string& targets = {},
+                        const json& payload = sched_status()) {
   ViewFilter filter;
   if (!states.empty()) filter.states = parse_sched_states(states);
   filter.targets = targets;
-  return lines(sched_view(sched_status(), filter), "{state} {nnodes} {ncores} {ngpus} {nodelist}");
+  return lines(sched_view(payload, filter), "{state} {nnodes} {ncores} {ngpus} {nodelist}");
 }
 
 }  // namespace
@@ -149,7 +150,28 @@ TEST_SUITE("views") {
           "down 2 8 2 node[2-3]\n");
     CHECK(sched_lines("down,free") == "free 5 20 5 node[0,4-7]\ndown 2 8 2 node[2-3]\n");
     CHECK(sched_lines("", "0-1") == "free 1 4 1 node0\nallocated 1 4 1 node1\ndown 0 0 0\n");
-    CHECK_THROWS_AS(sched_lines("up"), UsageError);
+    CHECK_THROWS_AS(sched_lines("avail"), UsageError);
+  }
+
+  TEST_CASE("list: what nobody reports about is up, not free") {
+    json payload = sched_status();
+    payload["reported"] = "0-4";
+    CHECK(sched_lines("", "", payload) ==
+          "free 2 8 2 node[0,4]\n"
+          "up 3 12 3 node[5-7]\n"
+          "allocated 2 8 2 node[1-2]\n"
+          "down 2 8 2 node[2-3]\n");
+    CHECK(sched_lines("free,up", "4-5", payload) == "free 1 4 1 node4\nup 1 4 1 node5\n");
+    ViewFilter filter;
+    filter.states = {"up"};
+    CHECK(info_line(sched_resources(payload, filter).counts()) == "3 Nodes, 12 Cores, 3 GPUs");
+    payload["reported"] = "";
+    CHECK(sched_lines("free,up", "", payload) == "free 0 0 0\nup 5 20 5 node[0,4-7]\n");
+    // An instance of Flux has no such key: its job manager reports about all.
+    CHECK(sched_lines("up") == "up 0 0 0\n");
+    CHECK(sched_lines("all") == sched_lines(""));
+    payload["reported"] = 1;
+    CHECK_THROWS_AS(sched_lines("", "", payload), Error);
   }
 
   TEST_CASE("info and R show: what is allocated and down counts once") {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -191,6 +192,33 @@ TEST_CASE("only targets that the sender holds") {
   // A client may hold several partitions.
   it.alloc("both", part("0-3", "1", "node[0-3]"), {2, 1});
   it.free({"both", "j"}, {}, {1, 2});
+}
+
+TEST_CASE("a target is reported about while its holder is a scheduler that keeps the ledger") {
+  World world("n[0-7]", {{"day", IdSet::range(0, 3), {}}, {"night", IdSet::range(4, 5), {}}});
+  const auto reported = [&] { return world.engine.acquisition().reported().encode(); };
+  std::uint64_t version = world.engine.acquisition().reported_version();
+  const auto has_changed = [&] {
+    const std::uint64_t before = std::exchange(version, world.engine.acquisition().reported_version());
+    return version != before;
+  };
+  world.step(Acquire{1, "day"});
+  CHECK(reported() == "");
+  world.step(Acquire{2, "night", true});
+  CHECK(reported() == "4-5");
+  CHECK(has_changed());
+  world.step(Acquire{3, std::nullopt, true});
+  CHECK(reported() == "4-7");
+  world.step(Release{1});
+  world.step(Acquire{4, "day", true});
+  CHECK(reported() == "0-7");
+  CHECK(has_changed());
+  world.step(module::ShrinkCommand{"5"});
+  CHECK(reported() == "0-4,6-7");
+  CHECK(has_changed());
+  world.step(Release{2});
+  CHECK(reported() == "0-3,6-7");
+  CHECK(has_changed());
 }
 
 TEST_CASE("allocations of a partition without a scheduler wait for the next one") {

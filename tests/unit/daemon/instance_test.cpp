@@ -342,6 +342,8 @@ TEST_CASE("sched-status shows what is allocated, with the properties of its targ
   it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
   CHECK(it.call("resource.property", {{"op", "add"}, {"name", "big"}, {"targets", "1-2"}}).errnum() == 0);
   const auto allocated = [&] { return json::parse(it.call("resource.sched-status").text())["allocated"]; };
+  // The job manager reports about all targets.
+  CHECK_FALSE(json::parse(it.call("resource.sched-status").text()).contains("reported"));
   CHECK(allocated()["execution"]["R_lite"].empty());
   it.service->set_allocated(ResourceSet({{IdSet::parse("2-3"), IdSet{1}, IdSet{}}}, Hostlist::parse("a,b")));
   const json shown = allocated();
