@@ -141,10 +141,11 @@ ResourceSet Ledger::resources(const ResourceSet& all) const {
 
 std::size_t Ledger::work_of(const ResourceSet& resources) {
   constexpr std::size_t runs_of_one_search = 64;
+  constexpr std::size_t units_of_number = 4;
   std::size_t work = 0;
   for (const ResourceGroup& group : resources.groups()) {
     const std::size_t searches = 1 + runs_of(group.ranks) / runs_of_one_search;
-    work += (group.cores.count() + group.gpus.count()) * searches + group.ranks.count();
+    work += units_of_number * (group.cores.count() + group.gpus.count()) * searches + group.ranks.count();
   }
   return work;
 }

@@ -1,6 +1,6 @@
-// Decisions on allocations: what refuses them, in this order: the form of the request, an id that is taken or
-// unknown, targets and resources that the inventory does not have, targets that the scheduler does not hold,
-// resources that are held.
+// Decisions on allocations: what refuses them, in this order: the work of an alloc, the form, an id that is
+// taken or unknown, targets and resources that the inventory does not have, targets that the scheduler does
+// not hold, resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -56,24 +56,23 @@ void check_form(const AllocationRequest& wanted) {
     throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
 }
 
-// The work of one request is bounded, so that it holds up no other one. The largest allocation, of all
-// resources of every second target, is within the bound.
+// The work of one request is bounded, so that it holds up no other one. An allocation of all resources of all
+// targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
-  explicit Work(std::size_t targets) : most_(least_bound + of_target * targets) {}
+  explicit Work(std::size_t targets) : most_(least_bound + targets) {}
 
-  void add(const ResourceSet& resources) {
-    done_ += Ledger::work_of(resources);
-    if (done_ <= most_) return;
+  void add(std::size_t work) {
+    sum_ += work;
+    if (sum_ <= most_) return;
     throw Error(EMSGSIZE,
                 "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
   }
 
  private:
-  static constexpr std::size_t least_bound = 32768;
-  static constexpr std::size_t of_target = 2;
+  static constexpr std::size_t least_bound = 16384;
   std::size_t most_;
-  std::size_t done_ = 0;
+  std::size_t sum_ = 0;
 };
 
 // The rank at a position among the sorted ranks.
@@ -161,13 +160,16 @@ SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vec
 
 std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) const {
   Work work(inventory_.ranks().count());
+  // Several are compared with each other as well.
+  const std::size_t times = command.allocations.size() > 1 ? 2 : 1;
+  for (const AllocationRequest& wanted : command.allocations)
+    work.add(times * Ledger::work_of(wanted.resources));
   const IdSet acquired = all_of(command.holdings);
   // Those of this request, which must not overlap each other either.
   Ledger together;
   AllocEvent event;
   for (const AllocationRequest& wanted : command.allocations) {
     check_form(wanted);
-    work.add(wanted.resources);
     if (ledger_.find(wanted.id) != nullptr || together.find(wanted.id) != nullptr)
       throw Error(EEXIST, fmt::format("allocation {} exists already", wanted.id));
     check_in_inventory(wanted.resources, inventory_);
@@ -212,7 +214,7 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
         throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), id));
     }
     // Only one allocation is larger than the bound of a request, if the inventory has shrunk since.
-    if (command.ids.size() > 1) work.add(allocation->resources);
+    if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
     const IdSet& ranks = command.ranks ? *command.ranks : all;
     if (command.scheduler) check_frees(*command.scheduler, acquired, *allocation, ranks);
     event.ranks |= ranks;

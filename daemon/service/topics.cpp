@@ -26,8 +26,9 @@ constexpr Bound large{1024 * kib, 0, proto::max_request_values};
 constexpr Bound echoed{64 * kib, 0, proto::topics::max_ping_values};
 // Enough to name every host, with names of the usual length; ranges take less.
 constexpr Bound named_hosts{64 * kib, 8, proto::max_request_values};
-// An R with as many hosts, and ranks that are named one by one.
-constexpr Bound ledger{64 * kib, 8, proto::topics::max_ledger_values};
+// An R with a thousand ranks and hosts that are named one by one; ranges take less. Its work follows the
+// bytes.
+constexpr Bound ledger{16 * kib, 0, proto::topics::max_ledger_values};
 // Parsed on the thread of FeasibilityChecks.
 constexpr Bound jobspec{1024 * kib, 0, proto::topics::max_feasibility_values};
 

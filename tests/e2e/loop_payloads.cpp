@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "fixture.hpp"
 #include "wire/codec.hpp"
 
 namespace resourced::e2e {
@@ -160,6 +161,71 @@ std::vector<Ask> worst_payloads(std::size_t part) {
       R"({"ranks":["0")" +
           repeat(R"(,"5")", 900 * kibibyte / part) + "]}}}}}");
   return asks;
+}
+
+std::vector<HostileAlloc> hostile_allocs() {
+  const auto r_of = [](const std::string& entries, const std::string& hosts) {
+    return R"({"version":1,"execution":{"R_lite":[)" + entries +
+           R"(],"starttime":0,"expiration":0,"nodelist":[")" + hosts + R"("]}})";
+  };
+  const auto entry = [](const std::string& ranks, const std::string& children) {
+    return R"({"rank":")" + ranks + R"(","children":{)" + children + "}}";
+  };
+  const auto alloc = [](const std::string& id, const std::string& r) {
+    return R"({"id":")" + id + R"(","R":)" + r + "}";
+  };
+  const std::string every_resource = R"("core":"0-63","gpu":"0-7")";
+  const auto every_second = [&](std::size_t count) {
+    const std::string ranks = listed(count, [](std::size_t i) { return std::to_string(2 * i); });
+    return alloc("j", r_of(entry(ranks, every_resource), "n[" + ranks + "]"));
+  };
+  const auto unlike = [&](std::size_t count) {
+    return alloc("j", r_of(listed(count,
+                                  [&](std::size_t i) {
+                                    return entry(std::to_string(2 * i),
+                                                 fmt::format(R"("core":"{}")", i % 64));
+                                  }),
+                           "n[" + listed(count, [](std::size_t i) { return std::to_string(2 * i); }) + "]"));
+  };
+  const auto several = [&](std::size_t count, const auto& r) {
+    return R"({"allocations":[)" +
+           listed(count, [&](std::size_t i) { return alloc(fmt::format("j{}", i), r(i)); }) + "]}";
+  };
+  const auto many_cores = [&](std::size_t count) {
+    constexpr std::size_t side = 16;
+    return alloc("j", r_of(listed(count,
+                                  [&](std::size_t i) {
+                                    return entry(std::to_string(i),
+                                                 fmt::format(R"("core":"{}-{}")", i / side, 48 + i % side));
+                                  }),
+                           fmt::format("n[0-{}]", count - 1)));
+  };
+  const auto one_core_of_half = [&](std::size_t i) {
+    return r_of(entry("0-7999", fmt::format(R"("core":"{}")", i)), "n[0-7999]");
+  };
+  const auto one_core_of_all = [&](std::size_t i) {
+    return r_of(entry("0-16383", fmt::format(R"("core":"{}")", i)), "n[0-16383]");
+  };
+  const auto one_target = [&](std::size_t i) {
+    return r_of(entry(std::to_string(2 * i), every_resource), fmt::format("n{}", 2 * i));
+  };
+  return {
+      {"all targets", alloc("j", r_of(entry("0-16383", every_resource), "n[0-16383]"))},
+      {"every second target", every_second(targets / 2), wire_errno::msgsize},
+      {"every second target, 64 KiB", every_second(6000), wire_errno::msgsize},
+      {"every second target, 32 KiB", every_second(2900), wire_errno::msgsize},
+      {"every second target, 24 KiB", every_second(2200), wire_errno::msgsize},
+      {"every second target, 16 KiB", every_second(1450)},
+      {"targets with different cores", unlike(300)},
+      {"a core of all targets, several times", several(3, one_core_of_all), wire_errno::msgsize},
+      {"a core of half the targets, twice", several(2, one_core_of_half)},
+      {"many cores of each, which differ", many_cores(140)},
+      {"too many cores of each, which differ", many_cores(240), wire_errno::msgsize},
+      {"a core of all targets, many times", several(64, one_core_of_all), wire_errno::msgsize},
+      {"all resources of many targets", several(50, one_target)},
+      {"all resources of too many targets", several(100, one_target), wire_errno::msgsize},
+      {"many small arrays", small_arrays(R"("id":"j")", 16 * kibibyte - 64), wire_errno::proto},
+  };
 }
 
 std::vector<Inventory> inventories() {

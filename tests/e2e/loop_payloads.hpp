@@ -28,6 +28,16 @@ struct Ask {
 /// The costliest payloads of each topic, whether the role has the right or not. `part` divides their size.
 [[nodiscard]] std::vector<Ask> worst_payloads(std::size_t part = 1);
 
+/// Payloads of resource.alloc that take long for their size, for a scheduler that holds n[0-16383] with cores
+/// 0-63 and gpus 0-7 each, and the errno that they get from an empty ledger. The allocations have the id j,
+/// or j0, j1 and so on.
+struct HostileAlloc {
+  std::string what;
+  std::string payload;
+  std::uint32_t errnum = 0;
+};
+[[nodiscard]] std::vector<HostileAlloc> hostile_allocs();
+
 /// Lists of 16,384 hosts, and texts that name all or most of them and are hard to look up.
 struct Inventory {
   std::string what;

@@ -108,6 +108,15 @@ std::string targets_payload(const std::string& text, const std::string& more = "
   return R"({"targets":")" + text + "\"" + more + "}";
 }
 
+/// The payload that frees what this one allocates.
+std::string payload_to_free(const std::string& alloc) {
+  const json asked = json::parse(alloc);
+  if (asked.contains("id")) return json{{"id", asked["id"]}}.dump();
+  json ids = json::array();
+  for (const json& allocation : asked["allocations"]) ids.push_back(allocation["id"]);
+  return json{{"ids", std::move(ids)}}.dump();
+}
+
 /// Whether the time grows with the square of the size, from the milliseconds for a quarter, a half and the
 /// whole. Both doublings must show it: a single step may come from a larger buffer.
 bool is_quadratic(double quarter, double half, double whole) {
@@ -256,6 +265,30 @@ TEST_CASE("hostile hostlists get an error of one line over each transport, and h
     }
   }
   CHECK(loop.owner.call("resource.status").json() == before);
+}
+
+TEST_CASE("no allocation holds the loop for long, however a scheduler names its targets") {
+  const double bound = on_this_machine(1);
+  Loop loop("user");
+  RawClient scheduler(loop.daemon.uri());
+  const std::uint32_t stream =
+      scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming);
+  scheduler.receive(stream);
+  for (const HostileAlloc& hostile : hostile_allocs()) {
+    CAPTURE(hostile.what);
+    const auto ask = [&](const char* topic, const std::string& payload) {
+      return scheduler.receive(scheduler.send_text(topic, payload + '\0')).errnum;
+    };
+    const json hold = loop.best(bound, [&] {
+      const std::uint32_t errnum = ask("resource.alloc", hostile.payload);
+      CHECK(errnum == hostile.errnum);
+      if (errnum != 0) return;
+      REQUIRE(ask("resource.free", payload_to_free(hostile.payload)) == 0);
+    });
+    CAPTURE(hold.dump());
+    CAPTURE(hostile.payload.size());
+    CHECK(hold["ms"].get<double>() < bound);
+  }
 }
 
 /// Resident memory of a process, in bytes.

@@ -368,7 +368,7 @@ TEST_CASE("expiration and note are kept, and an expired allocation stays") {
   }) == "allocation k: the note has 1025 bytes, more than 1024");
 }
 
-TEST_CASE("the work of a request is bounded, and the largest single allocation is within the bound") {
+TEST_CASE("the work of a request is bounded, and one allocation of all targets is within the bound") {
   World it("node[0-16383]");
   IdSet every_second;
   for (IdSet::Id rank = 0; rank < 16384; rank += 2) every_second.insert(rank);
@@ -378,13 +378,13 @@ TEST_CASE("the work of a request is bounded, and the largest single allocation i
   std::vector<AllocationRequest> wanted;
   for (const char* core : {"0", "1", "2", "3"})
     wanted.push_back({std::string("j") + core, part("0-16383", core, "node[0-16383]")});
-  it.alloc({wanted.begin(), wanted.begin() + 2});
-  it.alloc({wanted.begin() + 2, wanted.end()});
+  for (const AllocationRequest& one : wanted) it.alloc({one});
   CHECK(it.refusal(EMSGSIZE, [&] {
     it.free({"j0", "j1", "j2", "j3"});
   }) == "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
-  it.free({"j0", "j1", "j2"});
-  it.free({"j3"});
+  for (const char* id : {"j0", "j1", "j2", "j3"}) it.free({id});
+  it.alloc("all", part("0-16383", "0-3", "node[0-16383]", "0"));
+  it.free({"all"});
   CHECK(it.refusal(EMSGSIZE, [&] { it.alloc(wanted); }) ==
         "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
 }
