@@ -117,17 +117,16 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   store::EventFilter filter;
   filter.since = wanted.since;
   filter.allocations = wanted.allocations;
-  const Consumer& consumer =
-      consumers_
-          .emplace(id, Consumer{.request = request,
-                                .follower = follower,
-                                .filter = std::move(filter),
-                                .state = Asking{},
-                                .position = position,
-                                .live = position && position->live,
-                                .credit = Credit(bell_),
-                                .stuck = std::nullopt})
-          .first->second;
+  const Consumer& consumer = consumers_
+                                 .emplace(id, Consumer{.request = request,
+                                                       .follower = follower,
+                                                       .filter = std::move(filter),
+                                                       .state = Asking{},
+                                                       .position = position,
+                                                       .live = position && position->live,
+                                                       .credit = Credit(bell_),
+                                                       .stuck = std::nullopt})
+                                 .first->second;
   if (named) {
     find_targets(id, named);
   } else {
