@@ -24,7 +24,28 @@ constexpr std::string_view again = " again";
 constexpr std::size_t descriptors = 2;
 constexpr std::size_t longest = 64;
 
-using Control = std::array<char, CMSG_SPACE(sizeof(int) * descriptors)>;
+/// One message of a socket: bytes, and room for the descriptors beside them.
+class Parcel {
+ public:
+  Parcel(char* bytes, std::size_t size) : bytes_{bytes, size} {
+    message_.msg_iov = &bytes_;
+    message_.msg_iovlen = 1;
+    message_.msg_control = control_.data();
+    message_.msg_controllen = control_.size();
+  }
+  Parcel(const Parcel&) = delete;
+  Parcel& operator=(const Parcel&) = delete;
+  Parcel(Parcel&&) = delete;
+  Parcel& operator=(Parcel&&) = delete;
+  ~Parcel() = default;
+
+  [[nodiscard]] msghdr& message() noexcept { return message_; }
+
+ private:
+  iovec bytes_;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * descriptors)> control_{};
+  msghdr message_{};
+};
 
 [[noreturn]] void refuse(std::string_view why) {
   throw Error(EPROTO, fmt::format("not a keeper of this version: {}", why));
@@ -62,38 +83,26 @@ bool is_file(int fd) {
 }  // namespace
 
 void send_attachment(int socket, int link, int welcome, std::uint8_t generation, bool is_first) {
-  const std::string text = fmt::format("{}{}{}", greeting, generation, is_first ? first : again);
-  iovec bytes{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) Control control{};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  std::string text = fmt::format("{}{}{}", greeting, generation, is_first ? first : again);
+  Parcel parcel(text.data(), text.size());
+  cmsghdr* header = CMSG_FIRSTHDR(&parcel.message());
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors);
   const std::array<int, descriptors> passed{link, welcome};
   std::memcpy(CMSG_DATA(header), passed.data(), sizeof(passed));
   // So few bytes always fit into a new socket.
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+  if (::sendmsg(socket, &parcel.message(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
     throw std::system_error(errno, std::system_category(), "sendmsg");
 }
 
 std::optional<Attachment> receive_attachment(int socket) {
   std::array<char, longest> text{};
-  iovec bytes{text.data(), text.size()};
-  alignas(cmsghdr) Control control{};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  Parcel parcel(text.data(), text.size());
+  const ssize_t size = ::recvmsg(socket, &parcel.message(), MSG_CMSG_CLOEXEC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (size <= 0) throw Error(ECONNRESET, "the keeper has gone before it attached");
-  std::vector<files::Descriptor> passed = taken(message);
+  std::vector<files::Descriptor> passed = taken(parcel.message());
   std::string_view rest(text.data(), static_cast<std::size_t>(size));
   if (!rest.starts_with(greeting)) refuse("another greeting");
   rest.remove_prefix(greeting.size());
