@@ -138,8 +138,9 @@ void Engine::take(const DefineInstance& input, Now now, Effects& effects) {
 
 // By name, as ranks may mean other targets next.
 void Engine::set_aside(const IdSet& drained) {
-  for (const auto& [key, ranks] : module_.drains().groups()) {
-    module_.names(ranks & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
+  for (const auto& group : module_.drains().groups()) {
+    const module::DrainTable::Key& key = group.first;
+    module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
       absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason});
     });
   }

@@ -70,7 +70,8 @@ ResourceSet renumbered(const ResourceSet& resources, const RankMap& map, const R
   std::erase_if(groups, [](const rset::ResourceGroup& group) { return group.ranks.empty(); });
   ResourceSet moved(std::move(groups), targets.hosts(map(resources.ranks())));
   for (const auto& [name, ranks] : resources.properties()) {
-    if (IdSet there = map(ranks); !there.empty()) moved.add_property(name, std::move(there));
+    const IdSet there = map(ranks);
+    if (!there.empty()) moved.add_property(name, there);
   }
   // Without `scheduling`: a graph of the resources has their former ranks.
   moved.set_starttime(resources.starttime());
