@@ -26,13 +26,6 @@ constexpr std::chrono::seconds longest_message{5};
 constexpr std::chrono::milliseconds retry_after{200};
 constexpr std::size_t most_arrivals = 16;
 
-std::optional<std::uint32_t> user_of(int descriptor) {
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
-  return peer.uid;
-}
-
 }  // namespace
 
 struct AttachSocket::Arrival {
@@ -80,10 +73,10 @@ void AttachSocket::accept() {
 }
 
 void AttachSocket::welcome(Protocol::socket socket) {
-  const auto userid = user_of(socket.native_handle());
-  if (!userid || !callbacks_.admits(*userid)) {
+  const auto peer = transport::peer_process(socket.native_handle());
+  if (!peer || !callbacks_.admits(peer->userid)) {
     return answer(socket, fmt::format("uid {} may not attach: see flux.user in the daemon's configuration",
-                                      userid ? std::to_string(*userid) : "unknown"));
+                                      peer ? std::to_string(peer->userid) : "unknown"));
   }
   if (arrivals_.size() >= most_arrivals) return answer(socket, "too many others are attaching");
   const auto arrival = std::make_shared<Arrival>(Arrival{std::move(socket), asio::steady_timer(loop_)});

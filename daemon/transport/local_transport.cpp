@@ -24,13 +24,6 @@ namespace {
 namespace asio = boost::asio;
 using Protocol = asio::local::stream_protocol;
 
-Credentials peer_credentials(int descriptor) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return {};
-  return {peer.uid, peer.gid, {}, {}};
-}
-
 class LocalTransport final : public Transport {
  public:
   LocalTransport(asio::io_context& loop, std::string path, const LocalOptions& options, ClientIds& ids,
@@ -128,7 +121,11 @@ class LocalTransport final : public Transport {
   }
 
   void meet(Protocol::socket socket) {
-    const Credentials credentials = peer_credentials(socket.native_handle());
+    Credentials credentials;
+    if (const auto process = peer_process(socket.native_handle())) {
+      credentials.userid = process->userid;
+      credentials.groupid = process->groupid;
+    }
     const std::string peer = fmt::format("uid {}", credentials.userid);
     if (options_.welcomes && !options_.welcomes(credentials)) {
       turn_away(socket, EPERM);

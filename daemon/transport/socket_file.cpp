@@ -45,6 +45,13 @@ void clear_socket(const std::string& path, std::string_view endpoint) {
   if (file == SocketFile::stale) unlink(path.c_str());
 }
 
+std::optional<PeerProcess> peer_process(int descriptor) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return PeerProcess{peer.uid, peer.gid};
+}
+
 SocketMode bus_socket_mode(const SocketMode& mode) noexcept {
   return {mode.mode & (mode.group ? 0770U : 0700U), mode.group};
 }

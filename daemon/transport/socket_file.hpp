@@ -1,4 +1,5 @@
-// The file of a Unix socket: a killed daemon leaves it behind, a running one accepts connections on it.
+// The file of a Unix socket: a killed daemon leaves it behind, a running one accepts connections on it. And
+// the process at its other end.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,14 @@ struct SocketMode {
 
 /// Gives a socket its group and mode. Throws Error that names it.
 void set_socket_mode(const std::string& path, const SocketMode& mode);
+
+/// The user of the process that has connected.
+struct PeerProcess {
+  std::uint32_t userid = 0;
+  std::uint32_t groupid = 0;
+};
+/// Nothing if the kernel cannot say.
+[[nodiscard]] std::optional<PeerProcess> peer_process(int descriptor);
 
 /// The mode of a ZeroMQ socket: the bits of `mode` for the owner, and for the group only if one is named.
 /// libzmq bounds the size of a part of a message and not the number of parts, so every user that may connect

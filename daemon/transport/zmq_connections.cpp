@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "daemon/transport/socket_file.hpp"
+
 namespace resourced::daemon::transport {
 namespace {
 
@@ -30,10 +32,8 @@ std::string peer_of(int descriptor) {
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   if (getpeername(descriptor, generic, &size) != 0) return {};
   if (address.ss_family == AF_UNIX) {
-    ucred credentials{};
-    socklen_t length = sizeof credentials;
-    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return {};
-    return fmt::format("uid {}", credentials.uid);
+    const auto peer = peer_process(descriptor);
+    return peer ? fmt::format("uid {}", peer->userid) : "";
   }
   std::array<char, NI_MAXHOST> host{};
   if (getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return {};
