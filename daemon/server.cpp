@@ -84,7 +84,8 @@ class Server {
     // connect meanwhile are served when the loop runs.
     for (const proto::Endpoint& endpoint : endpoints_) listeners_.listen(endpoint, config_);
     if (!config_.flux.socket.empty())
-      host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux);
+      host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux,
+                                               [this] { process::notify_status(status()); });
     start_module();
     // Without an inventory there is no start event to wait for.
     if (!service_.engine().module().defined()) {
@@ -232,7 +233,8 @@ class Server {
                    : "waiting for node agents to report the inventory";
     }
     const rset::ResourceCounts counts = service_.engine().module().inventory().counts();
-    return fmt::format("serving {} nodes, {} cores, {} gpus", counts.nodes, counts.cores, counts.gpus);
+    return fmt::format("serving {} nodes, {} cores, {} gpus{}", counts.nodes, counts.cores, counts.gpus,
+                       host_ && !host_->is_attached() ? ", waiting for a Flux instance to attach" : "");
   }
 
   void wait_for_signal() {

@@ -189,6 +189,42 @@ void Attachment::commit(const json& request, std::function<void(const Error*)> d
   });
 }
 
+KvsLog::Callbacks Attachment::log_callbacks(std::function<void(std::function<void()>)> post,
+                                            std::function<void(store::Sequence)> committed,
+                                            std::function<void(const Error&)> failed) {
+  return {.commit = [this](const json& request, auto done) { commit(request, std::move(done)); },
+          .post = std::move(post),
+          .committed = std::move(committed),
+          .failed =
+              [this, failed = std::move(failed)](const Error& refused) {
+                const Error error(refused.errnum(), fmt::format("kvs.commit: {}", refused.what()));
+                fail(error);
+                failed(error);
+              },
+          .recorded =
+              [this](const std::string& name, const std::string& text) {
+                if (name == "drain" || name == "undrain")
+                  channel_.log(Severity::info, drain_line(name, text));
+              },
+          .resources = [this] { return module().recorded_inventory().encode(); },
+          .properties = [this] { return changes_to_json(module().property_changes()).dump(); }};
+}
+
+void Attachment::copy_state() {
+  std::vector<KvsChange> changes;
+  if (module().defined()) {
+    changes.push_back({resources_key, module().recorded_inventory().encode()});
+    changes.push_back({properties_key, changes_to_json(module().property_changes()).dump()});
+  }
+  if (!beginning_.is_recovery) changes.push_back(checkpoint());
+  owner_.change(std::move(changes));
+}
+
+/// The present drains, as Flux finds them at its next start. An instance in recovery writes none.
+KvsChange Attachment::checkpoint() const {
+  return {checkpoint_key, encode_checkpoint(wall_clock(), module().drains(), module().addressable())};
+}
+
 bool Attachment::on_committed(store::Sequence last) {
   if (last < start_ || is_over_ || std::exchange(is_running_, true)) return false;
   channel_.running();
@@ -204,11 +240,9 @@ void Attachment::fail(const Error& error) {
 void Attachment::shut_down() {
   stopping_ = true;
   service_.end_requests(transport_);
-  std::optional<KvsChange> checkpoint;
-  if (!beginning_.is_recovery) {
-    checkpoint = {checkpoint_key, encode_checkpoint(wall_clock(), module().drains(), module().addressable())};
-  }
-  owner_.finish(std::move(checkpoint), [this] {
+  std::optional<KvsChange> last;
+  if (!beginning_.is_recovery) last = checkpoint();
+  owner_.finish(std::move(last), [this] {
     // The responses that have waited for the commit.
     broker_.when_sent([this] { finish_end(); });
   });

@@ -54,21 +54,28 @@ class Attachment {
   /// Tells the engine of the instance, and takes its messages from here on. Throws Error with the texts of
   /// Flux, and nothing has changed, if the module cannot be loaded so.
   void begin();
-  /// The request kvs.commit.
-  void commit(const nlohmann::json& request, std::function<void(const Error*)> done);
+  /// What the log that keeps events in the KVS needs: `post` runs a function on the loop, `committed` is told
+  /// of events that are durable, and `failed` of the commit that was refused.
+  [[nodiscard]] KvsLog::Callbacks log_callbacks(std::function<void(std::function<void()>)> post,
+                                                std::function<void(store::Sequence)> committed,
+                                                std::function<void(const Error&)> failed);
+  /// Writes the present state to the KVS, which may have another one.
+  void copy_state();
   /// The log has this event and all before it. Returns whether the start is complete with them.
   bool on_committed(store::Sequence last);
   /// Replaces R (resource.reload). Throws Error.
   void load(const rset::ResourceSet& resources, bool force);
-  /// Reports to the broker that the module cannot go on. If it was running, the keeper has the service
-  /// started again.
-  void fail(const Error& error);
   /// Takes no more messages: the clients of the instance are gone, and nothing is called any more.
   void end();
 
  private:
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
   [[nodiscard]] text::Hostlist hosts() const;
+  void commit(const nlohmann::json& request, std::function<void(const Error*)> done);
+  /// Reports to the broker that the module cannot go on. If it was running, the keeper has the service
+  /// started again.
+  void fail(const Error& error);
+  [[nodiscard]] KvsChange checkpoint() const;
   void report_kept();
   void recall();
   [[nodiscard]] bool is_known(const rset::ResourceSet& resources) const;

@@ -95,10 +95,11 @@ struct Host::Guest {
 };
 
 Host::Host(asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
-           const config::Flux& settings)
+           const config::Flux& settings, std::function<void()> changed)
     : loop_(loop),
       service_(service),
       ids_(ids),
+      changed_(std::move(changed)),
       socket_(loop, settings.socket,
               {[owner = settings.user](std::uint32_t userid) {
                  return userid == 0 || userid == ::geteuid() || userid == owner;
@@ -176,24 +177,17 @@ void Host::serve(Guest& guest) {
                           });
                         },
                         [this] { leave(); }, true});
-  guest.kvs->begin(
-      {[&guest](const json& request, auto done) { guest.attachment->commit(request, std::move(done)); },
-       [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
-       [this, &guest](store::Sequence /*last*/) {
-         guest.is_copied = true;
-         guest.attachment->on_committed(committed_);
-       },
-       [this](const Error& error) {
-         fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
-       },
-       [&guest](const std::string& name, const std::string& text) {
-         if (name == "drain" || name == "undrain") guest.channel->log(Severity::info, drain_line(name, text));
-       },
-       [this] { return service_.engine().module().recorded_inventory().encode(); },
-       [this] { return changes_to_json(service_.engine().module().property_changes()).dump(); }});
+  guest.kvs->begin(guest.attachment->log_callbacks(
+      [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
+      [this, &guest](store::Sequence /*last*/) {
+        guest.is_copied = true;
+        guest.attachment->on_committed(committed_);
+      },
+      [this](const Error& error) { fail(error); }));
   guest.attachment->begin();
-  copy_state(guest);
+  guest.attachment->copy_state();
   spdlog::info("serving the Flux instance of {} brokers", guest.welcome.size);
+  changed_();
 }
 
 // Drains from before the daemon served an instance count like those of the instance, and more than these
@@ -210,19 +204,6 @@ void Host::keep_earlier_drains(Guest& guest) {
     drains.push_back(std::move(drain));
   }
   std::erase_if(drains, [](const module::DrainGroup& drain) { return drain.ranks.empty(); });
-}
-
-// The state may have changed since the last instance, or be another one.
-void Host::copy_state(Guest& guest) {
-  const module::Module& module = service_.engine().module();
-  std::vector<KvsChange> changes;
-  if (module.defined()) {
-    changes.push_back({resources_key, module.recorded_inventory().encode()});
-    changes.push_back({properties_key, changes_to_json(module.property_changes()).dump()});
-  }
-  changes.push_back(
-      {checkpoint_key, encode_checkpoint(process::wall_clock(), module.drains(), module.addressable())});
-  guest.kvs->change(std::move(changes));
 }
 
 void Host::copy(const store::Record& record) {
@@ -244,7 +225,6 @@ void Host::load(const rset::ResourceSet& resources, bool force) {
 // Without its copy the KVS would mislead its readers. The keeper attaches again, and the copy is made anew.
 void Host::fail(const Error& error) {
   spdlog::error("detaching the Flux instance: {}", error.what());
-  guest_->attachment->fail(error);
   leave();
 }
 
@@ -256,6 +236,7 @@ void Host::leave() {
   command.instance_left = true;
   if (!command.empty()) service_.take(module::Command(std::move(command)), "monitor");
   take_back_lost();
+  changed_();
 }
 
 // Ranks that were lost, as all are when an instance ends in order, are the next instance's again.
@@ -283,7 +264,7 @@ void Host::let_go() {
   if (guest->attachment) guest->attachment->end();
   // Ends what the reader waits for, and tells the keeper.
   ::shutdown(guest->link, SHUT_RDWR);
-  // What was posted before for this guest still finds it.
+  // The guest lives until all work that was posted for it before has run.
   asio::post(loop_, [&loop = loop_, guest] { asio::post(loop, [guest] {}); });
 }
 

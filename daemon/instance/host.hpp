@@ -24,9 +24,9 @@ namespace resourced::daemon::instance {
 
 class Host {
  public:
-  /// `ids` are those of the daemon's transports.
+  /// `ids` are those of the daemon's transports. `changed` is called when an instance has attached or gone.
   Host(boost::asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
-       const config::Flux& settings);
+       const config::Flux& settings, std::function<void()> changed);
   /// Waits for a thread that is reading what an instance has.
   ~Host();
   Host(const Host&) = delete;
@@ -34,6 +34,7 @@ class Host {
   Host(Host&&) = delete;
   Host& operator=(Host&&) = delete;
 
+  [[nodiscard]] bool is_attached() const noexcept { return guest_ != nullptr; }
   /// Begins with the state of the store, as far as an instance was there before.
   void begin(module::RecordedState recorded);
   /// The log has got this record.
@@ -52,7 +53,6 @@ class Host {
   [[nodiscard]] std::string take(::resourced::flux::link::Attachment attachment);
   void settle(const std::shared_ptr<Guest>& guest);
   void serve(Guest& guest);
-  void copy_state(Guest& guest);
   void keep_earlier_drains(Guest& guest);
   void refuse(Guest& guest, const Error& error);
   void fail(const Error& error);
@@ -64,6 +64,7 @@ class Host {
   boost::asio::io_context& loop_;
   service::Service& service_;
   transport::ClientIds& ids_;
+  std::function<void()> changed_;
   store::Sequence committed_ = 0;
   /// What the store has from before the first instance; empty once there was one.
   module::RecordedState earlier_;

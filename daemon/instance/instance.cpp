@@ -89,35 +89,26 @@ class Instance {
   }
 
   void start_log() {
-    log_.begin({[this](const json& request, auto done) { attachment_.commit(request, std::move(done)); },
-                [this](std::function<void()> work) {
-                  asio::post(loop_, [this, work = std::move(work)] {
-                    work();
-                    service_.on_answered();
-                  });
-                },
-                [this](store::Sequence last) {
-                  service_.on_committed(last);
-                  if (attachment_.on_committed(last)) {
-                    // What the texts of the KVS took while they were read.
-                    ::malloc_trim(0);
-                  }
-                },
-                [this](const Error& error) {
-                  fail(Error(error.errnum(), fmt::format("kvs.commit: {}", error.what())));
-                },
-                [this](const std::string& name, const std::string& text) {
-                  if (name == "drain" || name == "undrain")
-                    channel_.log(Severity::info, drain_line(name, text));
-                },
-                [this] { return service_.engine().module().recorded_inventory().encode(); },
-                [this] { return changes_to_json(service_.engine().module().property_changes()).dump(); }});
+    log_.begin(attachment_.log_callbacks(
+        [this](std::function<void()> work) {
+          asio::post(loop_, [this, work = std::move(work)] {
+            work();
+            service_.on_answered();
+          });
+        },
+        [this](store::Sequence last) {
+          service_.on_committed(last);
+          if (attachment_.on_committed(last)) {
+            // What the texts of the KVS took while they were read.
+            ::malloc_trim(0);
+          }
+        },
+        [this](const Error& error) { fail(error); }));
   }
 
   /// The KVS has refused a commit: the requests in hand get the error, and the keeper starts this program
   /// again.
   void fail(const Error& error) {
-    attachment_.fail(error);
     service_.on_store_failed(error);
     exit_status_ = 1;
     loop_.stop();
