@@ -59,7 +59,8 @@ struct AcquisitionOptions {
   /// The partition to ask for; empty: all targets that are in no partition.
   std::string partition;
   /// Ask for the allocations of earlier times (client/allocations.hpp): AcquisitionObserver::on_allocations
-  /// follows each on_resources. The daemon then counts what is not allocated as free.
+  /// follows each on_resources. The scheduler must report all allocations: the daemon tells operators that
+  /// its other targets are free.
   bool allocations = false;
   /// Wait for the daemon after it has shut down in good order (ECANCELED `the resource module was unloaded`),
   /// which otherwise is an error, as in RFC 28.

@@ -5,8 +5,11 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/views/listing.hpp"
@@ -49,14 +52,24 @@ void register_allocations(CLI::App& app, Context& context) {
     context.out() << views::render(views::allocation_view(fetch(context, options->targets)), options->output);
   });
 
-  auto ids = std::make_shared<std::vector<std::string>>();
+  struct FreeOptions {
+    std::vector<std::string> ids;
+    ReportOptions report;
+  };
+  auto free_options = std::make_shared<FreeOptions>();
   auto* free = app.add_subcommand(
       "free", "Free allocations that no scheduler frees any more. Nothing is told to the jobs");
-  free->add_option("ID", *ids, "The ids, as allocations lists them")->required();
-  free->callback([ids, &context] {
+  free->add_option("ID", free_options->ids, "The ids, as allocations lists them")->required();
+  add_report_options(*free, free_options->report);
+  free->callback([free_options, &context] {
+    const std::vector<std::string>& ids = free_options->ids;
     module::FreeCommand command;
-    command.ids = *ids;
+    command.ids = ids;
     context.call("resource.force-free", proto::topics::encode_free(command));
+    print_change(
+        context, free_options->report,
+        fmt::format("freed {} allocation{}: {}", ids.size(), ids.size() == 1 ? "" : "s", fmt::join(ids, " ")),
+        {{"change", "free"}, {"ids", ids}});
   });
 }
 

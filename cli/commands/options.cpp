@@ -28,8 +28,7 @@ void add_targets_option(CLI::App& command, std::string& targets) {
 
 void add_report_options(CLI::App& command, ReportOptions& options) {
   auto* json = command.get_option_no_throw("--json");
-  if (json == nullptr)
-    json = command.add_flag("--json", options.json, "Print what was changed as one JSON object");
+  if (json == nullptr) json = command.add_flag("--json", options.json, "Print the change as one JSON object");
   command.add_flag("-q,--quiet", options.quiet, "Print nothing if it succeeds")->excludes(json);
 }
 

@@ -42,8 +42,8 @@ struct ViewFilter {
 [[nodiscard]] Listing allocation_columns();
 
 /// The scheduler's view of a resource.sched-status payload: one row for each of free, up, allocated and down.
-/// Free is what nobody has where somebody reports what is allocated, up is what nobody is known to have
-/// elsewhere. `up` has no row without targets, unless the filter names it.
+/// Targets without an allocation are free where allocations are reported, and up elsewhere. `up` has no row
+/// without targets, unless the filter names it.
 [[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {});
 
 /// The resources in the states of the filter, `all` or none for all of them.

@@ -66,7 +66,7 @@ struct Load {
 struct Acquire {
   HolderId holder = 0;
   std::optional<std::string> partition;
-  /// The scheduler keeps the ledger: what is not allocated in its targets is free.
+  /// The scheduler reports its allocations, so that its other targets are known to be free.
   bool allocations = false;
 };
 

@@ -71,7 +71,7 @@ class Acquisition {
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
   /// The targets that any holder keeps.
   [[nodiscard]] text::IdSet kept_by_anyone() const;
-  /// The targets whose keeper reports what it allocates: what is not allocated there is free.
+  /// The targets of holders that report their allocations: without one, such a target is free.
   [[nodiscard]] text::IdSet reported() const;
   /// Grows with each change of reported().
   [[nodiscard]] std::uint64_t reported_version() const noexcept { return reported_version_; }

@@ -170,7 +170,8 @@ void Attachment::define_found() {
   define(beginning_.found->method, beginning_.found->resources);
 }
 
-/// Schedulers outside of the instance that have acquired what is about to change.
+/// Ends the streams of schedulers outside of the instance, as the targets that they have acquired are about
+/// to change.
 void Attachment::end_schedulers(std::string_view why) {
   service_.end_schedulers(Error(ESTALE, fmt::format("{}: acquire again", why)), &transport_);
 }

@@ -33,8 +33,8 @@ class JobInquiry {
   void ask(const proto::Message& request);
   /// Forgets the requests of a client that has gone.
   void forget(const proto::Message& disconnect);
-  /// Answers nothing more, and takes back what is allocated. What was posted before does not touch this
-  /// object any more.
+  /// Answers no more requests, and tells the owner that no allocations are known. Work that was posted before
+  /// does not touch this object any more.
   void end();
 
  private:

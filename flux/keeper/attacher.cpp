@@ -99,7 +99,7 @@ void Attacher::await_answer() {
                          });
 }
 
-void Attacher::fail(std::string why) {
+void Attacher::fail(const std::string& why) {
   error_code ignored;
   socket_.close(ignored);
   link_.close(ignored);

@@ -30,7 +30,7 @@ class Attacher {
   /// Connects, and passes the other end of `link_`. Throws std::system_error.
   void pass(std::uint8_t generation, bool is_first);
   void await_answer();
-  void fail(std::string why);
+  void fail(const std::string& why);
 
   boost::asio::io_context& loop_;
   std::string path_;

@@ -1,0 +1,191 @@
+// resourcectl drain, undrain.
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/change.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/commands/selection.hpp"
+#include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
+#include "core/error.hpp"
+#include "core/module/command.hpp"
+#include "proto/topics/operate.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::cli::commands {
+
+using module::DrainMode;
+using text::IdSet;
+
+namespace {
+
+struct DrainOptions {
+  std::string targets;
+  std::vector<std::string> reason;
+  int force = 0;
+  bool update = false;
+  views::OutputOptions output;
+  ReportOptions report;
+  std::string include;
+};
+
+/// A DrainCommand or an UndrainCommand.
+template <class Change>
+Change make_change(const DrainOptions& options, const std::string& targets) {
+  Change change;
+  change.targets = targets;
+  if (!options.reason.empty()) change.reason = join_words(options.reason);
+  if (options.update) change.mode = DrainMode::update;
+  if (options.force == 1) change.mode = DrainMode::overwrite;
+  if (options.force >= 2) change.mode = DrainMode::force_overwrite;
+  return change;
+}
+
+void add_change_options(CLI::App& command, DrainOptions& options) {
+  command.add_option("TARGETS", options.targets, targets_help);
+  command.add_option("REASON", options.reason,
+                     "The reason, which drain without TARGETS lists; behind -- if it begins with a host");
+}
+
+/// Refuses `drain node1 node2`, which means two hosts but says that node2 is the reason.
+void check_reason(const Context& context, const DrainOptions& options, Snapshot& snapshot) {
+  const bool forced = context.words_behind_dashes == options.reason.size();
+  if (options.reason.empty() || forced) return;
+  const auto reason = join_words(options.reason);
+  std::optional<std::string> host;
+  try {
+    host = host_in_reason(reason, snapshot.status().inventory);
+  } catch (const Error& error) {
+    if (error.errnum() != EAGAIN) throw;
+  }
+  if (!host) return;
+  throw Error(EINVAL, fmt::format("the reason begins with {}, which is a host: separate targets by commas "
+                                  "({},{}), or write -- before the reason",
+                                  *host, options.targets, *host));
+}
+
+/// The targets that a change leaves as they are.
+IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Status& status) {
+  IdSet unchanged;
+  if (!options.update) return unchanged;
+  for (const auto& drain : status.drains) {
+    if (options.reason.empty() || !drain.reason.empty()) unchanged |= drain.targets;
+  }
+  return unchanged;
+}
+
+IdSet unchanged_by_undrain(const DrainOptions& options, const proto::topics::Status& status) {
+  IdSet unchanged;
+  if (!options.update && options.force == 0) return unchanged;
+  unchanged = status.inventory.ranks();
+  for (const auto& drain : status.drains) unchanged -= drain.targets;
+  return unchanged;
+}
+
+/// One of the two changes of drains.
+struct DrainChange {
+  const char* name;
+  const char* done;
+  const char* state;
+  IdSet (*unchanged)(const DrainOptions&, const proto::topics::Status&);
+};
+constexpr DrainChange drain_change{"drain", "drained", "drained already", unchanged_by_drain};
+constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unchanged_by_undrain};
+
+void report_drain(const Context& context, const DrainChange& change, const DrainOptions& options,
+                  Targets targets, Snapshot& snapshot) {
+  if (options.report.quiet) return;
+  IdSet skipped;
+  if (targets.ranks) {
+    skipped = *targets.ranks & change.unchanged(options, snapshot.status());
+    *targets.ranks -= skipped;
+  }
+  const auto reason = join_words(options.reason);
+  nlohmann::ordered_json object{{"change", change.name}};
+  add_targets(object, targets, snapshot);
+  if (!reason.empty()) object["reason"] = reason;
+  if (!skipped.empty()) object["skipped"] = snapshot.status().inventory.hosts(skipped).encode();
+  std::string text;
+  if (!targets.ranks || !targets.ranks->empty()) {
+    text = fmt::format("{} {}", change.done, describe(targets, snapshot));
+    if (!reason.empty()) text += fmt::format(" ({})", reason);
+  }
+  if (!skipped.empty()) {
+    text += fmt::format("{}{} {}", text.empty() ? "nothing to do: " : "; ",
+                        snapshot.status().inventory.hosts(skipped).encode(), change.state);
+  }
+  print_change(context, options.report, text, object);
+}
+
+template <class Change, class Encode>
+void run_drain_change(Context& context, const DrainChange& change, const DrainOptions& options,
+                      Excluded excluded, const char* topic, Encode encode) {
+  Snapshot snapshot(context);
+  check_reason(context, options, snapshot);
+  auto targets = read_targets(options.targets, snapshot, excluded, !options.report.quiet);
+  change_targets(context, topic, encode(make_change<Change>(options, targets.request)), options.targets,
+                 snapshot);
+  report_drain(context, change, options, std::move(targets), snapshot);
+}
+
+void list_drains(Context& context, DrainOptions& options) {
+  if (options.force != 0 || options.update || options.report.quiet)
+    throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
+  options.output.terminal = context.terminal();
+  (void)views::render(views::drain_columns(), options.output);
+  views::ViewFilter filter;
+  filter.targets = options.include;
+  context.out() << views::render(views::drain_view(context.call("resource.status"), filter), options.output);
+}
+
+}  // namespace
+
+void register_drain(CLI::App& app, Context& context) {
+  auto options = std::make_shared<DrainOptions>();
+  auto* drain = app.add_subcommand(
+      "drain", "Drain targets: they get no new work. Without TARGETS, list the drained targets");
+  add_change_options(*drain, *options);
+  auto* force =
+      drain->add_flag("-f,--force", options->force,
+                      "Replace the reason of targets that are drained already; twice: also the time");
+  drain->add_flag("-u,--update", options->update, "Skip targets that are drained already with a reason")
+      ->excludes(force);
+  add_output_options(*drain, options->output);
+  add_report_options(*drain, options->report);
+  add_targets_option(*drain, options->include);
+  drain->callback([options, drain, &context] {
+    if (drain->count("TARGETS") == 0) {
+      list_drains(context, *options);
+      return;
+    }
+    options->report.json = options->output.json;
+    run_drain_change<module::DrainCommand>(context, drain_change, *options, Excluded::left_out,
+                                           "resource.drain", proto::topics::encode_drain);
+  });
+
+  auto undrain_options = std::make_shared<DrainOptions>();
+  auto* undrain = app.add_subcommand("undrain", "Undrain targets, so that they can get new work again");
+  add_change_options(*undrain, *undrain_options);
+  undrain->get_option("TARGETS")->required();
+  auto* undrain_force =
+      undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");
+  undrain->add_flag("-u,--update", undrain_options->update, "Skip targets that are not drained")
+      ->excludes(undrain_force);
+  add_report_options(*undrain, undrain_options->report);
+  undrain->callback([undrain_options, &context] {
+    run_drain_change<module::UndrainCommand>(context, undrain_change, *undrain_options, Excluded::kept,
+                                             "resource.undrain", proto::topics::encode_undrain);
+  });
+}
+
+}  // namespace resourced::cli::commands
