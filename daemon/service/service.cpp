@@ -22,16 +22,20 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                            subscribers_.update(after, update.holder, update.delta);
                          },
                          [this](proto::ClientId client) { requests_.forget(client); }}),
-      executor_(
-          log, outbox_,
-          [now = std::move(now), uptime = uptime_] {
-            return engine::Now{now(), uptime()};
-          },
-          {[this](store::LoggedEvent event, text::IdSet ranks) {
-             journal_.append(std::move(event), std::move(ranks));
-           },
-           [this] { monitor_.on_changed(); }, [this](const nodes::AgentNews& news) { agents_.tell(news); },
-           [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
+      executor_(log, outbox_,
+                [now = std::move(now), uptime = uptime_] {
+                  return engine::Now{now(), uptime()};
+                },
+                {[this](store::LoggedEvent event, text::IdSet ranks) {
+                   if (event.defines) wait_.on_replaced();
+                   journal_.append(std::move(event), std::move(ranks));
+                 },
+                 [this] {
+                   monitor_.on_changed();
+                   wait_.on_changed();
+                 },
+                 [this](const nodes::AgentNews& news) { agents_.tell(news); },
+                 [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
       requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
                 [this](proto::RequestKey key, const streams::Stream& stream, End end) {
                   release(key, stream, end);
@@ -44,6 +48,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
       monitor_(executor_, requests_),
+      wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
@@ -159,6 +164,7 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     void operator()(const streams::Waitup& waitup) const { service.monitor_.release(key, waitup); }
     void operator()(const streams::FeasibilityCheck& check) const { service.feasibility_.release(check); }
     void operator()(const streams::InventoryLoad& /*the only one*/) const { service.reload_.release(); }
+    void operator()(const streams::StateWait& /*keyed by its request*/) const { service.wait_.release(key); }
   };
   std::visit(Visitor{*this, key, end}, stream);
 }
@@ -169,6 +175,7 @@ void Service::flush() {
 }
 
 void Service::settle() {
+  wait_.on_acquisition();
   flush();
   schedule();
 }
@@ -184,6 +191,8 @@ void Service::schedule() {
 void Service::on_gone(proto::ClientId client) {
   const transport::LoopHold hold(&holds_, "disconnection");
   requests_.forget_gone(client);
+  // Targets that this client held may be those of another scheduler now.
+  wait_.on_acquisition();
   schedule();
 }
 

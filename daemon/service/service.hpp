@@ -31,6 +31,7 @@
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
+#include "daemon/service/wait_topics.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/position.hpp"
@@ -180,6 +181,7 @@ class Service final : public transport::Listener {
   JournalTopics journal_;
   AgentTopics agents_;
   MonitorTopics monitor_;
+  WaitTopics wait_;
   QueryTopics query_;
   // Declared last, so that their threads end before the other members are destroyed.
   FeasibilityTopics feasibility_;

@@ -54,11 +54,12 @@ std::span<const Topic> Topics::all() noexcept {
   using Journal = JournalTopics;
   using Monitor = MonitorTopics;
   using Query = QueryTopics;
+  using Wait = WaitTopics;
   constexpr auto cancel = [](Service& service, const Call& call) { service.cancel(call); };
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
   constexpr std::optional<Right> as_usual;
   constexpr bool not_in_instance = false;
-  static constexpr std::array<Topic, 31> topics{{
+  static constexpr std::array<Topic, 33> topics{{
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
       {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
@@ -91,6 +92,9 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
       {"resource.monitor-force-down", Right::own, Answer::once, large,
        call<&S::monitor_, &Monitor::force_down>},
+      {"resource.wait", Right::read, Answer::later, named_hosts, call<&S::wait_, &Wait::wait>, as_usual,
+       not_in_instance},
+      {"resource.wait-cancel", Right::none, Answer::once, small, cancel, as_usual, not_in_instance},
       {"feasibility.check", Right::read, Answer::later, jobspec,
        call<&S::feasibility_, &FeasibilityTopics::check>},
       {"resource.reload", Right::operate, Answer::later, large, call<&S::reload_, &ReloadTopics::reload>},

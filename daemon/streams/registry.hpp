@@ -56,9 +56,12 @@ struct FeasibilityCheck {
 /// A file that is read by a thread, to be loaded.
 struct InventoryLoad {};
 
+/// A resource.wait.
+struct StateWait {};
+
 /// What a request waits for or holds; monostate until its handler has called set().
 using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
-                            FeasibilityCheck, InventoryLoad>;
+                            FeasibilityCheck, InventoryLoad, StateWait>;
 
 class Registry {
  public:

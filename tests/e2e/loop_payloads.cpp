@@ -100,7 +100,7 @@ std::vector<Ask> worst_payloads(std::size_t part) {
     asks.push_back({std::move(what), std::move(topic), std::move(payload), flags});
   };
   for (const std::string topic : {"resource.acquire-cancel", "resource.journal-cancel",
-                                  "resource.agent-cancel", "resource.disconnect"}) {
+                                  "resource.agent-cancel", "resource.wait-cancel", "resource.disconnect"}) {
     add("a megabyte", topic, small_arrays(R"("matchtag":1)", large - 64), wire::flag_noresponse);
     add("64 KiB", topic, small_arrays(R"("matchtag":1)", medium - 64), wire::flag_noresponse);
     add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), wire::flag_noresponse);
@@ -114,6 +114,11 @@ std::vector<Ask> worst_payloads(std::size_t part) {
   add("16 KiB", "attr.get", small_arrays(R"("name":"hostlist")", small - 64));
   add("a long name", "attr.get", R"({"name":")" + std::string(small - 64, 'x') + "\"}");
   add("64 KiB", "resource.ping", small_arrays(R"("a":1)", medium - 64));
+  add("every other rank", "resource.wait",
+      R"({"for":"idle","targets":")" +
+          listed(targets / 2 / part, [](std::size_t i) { return std::to_string(2 * i); }) + "\"}");
+  add("small arrays", "resource.wait", small_arrays(R"("for":"ready","targets":"0")", 60 * kibibyte / part));
+  add("many ranges", "resource.wait", R"({"for":"ready","targets":")" + hosts + "y\"}");
   add("too long", "resource.ping", small_arrays(R"("a":1)", large));
   for (const std::string topic : {"resource.acquire", "resource.journal"}) {
     add("a megabyte", topic, small_arrays(R"("partition":"x")", large - 64), wire::flag_streaming);

@@ -291,6 +291,90 @@ TEST_CASE("no allocation holds the loop for long, however a scheduler names its 
   }
 }
 
+TEST_CASE("a wait for all targets does not hold the loop, however a user names them") {
+  if (!can_be_other_users()) return;
+  const double bound = on_this_machine(1);
+  for (const Inventory& inventory : inventories()) {
+    Loop loop("user", inventory.hosts);
+    for (const auto& [what, text] : inventory.texts) {
+      std::uint32_t errnum = 0;
+      const Ask ask{what, "resource.wait", targets_payload(text, R"(,"for":"idle")")};
+      const json hold = loop.best(bound, [&] { errnum = loop.ask(ask); });
+      CAPTURE(inventory.what);
+      CAPTURE(what);
+      CAPTURE(hold.dump());
+      CHECK(errnum == (what.starts_with("after") ? wire_errno::inval : EHOSTUNREACH));
+      CHECK(hold["ms"].get<double>() < bound);
+    }
+  }
+}
+
+TEST_CASE("as many waits as there may be hold the loop for no longer than one") {
+  if (!can_be_other_users()) return;
+  const double bound = on_this_machine(1);
+  constexpr std::uint32_t users = 4;
+  constexpr std::uint32_t waits = 1000;
+  Loop loop("user");
+  RawClient scheduler(loop.daemon.uri());
+  scheduler.receive(scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming));
+  const auto ask = [&](const char* topic, const json& payload) {
+    return scheduler.receive(scheduler.send(topic, payload)).errnum;
+  };
+  const auto alloc = [](const std::string& id, int rank) {
+    const json entry{{"rank", std::to_string(rank)}, {"children", {{"core", "0"}}}};
+    const json execution{{"R_lite", json::array({entry})},
+                         {"nodelist", json::array({fmt::format("n{}", rank)})},
+                         {"starttime", 0},
+                         {"expiration", 0}};
+    return json{{"id", id}, {"R", {{"version", 1}, {"execution", execution}}}};
+  };
+  // Every other target, of which only the last one is allocated, so that all of them are looked at.
+  constexpr int last = 16382;
+  std::string every_other = "0";
+  for (int i = 2; i <= last; i += 2) every_other += fmt::format(",{}", i);
+  const std::string payload = targets_payload(every_other, R"(,"for":"idle")") + '\0';
+  // Each change is followed by a look at all requests, some in each turn of the loop.
+  const auto take_turns = [&] {
+    for (int turn = 0; turn < 100; ++turn) (void)loop.owner.call("resource.ping");
+  };
+  json least;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    REQUIRE(ask("resource.alloc", alloc("last", last)) == 0);
+    std::vector<std::unique_ptr<LocalClient>> waiting;
+    for (std::uint32_t user = 0; user < users; ++user) {
+      const OtherUser other(someone + user);
+      waiting.push_back(std::make_unique<LocalClient>(loop.dir / "local"));
+    }
+    for (const auto& client : waiting) {
+      for (std::uint32_t i = 1; i <= waits; ++i)
+        client->send(local_frame(request_parts("resource.wait", i, payload, 0)));
+      client->send(local_frame(request_parts("resource.ping", waits + 1, std::string("{}\0", 3), 0)));
+      REQUIRE(client->response().errnum == 0);
+    }
+    const json hold = loop.best(bound, [&] {
+      REQUIRE(ask("resource.alloc", alloc("j", 1)) == 0);
+      REQUIRE(ask("resource.free", {{"id", "j"}}) == 0);
+      take_turns();
+    });
+    CAPTURE(hold.dump());
+    CHECK(hold["ms"].get<double>() < bound);
+    const json end = loop.best(
+        bound,
+        [&] {
+          REQUIRE(ask("resource.free", {{"id", "last"}}) == 0);
+          take_turns();
+        },
+        1);
+    for (const auto& client : waiting) {
+      for (std::uint32_t i = 0; i < waits; ++i) REQUIRE(client->response().errnum == 0);
+    }
+    if (least.is_null() || end["ms"] < least["ms"]) least = end;
+    if (least["ms"] < bound) break;
+  }
+  CAPTURE(least.dump());
+  CHECK(least["ms"].get<double>() < bound);
+}
+
 /// Resident memory of a process, in bytes.
 std::size_t resident(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/statm", pid));

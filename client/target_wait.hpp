@@ -1,0 +1,51 @@
+// Waits until targets are idle or ready (resource.wait), also over restarts of the daemon.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/connection.hpp"
+#include "core/error.hpp"
+
+namespace resourced::client {
+
+struct TargetWaitOptions {
+  enum class Condition {
+    /// No target has an allocation.
+    idle,
+    /// All targets are online and healthy.
+    ready,
+  };
+  /// Ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
+  std::string targets;
+  Condition condition = Condition::idle;
+  /// A target about which nobody reports is idle if the daemon knows of no allocation. Otherwise such a
+  /// target ends the wait with EHOSTUNREACH.
+  bool assume_idle = false;
+};
+
+/// One wait. When the connection is lost, the daemon stops, or another inventory is loaded, the request is
+/// repeated until a daemon accepts it; schedulers that have yet to come back are waited for then.
+class TargetWait {
+ public:
+  /// Called once, from inside process() and its like, with nothing if the condition holds, or with why the
+  /// wait has ended without it. May destroy the wait.
+  using Done = std::function<void(const std::optional<Error>&)>;
+
+  /// `connection` must outlive the wait.
+  TargetWait(Connection& connection, const TargetWaitOptions& options, Done done);
+  /// Cancels the request.
+  ~TargetWait();
+  TargetWait(const TargetWait&) = delete;
+  TargetWait& operator=(const TargetWait&) = delete;
+  TargetWait(TargetWait&&) = delete;
+  TargetWait& operator=(TargetWait&&) = delete;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace resourced::client

@@ -1,0 +1,60 @@
+// Conditions that a client may wait for: its targets are idle, or ready for work. Pure functions of the
+// present state; the daemon keeps the requests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/module/acquisition.hpp"
+#include "core/module/module.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::module {
+
+enum class WaitCondition : std::uint8_t {
+  /// No target has an allocation. Requires that somebody reports what is allocated there.
+  idle,
+  /// All targets are online, and their health checks have passed where they have any.
+  ready,
+};
+
+/// How a wait for `idle` treats targets about which nobody reports (Acquisition::reported()).
+enum class Unreported : std::uint8_t {
+  /// Such a target refuses the request. If its scheduler leaves later, the wait goes on until there is
+  /// another
+  /// one.
+  refuse,
+  /// The wait lasts until somebody reports. For a client that repeats its request after a restart of the
+  /// daemon,
+  /// when schedulers have yet to come back.
+  wait,
+  /// The ledger alone counts: a target without an allocation is idle.
+  assume_idle,
+};
+
+struct Wait {
+  text::IdSet targets;
+  WaitCondition condition = WaitCondition::idle;
+  Unreported unreported = Unreported::refuse;
+};
+
+/// The present state as waits see it. Taken once for many waits.
+class WaitedState {
+ public:
+  /// `unchecked` are targets whose health check has not passed.
+  WaitedState(const Module& module, const Acquisition& acquisition, const text::IdSet& unchecked);
+
+  [[nodiscard]] bool meets(const Wait& wait) const;
+  /// The targets of the inventory about which nobody reports.
+  [[nodiscard]] const text::IdSet& unreported() const noexcept { return unreported_; }
+
+ private:
+  const text::IdSet& allocated_;
+  text::IdSet unreported_;
+  text::IdSet ready_;
+};
+
+/// `nobody reports what runs on node[0-1]`. Of very many hosts only the first are named.
+[[nodiscard]] std::string unreported_text(const text::IdSet& targets, const rset::ResourceSet& inventory);
+
+}  // namespace resourced::module
