@@ -115,4 +115,15 @@ std::string_view to_text(MonitorMode mode) noexcept {
   return mode == MonitorMode::agents ? "agents" : "static";
 }
 
+HealthReturn parse_health_return(std::string_view text) {
+  for (const auto on_return : {HealthReturn::manual, HealthReturn::automatic}) {
+    if (text == to_text(on_return)) return on_return;
+  }
+  throw Error(EINVAL, fmt::format("{} is neither manual nor auto", text::quoted(text)));
+}
+
+std::string_view to_text(HealthReturn on_return) noexcept {
+  return on_return == HealthReturn::automatic ? "auto" : "manual";
+}
+
 }  // namespace resourced::config

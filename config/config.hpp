@@ -34,6 +34,13 @@ enum class MonitorMode : std::uint8_t { fixed, agents };
 [[nodiscard]] MonitorMode parse_monitor_mode(std::string_view text);
 [[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
 
+/// Whether an operator undrains nodes that were unhealthy or silent, or the daemon does.
+enum class HealthReturn : std::uint8_t { manual, automatic };
+
+/// `manual` or `auto`. Throws Error EINVAL for another text.
+[[nodiscard]] HealthReturn parse_health_return(std::string_view text);
+[[nodiscard]] std::string_view to_text(HealthReturn on_return) noexcept;
+
 /// [monitor]. A time of `forever` turns a change of state off.
 struct Monitor {
   MonitorMode mode = MonitorMode::fixed;
@@ -44,6 +51,9 @@ struct Monitor {
   std::size_t flap_count = 5;  ///< 0: flapping is ignored
   Seconds flap_window{600};
   Seconds lost_after{120};  ///< as offline_after unless it is set
+  Seconds drain_lost = forever;
+  HealthReturn health_return = HealthReturn::manual;
+  bool health_gate = false;
   friend bool operator==(const Monitor&, const Monitor&) = default;
 };
 

@@ -310,6 +310,19 @@ constexpr auto settings_table = std::to_array<Setting>({
      "value of "
      "offline-after.",
      ""},
+    {"monitor", "drain-lost", live, if_written, seconds<&Config::monitor, &Monitor::drain_lost>(),
+     "Drain nodes that have been torpid or offline for this long, with the reason \"lost: silent since "
+     "TIME\". Not set: never.",
+     ""},
+    {"monitor", "health-return", live, always,
+     named<&Config::monitor, &Monitor::health_return, parse_health_return>(),
+     "manual: an operator undrains nodes that were unhealthy or silent. auto: the daemon undrains those that "
+     "it drained for that, once their check passes; silent nodes without checks, once they are heard.",
+     ""},
+    {"monitor", "health-gate", live, always, flag<&Config::monitor, &Monitor::health_gate>(),
+     "A node that comes online stays down until a check of its agent passes; one whose agent runs no checks "
+     "stays down.",
+     ""},
 
     {"flux", "socket", restart, if_written, path<&Config::flux, &Flux::socket>(),
      "The Unix socket for the instance. Without it none can attach.", R"("/run/resourced/flux")"},

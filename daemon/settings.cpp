@@ -125,9 +125,12 @@ std::optional<nodes::Settings> agent_settings(const config::Config& config) {
   const config::Monitor& monitor = config.monitor;
   if (monitor.mode != config::MonitorMode::agents) return std::nullopt;
   nodes::Settings settings;
-  settings.monitor = {monitor.torpid_after, monitor.offline_after, monitor.grace,     monitor.coalesce,
-                      monitor.flap_count,   monitor.flap_window,   monitor.lost_after};
-  settings.expect_all = config.resource.shrink_lost;
+  settings.monitor = {monitor.torpid_after, monitor.offline_after, monitor.grace,      monitor.coalesce,
+                      monitor.flap_count,   monitor.flap_window,   monitor.lost_after, monitor.drain_lost};
+  settings.health.gate = monitor.health_gate;
+  if (monitor.health_return == config::HealthReturn::automatic)
+    settings.health.on_return = nodes::HealthReturn::automatic;
+  settings.expect_all = config.resource.shrink_lost || monitor.drain_lost != forever;
   if (!config.resource.shrink_lost) settings.monitor.lost_after = forever;
   settings.verify = config.resource.verify;
   settings.norestrict = config.resource.norestrict;

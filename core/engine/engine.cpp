@@ -45,7 +45,9 @@ void add_difference(Properties& out, const Properties& all, const Properties& kn
 Effects Engine::step(const Input& input, Now now) {
   now.wall = std::max(last_timestamp_, now.wall);
   Effects effects;
+  const std::uint64_t health = nodes_.health().version();
   std::visit([&](const auto& one) { take(one, now, effects); }, input);
+  effects.health_changed = nodes_.health().version() != health;
   return effects;
 }
 
@@ -206,6 +208,8 @@ void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
   execute_all(findings.commands, now, effects);
   std::ranges::move(findings.news, std::back_inserter(effects.agents));
   std::ranges::move(findings.unfit, std::back_inserter(effects.unfit));
+  const IdSet down = findings.without_checks & module_.inventory().ranks();
+  effects.without_checks.append(module_.inventory().hosts(down));
 }
 
 void Engine::take(const Command& command, Now now, Effects& effects) {
@@ -297,8 +301,9 @@ void Engine::take(const SetExpiration& input, Now now, Effects& effects) {
   if (!effects.records.empty()) own_expiration_set_ = last_timestamp_;
 }
 
-void Engine::take(const WatchNodes& input, Now /*now*/, Effects& /*effects*/) {
+void Engine::take(const WatchNodes& input, Now now, Effects& effects) {
   nodes_.watch(input.settings);
+  if (module_.defined()) carry_out(nodes_.settle(module_, now.steady), now, effects);
 }
 
 void Engine::take(const Discover& input, Now now, Effects& /*effects*/) {
@@ -319,6 +324,10 @@ void Engine::take(const AgentHello& input, Now now, Effects& effects) {
 
 void Engine::take(const AgentBeat& input, Now now, Effects& /*effects*/) {
   nodes_.beat(input.agent, now.steady);
+}
+
+void Engine::take(const AgentHealth& input, Now now, Effects& effects) {
+  carry_out(nodes_.health(input.agent, input.report, module_, now.steady), now, effects);
 }
 
 void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
@@ -346,7 +355,7 @@ void Engine::take(const ParentSays& input, Now now, Effects& effects) {
 void Engine::take(const Tick& /*input*/, Now now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
-  execute_all(nodes_.tick(module_, now.steady), now, effects);
+  carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }
 
 }  // namespace resourced::engine

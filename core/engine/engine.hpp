@@ -143,6 +143,12 @@ struct AgentBeat {
   nodes::AgentId agent = 0;
 };
 
+/// A check of a node's health has ended (nodes::Nodes::health()).
+struct AgentHealth {
+  nodes::AgentId agent = 0;
+  nodes::HealthReport report;
+};
+
 /// An agent has left, or its connection is lost.
 struct AgentEnd {
   nodes::AgentId agent = 0;
@@ -167,9 +173,10 @@ struct ParentSays {
 /// The time of next_deadline() has come. An earlier or later Tick does no harm.
 struct Tick {};
 
-using Input = std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release,
-                           Mute, Alloc, Free, SetExpiration, WatchNodes, Discover, DiscoverWithout,
-                           AgentHello, AgentBeat, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+using Input =
+    std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release, Mute, Alloc,
+                 Free, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
+                 AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -190,9 +197,13 @@ struct Effects {
   /// News for node agents, in order. Each may leave once the log has the event applied(), as a rank tells of
   /// the inventory.
   std::vector<nodes::AgentNews> agents;
-  /// Nodes that are drained among the records, as they do not match the inventory: each is worth a line of
-  /// the daemon's log.
+  /// Nodes that are drained among the records, as they do not match the inventory or are unhealthy: each is
+  /// worth a line of the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
+  /// Hosts that stay down as the gate wants checks and their agents run none: together worth a line.
+  text::Hostlist without_checks;
+  /// Health::unchecked() has changed.
+  bool health_changed = false;
   /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
   std::vector<Error> refused;
   /// The inventory that the agents have reported. The owner sends a Start for it, after all other effects.
@@ -252,6 +263,7 @@ class Engine {
   void take(const DiscoverWithout& input, Now now, Effects& effects);
   void take(const AgentHello& input, Now now, Effects& effects);
   void take(const AgentBeat& input, Now now, Effects& effects);
+  void take(const AgentHealth& input, Now now, Effects& effects);
   void take(const AgentEnd& input, Now now, Effects& effects);
   void take(const ForceDown& input, Now now, Effects& effects);
   void take(const Enclose& input, Now now, Effects& effects);

@@ -50,6 +50,7 @@ void Monitor::goodbye(IdSet::Id rank, SteadyTime now) {
   advance(now);
   Target* target = targets_.find(rank);
   if (target == nullptr) return;
+  if (target->connected) target->heard_at = now_;
   if (target->online) fall(*target);
   target->connected = false;
 }
@@ -65,8 +66,9 @@ void Monitor::expect(const IdSet& ranks, SteadyTime now) {
   ranks.for_each([&](IdSet::Id rank) {
     if (targets_.find(rank) != nullptr) return;
     Target& target = targets_.get(rank);
-    target.since = now_;
+    target.since = target.heard_at = now_;
     offline_.push_back(target);
+    miss(target);
   });
 }
 
@@ -85,12 +87,26 @@ void Monitor::drop(Target& target) {
   } else if (!target.lost) {
     offline_.remove(target);
   }
+  present(target);
   flaps_.forget(target.rank);
   targets_.erase(target.rank);
 }
 
+void Monitor::miss(Target& target) {
+  if (target.absent) return;
+  target.absent = true;
+  target.absent_since = now_;
+  absent_.push_back(target);
+}
+
+void Monitor::present(Target& target) {
+  if (target.absent && !target.overdue) absent_.remove(target);
+  target.absent = target.overdue = target.told_overdue = false;
+}
+
 void Monitor::heard(Target& target) {
   target.heard_at = now_;
+  present(target);
   if (target.online) {
     (target.torpid ? torpid_ : lively_).remove(target);
     if (target.torpid) mark(target);
@@ -112,6 +128,7 @@ void Monitor::fall(Target& target) {
   target.torpid = false;
   target.since = now_;
   offline_.push_back(target);
+  miss(target);
   if (flaps_.fell(target.rank, now_)) flapping_.insert(target.rank);
   mark(target);
 }
@@ -128,6 +145,7 @@ std::optional<MonitorBatch> Monitor::tick(SteadyTime now) {
   expire_connections();
   expire_silent();
   expire_lost();
+  expire_absent();
   flaps_.forget_before(now_);
   if (marked_.empty() || opened_ + settings_.coalesce > now_) return std::nullopt;
   MonitorBatch batch = collect();
@@ -156,6 +174,7 @@ void Monitor::expire_silent() {
       lively_.remove(*target);
       target->torpid = true;
       torpid_.push_back(*target);
+      miss(*target);
       mark(*target);
     } else {
       break;
@@ -172,6 +191,15 @@ void Monitor::expire_lost() {
   }
 }
 
+void Monitor::expire_absent() {
+  while (Target* target = absent_.front()) {
+    if (target->absent_since + settings_.drain_after > now_) break;
+    absent_.remove(*target);
+    target->overdue = true;
+    mark(*target);
+  }
+}
+
 std::optional<SteadyTime> Monitor::next_deadline() const {
   SteadyTime next(forever);
   if (!marked_.empty()) next = std::min(next, opened_ + settings_.coalesce);
@@ -181,6 +209,8 @@ std::optional<SteadyTime> Monitor::next_deadline() const {
     next = std::min(next, target->heard_at + settings_.offline_after);
   if (const Target* target = gone_.front()) next = std::min(next, target->since + settings_.grace);
   if (const Target* target = offline_.front()) next = std::min(next, target->since + settings_.lost_after);
+  if (const Target* target = absent_.front())
+    next = std::min(next, target->absent_since + settings_.drain_after);
   if (next == SteadyTime(forever)) return std::nullopt;
   return next;
 }
@@ -212,6 +242,10 @@ void Monitor::report(Target& target, MonitorBatch& batch) {
   if (target.torpid != was_torpid) (target.torpid ? batch.torpid : batch.lively).insert(target.rank);
   target.told_online = target.online;
   target.told_torpid = target.torpid;
+  if (target.overdue && !target.told_overdue && !target.lost) {
+    target.told_overdue = true;
+    batch.silent.push_back({target.rank, target.heard_at});
+  }
   if (!target.lost) return;
   batch.lost.insert(target.rank);
   drop(target);
@@ -219,7 +253,7 @@ void Monitor::report(Target& target, MonitorBatch& batch) {
 
 bool MonitorBatch::empty() const noexcept {
   return online.empty() && offline.empty() && torpid.empty() && lively.empty() && flapping.empty() &&
-         lost.empty();
+         lost.empty() && silent.empty();
 }
 
 }  // namespace resourced::nodes

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/nodes/monitored_target.hpp"
 #include "core/text/idset.hpp"
@@ -34,6 +35,8 @@ struct MonitorSettings {
   Seconds flap_window{600};
   /// A target that is offline for so long is lost for good.
   Seconds lost_after = forever;
+  /// A target that is torpid or offline for so long is to be drained.
+  Seconds drain_after = forever;
   friend bool operator==(const MonitorSettings&, const MonitorSettings&) = default;
 };
 
@@ -49,6 +52,13 @@ struct MonitorBatch {
   std::string flapping_reason;
   /// Targets that are not expected to return. The monitor has forgotten them.
   text::IdSet lost;
+  /// Targets to be drained as they have been torpid or offline for so long, and when each was last heard: at
+  /// the latest when it was expected.
+  struct Silence {
+    text::IdSet::Id rank = 0;
+    SteadyTime since{};
+  };
+  std::vector<Silence> silent;
 
   [[nodiscard]] bool empty() const noexcept;
 };
@@ -73,8 +83,8 @@ class Monitor {
   /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
   [[nodiscard]] bool is_silent(text::IdSet::Id rank, SteadyTime now) const;
 
-  /// Targets that should have an agent and have none yet: lost if none says hello for `lost_after`. Call this
-  /// only if lost targets matter, since each one takes memory from then on.
+  /// Targets that should have an agent and have none yet: absent from now on, and lost if none says hello for
+  /// `lost_after`. Call this only if that matters, since each one takes memory from then on.
   void expect(const text::IdSet& ranks, SteadyTime now);
   /// Drops targets that have left the instance.
   void forget(const text::IdSet& ranks);
@@ -99,6 +109,10 @@ class Monitor {
   void expire_connections();
   void expire_silent();
   void expire_lost();
+  void expire_absent();
+  /// The target is torpid or offline; without effect on one that was so already.
+  void miss(Target& target);
+  void present(Target& target);
   [[nodiscard]] MonitorBatch collect();
   void report(Target& target, MonitorBatch& batch);
   void drop(Target& target);
@@ -112,6 +126,8 @@ class Monitor {
   // Online targets without a connection by when it went; offline targets by when they fell, but lost ones.
   TargetList<&Target::by_since> gone_;
   TargetList<&Target::by_since> offline_;
+  // Absent targets by when they became so, but overdue ones.
+  TargetList<&Target::by_absence> absent_;
   FlapCounter flaps_;
   // Targets that may differ from the last batch, and the time when the first of them was marked.
   text::IdSet marked_;

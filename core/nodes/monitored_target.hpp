@@ -25,14 +25,22 @@ struct MonitoredTarget {
   Links by_heard;
   /// Its place by `since` while it is offline, or its connection is gone.
   Links by_since;
+  /// Its place by `absent_since` while it is absent and not overdue.
+  Links by_absence;
   SteadyTime heard_at{};
   SteadyTime since{};
+  SteadyTime absent_since{};
   text::IdSet::Id rank = 0;
   bool known : 1 = false;
   bool connected : 1 = false;
   bool online : 1 = false;
   bool torpid : 1 = false;
   bool lost : 1 = false;
+  /// Torpid or offline, one after the other, after it was expected or heard.
+  bool absent : 1 = false;
+  /// Absent for longer than `drain_after`.
+  bool overdue : 1 = false;
+  bool told_overdue : 1 = false;
   bool told_online : 1 = false;
   bool told_torpid : 1 = false;
   bool marked : 1 = false;

@@ -22,6 +22,8 @@ struct NodeReport {
   std::vector<std::string> properties;
   /// Whether the agent counted cores that it may not use itself; nothing where it does not say.
   std::optional<bool> norestrict = std::nullopt;
+  /// The agent runs checks of the node's health, and reports their results.
+  bool health = false;
 };
 
 /// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "core/invariant.hpp"
 
@@ -14,7 +17,7 @@ using text::IdSet;
 namespace {
 
 AgentNews replaced_news(AgentId agent, const std::string& host) {
-  return {agent, std::nullopt, Error(EEXIST, "another agent speaks for " + host + " now")};
+  return {agent, std::nullopt, false, Error(EEXIST, "another agent speaks for " + host + " now")};
 }
 
 }  // namespace
@@ -28,6 +31,20 @@ Seconds Settings::beat_interval() const noexcept {
 void Nodes::watch(const Settings& settings) {
   settings_ = settings;
   monitor_.configure(settings.monitor);
+  health_.configure(settings.health, settings.monitor);
+}
+
+Findings Nodes::settle(const Module& module, SteadyTime now) {
+  Findings findings;
+  if (discovery_) return findings;
+  if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
+  carry_out(health_.release(health_.held()), module, findings);
+  IdSet heard;
+  module.drains().ranks().for_each([&](IdSet::Id rank) {
+    if (roster_.agent_of(rank) && !monitor_.is_silent(rank, now)) heard.insert(rank);
+  });
+  end_drains(heard, module, findings);
+  return findings;
 }
 
 const Settings& Nodes::watched() const {
@@ -64,7 +81,7 @@ Findings Nodes::begin(const Module& module, SteadyTime now) {
       admit(id, report, module, now, findings);
     } catch (const Error& error) {
       agents_.erase(id);
-      findings.news.push_back({id, std::nullopt, error});
+      findings.news.push_back({id, std::nullopt, false, error});
     }
   }
   check_agents();
@@ -74,11 +91,13 @@ Findings Nodes::begin(const Module& module, SteadyTime now) {
 Findings Nodes::begin_again(const Module& module, SteadyTime now) {
   Findings findings;
   for (const auto& [id, agent] : agents_) {
-    findings.news.push_back({id, std::nullopt, Error(EAGAIN, "another R was loaded: say hello again")});
+    findings.news.push_back(
+        {id, std::nullopt, false, Error(EAGAIN, "another R was loaded: say hello again")});
   }
   agents_.clear();
   roster_ = {};
   doubtful_.clear();
+  health_.clear();
   if (!settings_) return findings;
   monitor_ = Monitor(settings_->monitor);
   module.online().for_each([&](IdSet::Id rank) {
@@ -103,7 +122,7 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
       findings.news.push_back(replaced_news(replaced, report.hostname));
     }
     agents_[agent] = {connection, report};
-    findings.news.push_back({agent, std::nullopt, std::nullopt});
+    findings.news.push_back({agent, std::nullopt, false, std::nullopt});
     check_agents();
     return findings;
   }
@@ -130,8 +149,9 @@ void Nodes::admit(AgentId agent, const NodeReport& report, const Module& module,
     findings.news.push_back(replaced_news(*replaced, report.hostname));
   }
   monitor_.hello(rank, now);
+  health_.hello(rank, report.health);
   verify(rank, report, module, findings);
-  findings.news.push_back({agent, rank, std::nullopt});
+  findings.news.push_back({agent, rank, health_.wants_checks() && !report.health, std::nullopt});
 }
 
 void Nodes::verify(IdSet::Id rank, const NodeReport& report, const Module& module, Findings& findings) {
@@ -147,18 +167,49 @@ void Nodes::verify(IdSet::Id rank, const NodeReport& report, const Module& modul
 
 std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& module) const {
   std::vector<UnfitNode> unfit;
+  IdSet sick = ranks & health_.unchecked();
   const ResourceSet& inventory = module.inventory();
   for (const auto& [rank, report] : doubtful_) {
     if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
     if (std::string reason = verify_node(inventory, rank, report, settings_->verify); !reason.empty()) {
       unfit.push_back({rank, report.hostname, std::move(reason)});
+      sick.erase(rank);
     }
   }
+  (sick & inventory.ranks()).for_each([&](IdSet::Id rank) {
+    if (auto reason = health_.complaint(rank)) unfit.push_back({rank, inventory.host(rank), *reason});
+  });
   return unfit;
 }
 
 void Nodes::beat(AgentId agent, SteadyTime now) {
   if (const auto rank = roster_.rank_of(agent)) monitor_.beat(*rank, now);
+}
+
+Findings Nodes::health(AgentId agent, const HealthReport& report, const Module& module, SteadyTime now) {
+  Findings findings;
+  const auto rank = roster_.rank_of(agent);
+  if (!rank) return findings;
+  if (!health_.checks(*rank)) {
+    throw Error(EINVAL, fmt::format("the hello of the agent on {} says nothing of checks",
+                                    module.inventory().host(*rank)));
+  }
+  monitor_.beat(*rank, now);
+  const IdSet target{*rank};
+  if (const auto reason = health_.report(*rank, report, now)) {
+    if (auto drain = health_drain(target, *reason, module)) {
+      findings.commands.emplace_back(*std::move(drain));
+      findings.unfit.push_back({*rank, module.inventory().host(*rank), *reason});
+    }
+  } else {
+    carry_out(health_.release(target), module, findings);
+    end_drains(target, module, findings);
+  }
+  return findings;
+}
+
+void Nodes::end_drains(const IdSet& ranks, const Module& module, Findings& findings) const {
+  if (auto undrain = health_.ended_drains(ranks, module)) findings.commands.emplace_back(*std::move(undrain));
 }
 
 void Nodes::end(AgentId agent, End end, SteadyTime now) {
@@ -187,12 +238,14 @@ void Nodes::force_down(const IdSet& ranks, SteadyTime now) {
 
 std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
   monitor_.forget(ranks);
+  health_.forget(ranks);
   std::vector<AgentNews> news;
   ranks.for_each([&](IdSet::Id rank) {
     doubtful_.erase(rank);
     if (const auto agent = roster_.forget(rank)) {
       agents_.erase(*agent);
-      news.push_back({*agent, std::nullopt, Error(EINVAL, "this node has left the instance for good")});
+      news.push_back(
+          {*agent, std::nullopt, false, Error(EINVAL, "this node has left the instance for good")});
     }
   });
   check_agents();
@@ -206,12 +259,21 @@ std::vector<module::Command> Nodes::told(const ParentChange& change, const Modul
   return presence_->told(change, module);
 }
 
-std::vector<module::Command> Nodes::tick(const Module& module, SteadyTime now) {
-  if (discovery_) return {};
+Findings Nodes::tick(const Module& module, SteadyTime now, WallTime wall) {
+  Findings findings;
+  if (discovery_) return findings;
   auto batch = monitor_.tick(now);
-  if (!batch) return {};
-  if (presence_) batch = presence_->seen(*std::move(batch));
-  return monitor_commands(*batch, module);
+  if (!batch) return findings;
+  findings.commands = silence_drains(batch->silent, module, now, wall);
+  const IdSet heard = batch->online | batch->lively;
+  carry_out(health_.pass(*std::move(batch), findings.without_checks), module, findings);
+  end_drains(heard, module, findings);
+  return findings;
+}
+
+void Nodes::carry_out(MonitorBatch batch, const Module& module, Findings& findings) {
+  if (presence_) batch = presence_->seen(std::move(batch));
+  std::ranges::move(monitor_commands(batch, module), std::back_inserter(findings.commands));
 }
 
 std::optional<SteadyTime> Nodes::next_deadline() const {

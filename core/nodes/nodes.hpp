@@ -16,6 +16,7 @@
 #include "core/module/module.hpp"
 #include "core/nodes/agent_roster.hpp"
 #include "core/nodes/discovery.hpp"
+#include "core/nodes/health.hpp"
 #include "core/nodes/monitor.hpp"
 #include "core/nodes/node_report.hpp"
 #include "core/nodes/parent.hpp"
@@ -36,6 +37,7 @@ struct Settings {
   bool norestrict = false;
   /// Targets without an agent are lost after `lost_after`, like those whose agent has left.
   bool expect_all = false;
+  HealthSettings health = {};
 
   /// How often an agent should beat: several times before its silence means anything.
   [[nodiscard]] Seconds beat_interval() const noexcept;
@@ -50,6 +52,8 @@ struct AgentNews {
   AgentId agent = 0;
   /// The target that it speaks for; nothing as long as there is no inventory.
   std::optional<text::IdSet::Id> rank;
+  /// The target stays down, as the gate wants checks and this agent runs none.
+  bool gated = false;
   /// Why it no longer speaks for a target; the agent is forgotten: EEXIST if another agent replaced it,
   /// EINVAL if its target left or its host is unknown, EAGAIN if it is to say hello again.
   std::optional<Error> end;
@@ -62,19 +66,24 @@ struct UnfitNode {
   std::string reason;
 };
 
-/// The results of one report.
+/// The results of one report, or of time.
 struct Findings {
   /// In order. The module accepts each of them in its present state.
   std::vector<module::Command> commands;
   std::vector<AgentNews> news;
   /// Nodes for which a drain is among the commands.
   std::vector<UnfitNode> unfit;
+  /// Targets that are online for their agents, and stay down as these run no checks.
+  text::IdSet without_checks;
 };
 
 class Nodes {
  public:
-  /// Watches agents with these settings. Later settings also apply to present agents.
+  /// Watches agents with these settings. Later settings also apply to present agents: then settle() tells
+  /// what follows for targets.
   void watch(const Settings& settings);
+  /// Requires an inventory.
+  [[nodiscard]] Findings settle(const module::Module& module, SteadyTime now);
   /// Nothing where no agents are watched.
   [[nodiscard]] const std::optional<Settings>& settings() const noexcept { return settings_; }
   /// The same. Throws Error ENOSYS where no agents are watched.
@@ -105,6 +114,11 @@ class Nodes {
                                const module::Module& module, SteadyTime now);
   /// A sign of life. Ignored for an agent that is not known. Constant time.
   void beat(AgentId agent, SteadyTime now);
+  /// The result of a check, which is a sign of life too. Ignored for an agent that is not known, or has no
+  /// target yet. Throws Error EINVAL if the hello of the agent does not say that it runs checks.
+  [[nodiscard]] Findings health(AgentId agent, const HealthReport& report, const module::Module& module,
+                                SteadyTime now);
+  [[nodiscard]] const Health& health() const noexcept { return health_; }
   /// An agent has ended in order, or its connection is lost. Ignored for an agent that is not known.
   enum class End { farewell, lost };
   void end(AgentId agent, End end, SteadyTime now);
@@ -116,13 +130,13 @@ class Nodes {
   /// Applies a change in the enclosing instance. Requires enclose().
   [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
-  /// Those of these nodes that do not match the inventory. A mismatch does not drain an excluded target, so
-  /// the caller checks targets here once they are no longer excluded.
+  /// Those of these nodes that do not match the inventory, or are unhealthy. That does not drain an excluded
+  /// target, so the caller checks targets here once they are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
                                                    const module::Module& module) const;
 
-  /// The commands for deadlines that have passed.
-  [[nodiscard]] std::vector<module::Command> tick(const module::Module& module, SteadyTime now);
+  /// The commands for deadlines that have passed. `wall` is the same time on the wall clock.
+  [[nodiscard]] Findings tick(const module::Module& module, SteadyTime now, WallTime wall);
   /// When discovered() or tick() has something to do, if no agent is heard until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
@@ -137,11 +151,15 @@ class Nodes {
   void check_agents() const;
   void admit(AgentId agent, const NodeReport& report, const module::Module& module, SteadyTime now,
              Findings& findings);
+  /// The commands of a batch, with those of the gate, the enclosing instance and drains that end.
+  void carry_out(MonitorBatch batch, const module::Module& module, Findings& findings);
+  void end_drains(const text::IdSet& ranks, const module::Module& module, Findings& findings) const;
   void verify(text::IdSet::Id rank, const NodeReport& report, const module::Module& module,
               Findings& findings);
 
   std::optional<Settings> settings_;
   Monitor monitor_;
+  Health health_;
   std::optional<Presence> presence_;
   AgentRoster roster_;
   std::optional<Discovery> discovery_;

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "proto/message.hpp"
@@ -51,6 +53,28 @@ void AgentTopics::beat(const Call& call) {
   requests_.respond(call);
 }
 
+void AgentTopics::health(const Call& call) {
+  (void)executor_.engine().nodes().watched();
+  const proto::topics::AgentHealth health = proto::topics::parse_agent_health(call.object());
+  // One node for each request, as a thousand drains would hold the loop for long.
+  std::vector<nodes::AgentId> agents;
+  const auto add = [&](const streams::Stream& stream) {
+    if (const auto* agent = std::get_if<streams::NodeAgent>(&stream)) agents.push_back(agent->agent);
+  };
+  if (!health.matchtag) {
+    requests_.registry().for_each(call.client, add);
+  } else if (const auto* entry = requests_.registry().find({call.client, *health.matchtag})) {
+    add(entry->stream);
+  }
+  if (agents.empty()) throw Error(ENOENT, "no such agent has said hello on this connection");
+  if (agents.size() > 1) {
+    throw Error(EINVAL, fmt::format("{} agents have said hello on this connection: name one by its matchtag",
+                                    agents.size()));
+  }
+  executor_.step(engine::AgentHealth{agents.front(), health.report});
+  requests_.respond(call);
+}
+
 void AgentTopics::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
                            std::function<void(const rset::ResourceSet&)> define) {
   define_ = std::move(define);
@@ -65,7 +89,7 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
     requests_.end(key, *news.end);
   } else {
     const Seconds interval = executor_.engine().nodes().watched().beat_interval();
-    requests_.respond(key, answer_of({news.rank, interval}));
+    requests_.respond(key, answer_of({news.rank, interval, std::nullopt, news.gated}));
   }
 }
 

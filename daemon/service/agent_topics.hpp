@@ -20,6 +20,7 @@ class AgentTopics {
 
   void hello(const Call& call);
   void beat(const Call& call);
+  void health(const Call& call);
 
   /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,

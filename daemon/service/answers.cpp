@@ -26,7 +26,12 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 // The holders of partitions change without an event, so the status of a divided inventory is encoded each
 // time.
 proto::Payload Answers::status() {
-  const auto encode = [this] { return proto::topics::encode_status(module_, acquisition_); };
+  const auto encode = [this] {
+    return proto::topics::encode_status(module_, acquisition_, health_.unchecked());
+  };
+  // Changes of health are no events.
+  if (health_version_ != health_.version()) status_.payload.reset();
+  health_version_ = health_.version();
   if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
   return cached(status_, version(), encode);
 }

@@ -9,6 +9,7 @@
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
+#include "core/nodes/health.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "proto/message.hpp"
 
@@ -16,8 +17,8 @@ namespace resourced::daemon::service {
 
 class Answers {
  public:
-  Answers(const module::Module& module, const module::Acquisition& acquisition)
-      : module_(module), acquisition_(acquisition) {}
+  Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health)
+      : module_(module), acquisition_(acquisition), health_(health) {}
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload sched_status();
@@ -54,7 +55,9 @@ class Answers {
 
   const module::Module& module_;
   const module::Acquisition& acquisition_;
+  const nodes::Health& health_;
   Cached status_;
+  std::uint64_t health_version_ = 0;
   Cached sched_status_;
   std::uint64_t reported_version_ = 0;
   std::optional<rset::ResourceSet> allocated_;

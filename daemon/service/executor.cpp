@@ -37,9 +37,13 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   }
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
-  if (!effects.records.empty()) listeners_.changed();
+  if (!effects.records.empty() || effects.health_changed) listeners_.changed();
   for (const nodes::UnfitNode& node : effects.unfit)
     spdlog::warn("{} is drained: {}", node.host, node.reason);
+  if (!effects.without_checks.empty()) {
+    spdlog::warn("{} cannot come up: health-gate is set, and no checks run there",
+                 effects.without_checks.encode());
+  }
   for (const Error& error : effects.refused) {
     if (const auto before = refusals_.admit()) {
       spdlog::warn(

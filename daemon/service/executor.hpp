@@ -19,7 +19,8 @@ class Executor {
   struct Listeners {
     /// An event for the journal, and the targets that it concerns. Must not take a step.
     std::function<void(store::LoggedEvent, text::IdSet)> logged;
-    /// The state has changed. Called after the log and the outbox have the records and updates of the step.
+    /// The state, or the health of nodes, has changed. Called after the log and the outbox have the records
+    /// and updates of the step.
     std::function<void()> changed;
     /// News for a node agent.
     std::function<void(const nodes::AgentNews&)> agent;

@@ -41,7 +41,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                   release(key, stream, end);
                 }),
       subscribers_(outbox_, registry_),
-      answers_(executor_.module(), executor_.engine().acquisition()),
+      answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health()),
       acquire_(executor_, requests_, answers_, subscribers_,
                [this] { later_(Seconds(0), [this] { flush(); }); }),
       allocations_(executor_, requests_),

@@ -59,7 +59,7 @@ std::span<const Topic> Topics::all() noexcept {
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
   constexpr std::optional<Right> as_usual;
   constexpr bool not_in_instance = false;
-  static constexpr std::array<Topic, 33> topics{{
+  static constexpr std::array<Topic, 34> topics{{
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
       {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
@@ -79,6 +79,8 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.agent-cancel", Right::none, Answer::once, small, cancel, as_usual, not_in_instance},
       {"resource.agent-beat", Right::report, Answer::once, small, call<&S::agents_, &Agent::beat>, as_usual,
        not_in_instance},
+      {"resource.agent-health", Right::report, Answer::once, small, call<&S::agents_, &Agent::health>,
+       as_usual, not_in_instance},
       {"resource.disconnect", Right::none, Answer::once, small, disconnect},
       {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>},
       {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>},

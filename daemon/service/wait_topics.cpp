@@ -16,7 +16,8 @@ using module::Unreported;
 using module::WaitCondition;
 
 module::WaitedState WaitTopics::state() const {
-  return {executor_.module(), executor_.engine().acquisition(), {}};
+  const engine::Engine& engine = executor_.engine();
+  return {engine.module(), engine.acquisition(), engine.nodes().health().unchecked()};
 }
 
 void WaitTopics::wait(const Call& call) {

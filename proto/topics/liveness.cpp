@@ -1,5 +1,6 @@
 #include "proto/topics/liveness.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto::topics {
@@ -15,8 +17,11 @@ namespace resourced::proto::topics {
 using nlohmann::json;
 using text::IdSet;
 
-json encode_agent_hello(const std::string& hostname, const rset::ResourceSet& resources, bool norestrict) {
-  return {{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
+json encode_agent_hello(const std::string& hostname, const rset::ResourceSet& resources, bool norestrict,
+                        bool health) {
+  json payload{{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
+  if (health) payload["health"] = true;
+  return payload;
 }
 
 nodes::NodeReport parse_agent_hello(const json& payload) {
@@ -29,6 +34,10 @@ nodes::NodeReport parse_agent_hello(const json& payload) {
     if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
     report.norestrict = norestrict->get<bool>();
   }
+  if (const auto health = payload.find("health"); health != payload.end()) {
+    if (!health->is_boolean()) throw Error(EPROTO, "health must be true or false");
+    report.health = health->get<bool>();
+  }
   return report;
 }
 
@@ -37,6 +46,7 @@ std::string encode_agent_answer(const AgentAnswer& answer) {
   if (answer.rank) payload["rank"] = *answer.rank;
   if (answer.interval) payload["interval"] = to_number(*answer.interval);
   if (answer.norestrict) payload["norestrict"] = *answer.norestrict;
+  if (answer.gated) payload["gated"] = true;
   return payload.dump();
 }
 
@@ -58,6 +68,10 @@ AgentAnswer parse_agent_answer(const json& payload) {
     if (!norestrict->is_boolean()) throw Error(EPROTO, "resource.agent: norestrict: not true or false");
     answer.norestrict = norestrict->get<bool>();
   }
+  if (const auto gated = payload.find("gated"); gated != payload.end()) {
+    if (!gated->is_boolean()) throw Error(EPROTO, "resource.agent: gated: not true or false");
+    answer.gated = gated->get<bool>();
+  }
   return answer;
 }
 
@@ -69,6 +83,33 @@ std::uint32_t parse_agent_beat(const json& payload) {
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
     throw Error(EPROTO, "matchtag must be a number of 32 bits");
   return found->get<std::uint32_t>();
+}
+
+std::string health_reason(std::string_view text) {
+  constexpr std::string_view line_ends = "\r\n";
+  const std::size_t first = std::min(text.find_first_not_of(line_ends), text.size());
+  text.remove_prefix(first);
+  return json_text::printable_line(text.substr(0, text.find_first_of(line_ends)));
+}
+
+json encode_agent_health(const AgentHealth& health) {
+  json payload{{"status", health.report.status}};
+  if (health.matchtag) payload["matchtag"] = *health.matchtag;
+  if (!health.report.reason.empty()) payload["reason"] = health.report.reason;
+  return payload;
+}
+
+AgentHealth parse_agent_health(const json& payload) {
+  AgentHealth health;
+  if (payload.contains("matchtag")) health.matchtag = parse_agent_beat(payload);
+  const auto status = payload.find("status");
+  if (status == payload.end()) throw Error(EPROTO, "missing key: status");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const bool too_large = status->is_number_unsigned() && status->get<std::uint64_t>() > std::uint64_t{most};
+  if (!status->is_number_integer() || too_large) throw Error(EPROTO, "status must be an integer of 64 bits");
+  health.report.status = status->get<std::int64_t>();
+  if (payload.contains("reason")) health.report.reason = health_reason(required_string(payload, "reason"));
+  return health;
 }
 
 json encode_waitup(std::int64_t up) { return {{"up", up}}; }

@@ -136,7 +136,8 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
 
 }  // namespace
 
-std::string encode_status(const Module& module, const module::Acquisition& acquisition) {
+std::string encode_status(const Module& module, const module::Acquisition& acquisition,
+                          const IdSet& unchecked) {
   std::string out = R"({"R":)";
   out += module.inventory().encode(false);
   append_key(out, "drain");
@@ -149,8 +150,11 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   idset("offline", module.inventory().ranks() - module.online());
   idset("exclude", module.excluded());
   idset("torpid", module.torpid());
-  // Flux's own module has no such key.
-  if (!module.has_brokers()) idset("allocated", module.ledger().ranks() & module.inventory().ranks());
+  // Flux's own module has no such keys.
+  if (!module.has_brokers()) {
+    idset("allocated", module.ledger().ranks() & module.inventory().ranks());
+    idset("unchecked", unchecked & module.inventory().ranks());
+  }
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   append_shrunk(out, module);
   out += '}';
@@ -208,6 +212,7 @@ Status parse_status(const nlohmann::json& payload) {
   status.exclude = answered_idset(payload, "exclude");
   status.torpid = answered_idset(payload, "torpid");
   if (payload.contains("allocated")) status.allocated = answered_idset(payload, "allocated");
+  if (payload.contains("unchecked")) status.unchecked = answered_idset(payload, "unchecked");
   if (payload.contains("partitions")) {
     for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
       status.partitions[name] = {answered_idset(partition, "targets"), answered_idset(partition, "waiting"),

@@ -21,14 +21,16 @@
 namespace resourced::proto::topics {
 
 /// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING}}, "online": IDSET,
-/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?}`. R is without its key
-/// `scheduling`. Targets that were drained in one second for one reason stand together, under the rounded
-/// time; no reason is "". An instance of Flux has no key `allocated`. Where
-/// the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
-/// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
-/// the holder of this part still has and that belong to it no longer. `shrunk` is the HOSTLIST of the targets
-/// of Module::configured() that left for good, if there are any.
-[[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition);
+/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?, "unchecked": IDSET?}`. R is
+/// without its key `scheduling`. Targets that were drained in one second for one reason stand together, under
+/// the rounded time; no reason is "". `unchecked` are targets whose agents run checks, the last of which has
+/// failed, or none of which has ended since the hello (nodes::Health). An instance of Flux has neither
+/// `allocated` nor `unchecked`. Where the inventory is divided, `partitions` is `{NAME: {"targets": IDSET,
+/// "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another part
+/// still has, leaving are those that the holder of this part still has and that belong to it no longer.
+/// `shrunk` is the HOSTLIST of the targets of Module::configured() that left for good, if there are any.
+[[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
+                                        const text::IdSet& unchecked);
 
 /// A status as an operator's tool reads it.
 struct Status {
@@ -50,6 +52,9 @@ struct Status {
   text::IdSet torpid;
   /// Targets with an allocation; empty where the answer has no such key.
   text::IdSet allocated;
+  /// Targets whose agents run checks, and have not reported one that passed; empty where the answer has no
+  /// such key.
+  text::IdSet unchecked;
   /// By name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
   /// The hosts of targets that left for good.

@@ -50,6 +50,7 @@ constexpr std::array requests{
     Request{"resource.journal-cancel", R"({"matchtag":1})", flag_noresponse},
     Request{"resource.agent", R"({"rank":1,"host":"test1"})", flag_streaming},
     Request{"resource.agent-beat", R"({"matchtag":1})", flag_noresponse},
+    Request{"resource.agent-health", R"({"matchtag":1,"status":1,"reason":"why"})"},
     Request{"resource.disconnect", nullptr, flag_noresponse},
     Request{"resource.drain", R"({"targets":"1-3","reason":"why","mode":"update"})"},
     Request{"resource.undrain", R"({"targets":"test[1,3]","mode":"force-overwrite"})"},

@@ -142,7 +142,7 @@ std::vector<Ask> worst_payloads(std::size_t part) {
         "resource.monitor-force-down"}) {
     add("a megabyte", topic, small_arrays(R"("targets":"0")", large - 64));
   }
-  for (const std::string topic : {"resource.agent-beat", "resource.agent"}) {
+  for (const std::string topic : {"resource.agent-beat", "resource.agent-health", "resource.agent"}) {
     const std::uint8_t flags = topic == "resource.agent" ? wire::flag_streaming : 0;
     add("a megabyte", topic, small_arrays(R"("matchtag":1)", large - 64), flags);
     add("48 KiB", topic, small_arrays(R"("matchtag":1)", 48 * kibibyte / part), flags);

@@ -193,7 +193,8 @@ history = inf
     "limits": {"outstanding-requests": 1024, "requests-per-second": 50000, "connections-per-uid": 4096,
                "journal-consumers": 1024, "handshake-timeout": "10s"},
     "monitor": {"mode": "static", "torpid-after": "30s", "offline-after": "2m", "grace": "10s",
-                "coalesce": "0.2s", "flap-count": 5, "flap-window": "10m", "lost-after": "2m"}})"));
+                "coalesce": "0.2s", "flap-count": 5, "flap-window": "10m", "lost-after": "2m",
+                "health-return": "manual", "health-gate": false}})"));
 }
 
 TEST_CASE("what --check prints") {

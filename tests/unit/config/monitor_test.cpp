@@ -23,7 +23,7 @@ const std::string inventory = "[[resource.config]]\nhosts = \"a[0-3]\"\ncores = 
 TEST_CASE("without [monitor] every node is online") {
   const Monitor monitor = load_text("").monitor;
   CHECK(monitor == Monitor{MonitorMode::fixed, Seconds(30), Seconds(120), Seconds(10), Seconds(0.2), 5,
-                           Seconds(600), Seconds(120)});
+                           Seconds(600), Seconds(120), forever, HealthReturn::manual, false});
   CHECK(load_text("[monitor]\nmode = \"static\"\n").monitor == monitor);
 }
 
@@ -37,10 +37,13 @@ coalesce = 0
 flap-count = 3
 flap-window = "1h"
 lost-after = "1d"
+drain-lost = "2h"
+health-return = "auto"
+health-gate = true
 )")
                               .monitor;
   CHECK(monitor == Monitor{MonitorMode::agents, Seconds(60), Seconds(300), Seconds(0.5), Seconds(0), 3,
-                           Seconds(3600), Seconds(86400)});
+                           Seconds(3600), Seconds(86400), Seconds(7200), HealthReturn::automatic, true});
 }
 
 TEST_CASE("what is offline is lost after as long as it was silent, unless said otherwise") {
@@ -55,6 +58,9 @@ TEST_CASE("what is wrong with [monitor] is named by file, line and key") {
     std::string ending;
   } cases[] = {
       {"[monitor]\nmode = 'agent'\n", ":2: monitor.mode: \"agent\" is neither static nor agents"},
+      {"[monitor]\nhealth-return = 'never'\n",
+       ":2: monitor.health-return: \"never\" is neither manual nor auto"},
+      {"[monitor]\nhealth-gate = 1\n", ":2: monitor.health-gate: must be true or false, not an integer"},
       {"[monitor]\nmode = true\n", ":2: monitor.mode: must be a string, not a boolean"},
       {"[monitor]\ntorpid-after = 0\n", ":2: monitor.torpid-after: must be more than 0"},
       {"[monitor]\noffline-after = '0s'\n", ":2: monitor.offline-after: must be more than 0"},
@@ -63,7 +69,7 @@ TEST_CASE("what is wrong with [monitor] is named by file, line and key") {
       {"[monitor]\nflap-count = 1001\n", ":2: monitor.flap-count: 1001 is not from 0 to 1000"},
       {"[monitor]\nbeat = 1\n",
        ":2: monitor.beat: unknown key, not one of mode, torpid-after, offline-after, grace, coalesce, "
-       "flap-count, flap-window, lost-after"},
+       "flap-count, flap-window, lost-after, drain-lost, health-return, health-gate"},
   };
   for (const auto& wrong : cases) {
     CAPTURE(wrong.text);

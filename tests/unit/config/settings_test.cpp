@@ -51,6 +51,7 @@ std::string other_value(const Setting& setting) {
       {"access.key",
        R"([{name = "k", public-key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7", roles = []}])"},
       {"monitor.mode", R"("agents")"},
+      {"monitor.health-return", R"("auto")"},
       {"flux.socket", R"("/f")"},
       {"flux.user", R"("7")"},
   };

@@ -31,6 +31,8 @@ TEST_CASE("a hello comes back as a report of the node") {
   json old = encode_agent_hello("node7", one_node(), true);
   old.erase("norestrict");
   CHECK_FALSE(parse_agent_hello(old).norestrict);
+  CHECK_FALSE(parse_agent_hello(old).health);
+  CHECK(parse_agent_hello(encode_agent_hello("node7", one_node(), false, true)).health);
 }
 
 TEST_CASE("what is wrong with a hello is named") {
@@ -41,6 +43,9 @@ TEST_CASE("what is wrong with a hello is named") {
   hello["norestrict"] = 1;
   CHECK(refusal(parse_agent_hello, hello.dump().c_str()) == "71 norestrict must be true or false");
   CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": {}})").starts_with("22 "));
+  json checking = encode_agent_hello("node7", one_node(), true);
+  checking["health"] = "yes";
+  CHECK(refusal(parse_agent_hello, checking.dump().c_str()) == "71 health must be true or false");
 }
 
 TEST_CASE("an answer to a hello has what is known, or asks for another report") {
@@ -54,6 +59,8 @@ TEST_CASE("an answer to a hello has what is known, or asks for another report") 
   CHECK(wanted == R"({"norestrict":true})");
   CHECK(parse_agent_answer(json::parse(wanted)).norestrict == true);
   CHECK_FALSE(parse_agent_answer(json::object()).interval);
+  CHECK_FALSE(parse_agent_answer(json::object()).gated);
+  CHECK(parse_agent_answer(json::parse(encode_agent_answer({.gated = true}))).gated);
 }
 
 TEST_CASE("an answer that an agent cannot use is refused") {
@@ -73,6 +80,42 @@ TEST_CASE("a beat names a hello by its matchtag") {
   for (const char* bad : {R"({"matchtag": -1})", R"({"matchtag": 4294967296})", R"({"matchtag": "1"})"}) {
     CHECK(refusal(parse_agent_beat, bad) == "71 matchtag must be a number of 32 bits");
   }
+}
+
+TEST_CASE("the result of a check comes back, with its reason on one line") {
+  const AgentHealth health{7, {-3, "disk is full"}};
+  const AgentHealth again = parse_agent_health(encode_agent_health(health));
+  CHECK(again.matchtag == 7U);
+  CHECK(again.report.status == -3);
+  CHECK(again.report.reason == "disk is full");
+  CHECK(encode_agent_health({}) == json{{"status", 0}});
+  const AgentHealth passed = parse_agent_health(json{{"status", 0}});
+  CHECK_FALSE(passed.matchtag);
+  CHECK(passed.report.status == 0);
+  CHECK(passed.report.reason.empty());
+
+  const auto reason = [](const std::string& text) {
+    return parse_agent_health(json{{"status", 1}, {"reason", text}}).report.reason;
+  };
+  CHECK(reason("one\ntwo") == "one");
+  CHECK(reason("\r\n\none\r\n") == "one");
+  CHECK(reason("\n\n").empty());
+  CHECK(reason("a\x1b[2Jb\tc\x7f") == R"(a\u001b[2Jb\tc\u007f)");
+  const std::string longest = reason(std::string(5000, 'x'));
+  CHECK(longest.size() == 1024);
+  CHECK(longest.ends_with("x..."));
+  CHECK(health_reason("\xff!") == "\xEF\xBF\xBD!");
+}
+
+TEST_CASE("a result of a check that is none is refused") {
+  CHECK(refusal(parse_agent_health, "{}") == "71 missing key: status");
+  for (const char* status : {R"({"status": "0"})", R"({"status": 0.5})", R"({"status": null})",
+                             R"({"status": 9223372036854775808})"}) {
+    CHECK(refusal(parse_agent_health, status) == "71 status must be an integer of 64 bits");
+  }
+  CHECK(refusal(parse_agent_health, R"({"status": 1, "reason": 5})").starts_with("71 "));
+  CHECK(refusal(parse_agent_health, R"({"status": 1, "matchtag": -1})") ==
+        "71 matchtag must be a number of 32 bits");
 }
 
 TEST_CASE("how many are to be online, and which are to be offline") {
