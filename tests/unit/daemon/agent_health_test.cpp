@@ -122,6 +122,19 @@ TEST_CASE("behind the gate a scheduler sees a node up after its first check") {
   CHECK(stand.silent(scheduler));
 }
 
+TEST_CASE("a wait for ready targets ends when the last check has passed") {
+  HealthStand stand;
+  const proto::ClientId agent = stand.connect();
+  stand.greet(agent, "n1");
+  const proto::ClientId waiting = stand.connect();
+  stand.request(waiting, "resource.wait", {{"targets", "1"}, {"for", "ready"}});
+  stand.settle();
+  CHECK(stand.silent(waiting));
+  CHECK(stand.report(agent, {{"status", 0}}) == 0);
+  
+  CHECK(stand.receive(waiting).errnum() == 0);
+}
+
 TEST_CASE("health-return auto ends drains of an earlier process") {
   HealthStand stand(nodes::HealthReturn::automatic);
   proto::ClientId agent = stand.connect();
