@@ -108,4 +108,21 @@ config::Inventory discovered_inventory(const config::Config& config, const Resou
   return {std::move(effective), "dynamic-discovery", std::move(exclude)};
 }
 
+module::ReloadCommand reload_command(const config::Config& next, const config::Inventory& inventory,
+                                     const config::ReloadPlan& plan) {
+  module::ReloadCommand command;
+  command.exclude = inventory.exclude;
+  command.property_add = plan.property_add;
+  command.property_remove = plan.property_remove;
+  if (next.monitor.mode == config::MonitorMode::fixed) command.online = inventory.resources.ranks();
+  return command;
+}
+
+void log_returning(const module::Module& module) {
+  if (module.returning().empty()) return;
+  spdlog::warn(
+      "{}: not back yet, as a scheduler has acquired resources: reload again when none has, or restart",
+      module.configured().hosts(module.returning()).encode());
+}
+
 }  // namespace resourced::daemon

@@ -8,8 +8,10 @@
 
 #include "config/config.hpp"
 #include "config/inventory.hpp"
+#include "config/reload.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "core/module/module.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/time.hpp"
 
@@ -61,5 +63,13 @@ void log_unreported(const config::Config& config, const rset::ResourceSet& found
 [[nodiscard]] config::Inventory discovered_inventory(const config::Config& config,
                                                      const rset::ResourceSet& resources,
                                                      config::Absent absent);
+
+/// The command that makes a changed configuration take effect.
+[[nodiscard]] module::ReloadCommand reload_command(const config::Config& next,
+                                                   const config::Inventory& inventory,
+                                                   const config::ReloadPlan& plan);
+
+/// Logs which targets are still to return after a reload (module::UnshrinkEvent), if there are any.
+void log_returning(const module::Module& module);
 
 }  // namespace resourced::daemon

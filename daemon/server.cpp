@@ -274,12 +274,8 @@ class Server {
     }
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
-    module::ReloadCommand command;
-    command.exclude = inventory.exclude;
-    command.property_add.insert(plan.property_add.begin(), plan.property_add.end());
-    command.property_remove.insert(plan.property_remove.begin(), plan.property_remove.end());
     const text::Hostlist excluded = config::excluded_hosts(next);
-    if (defined) service_.step(command);
+    if (defined) service_.step(reload_command(next, inventory, plan));
 
     const bool revokes = revokes_keys(config_.access, next.access);
     config_ = std::move(next);
@@ -295,6 +291,7 @@ class Server {
     trim_history();
     log_passed_over(config_);
     spdlog::info("configuration reloaded");
+    log_returning(service_.engine().module());
     if (waits) {
       spdlog::warn("the configured inventory has changed: it replaces the loaded R at the next start");
     }

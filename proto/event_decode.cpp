@@ -154,6 +154,12 @@ EventBody read_shrink(const Context& context) {
   return event;
 }
 
+EventBody read_unshrink(const Context& context) {
+  module::UnshrinkEvent event{context.idset("idset"), context.hosts("nodelist")};
+  check_hosts(event.nodelist, event.ranks);
+  return event;
+}
+
 EventBody read_alloc(const Context& context) {
   module::AllocEvent event;
   for (const json& entry : context.array("allocations")) {
@@ -201,6 +207,7 @@ const std::map<std::string_view, Reader>& readers() {
       {"resource-update", read_update},
       {"property-update", read_property_update},
       {"shrink", read_shrink},
+      {"unshrink", read_unshrink},
       {"drain", read_drained<module::DrainEvent>},
       {"undrain", read_drained<module::UndrainEvent>},
       {"online", read_ranks<module::OnlineEvent>},

@@ -40,6 +40,7 @@ struct Name {
     }
     return "resource-update";
   }
+  std::string_view operator()(const module::UnshrinkEvent&) const noexcept { return "unshrink"; }
   std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
   std::string_view operator()(const module::OnlineEvent&) const noexcept { return "online"; }
@@ -73,6 +74,10 @@ class ContextWriter {
       idset(kind == UpdateKind::shrink ? "idset" : "shrink", event.shrink);
       text("nodelist", event.shrink_nodelist.encode());
     }
+  }
+  void operator()(const module::UnshrinkEvent& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
   }
   void operator()(const module::DrainEvent& event) {
     idset("idset", event.ranks);

@@ -119,6 +119,23 @@ void add_shrink_command(CLI::App& app, Context& context) {
   });
 }
 
+void add_unshrink_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ShrinkOptions>();
+  auto* unshrink = app.add_subcommand("unshrink", "Let removed targets return to the inventory");
+  unshrink->add_option("TARGETS", options->targets, "Hosts as status -s shrunk lists them, or their ranks")
+      ->required();
+  add_report_options(*unshrink, options->report);
+  unshrink->callback([options, &context] {
+    context.call("resource.unshrink", proto::topics::encode_unshrink({options->targets}));
+    print_change(
+        context, options->report,
+        fmt::format("{}: back with the next reload of the configuration while no scheduler has acquired "
+                    "resources, or restart",
+                    options->targets),
+        {{"change", "unshrink"}, {"targets", options->targets}});
+  });
+}
+
 }  // namespace
 
 void register_changes(CLI::App& app, Context& context) {
@@ -133,6 +150,7 @@ void register_changes(CLI::App& app, Context& context) {
   expiration->require_subcommand(1);
   add_expiration_command(*expiration, context);
   add_shrink_command(app, context);
+  add_unshrink_command(app, context);
 }
 
 }  // namespace resourced::cli::commands

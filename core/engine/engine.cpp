@@ -221,6 +221,7 @@ void Engine::take(const Command& command, Now now, Effects& effects) {
   for (const nodes::UnfitNode& node : unfit) {
     verified.drains.push_back({text::IdSet::range(node.rank, node.rank), node.reason});
   }
+  verified.returns = acquisition_.holders() == 0;
   execute(std::move(verified), now, effects);
   effects.unfit = std::move(unfit);
 }

@@ -92,6 +92,7 @@ struct ConcernedHosts {
     return targets.hosts(Concerned{}(event));
   }
   Hostlist operator()(const module::FreeEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::UnshrinkEvent& event) const { return event.nodelist; }
   Hostlist operator()(const UpdateEvent& event) const {
     Hostlist hosts = targets.hosts(property_targets(event));
     hosts.append(event.shrink_nodelist);
@@ -153,6 +154,8 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
     record_update(record.changes, *update, event.timestamp, module);
     record.hidden = update->lost;
+  } else if (const auto* unshrink = std::get_if<module::UnshrinkEvent>(&event.body)) {
+    record.changes.unshrunk = module.names(unshrink->ranks);
   } else if (const auto* restart = std::get_if<module::RestartEvent>(&event.body);
              restart != nullptr && restart->of_brokers) {
     record.changes.brokers = restart->nodelist;

@@ -54,6 +54,8 @@ struct TableChanges {
   bool forget_properties = false;
   /// Targets that left for good.
   module::TargetNames shrunk;
+  /// Those that did not leave for good after all.
+  module::TargetNames unshrunk;
   std::optional<module::RecordedState::Expiration> expiration;
   /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded, or
   /// as the brokers have it, without changes of run time.

@@ -14,6 +14,9 @@ void Tables::apply(const TableChanges& changes) {
   changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     shrunk_.insert({std::string(host), ordinal});
   });
+  changes.unshrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    shrunk_.erase({std::string(host), ordinal});
+  });
   if (changes.forget_loaded && inventory_ && inventory_->method == module::DefineMethod::reload)
     inventory_.reset();
   if (changes.inventory) inventory_ = changes.inventory;

@@ -47,6 +47,11 @@ struct ShrinkCommand {
   std::string targets;
 };
 
+/// Takes back a shrink (UnshrinkEvent).
+struct UnshrinkCommand {
+  std::string targets;
+};
+
 /// A recorded drain, as the store keeps it across restarts.
 struct RecordedDrain {
   TargetName target;
@@ -117,7 +122,7 @@ struct FreeCommand {
   std::optional<Scheduler> scheduler = std::nullopt;
 };
 
-/// Replaces the configuration; hosts and resources stay the same.
+/// Replaces the configuration; hosts and resources stay the same, but for targets that return.
 struct ReloadCommand {
   text::IdSet exclude;
   rset::ResourceSet::Properties property_add;
@@ -129,6 +134,10 @@ struct ReloadCommand {
     std::string reason;
   };
   std::vector<Drain> drains = {};
+  /// Targets of an UnshrinkEvent return now.
+  bool returns = false;
+  /// The targets among them that are online.
+  text::IdSet online = {};
 };
 
 /// Replaces the inventory.
@@ -156,8 +165,9 @@ struct MonitorCommand {
   }
 };
 
-using Command = std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
-                             ReloadCommand, LoadCommand, MonitorCommand, AllocCommand, FreeCommand>;
+using Command =
+    std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
+                 UnshrinkCommand, ReloadCommand, LoadCommand, MonitorCommand, AllocCommand, FreeCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

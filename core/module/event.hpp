@@ -64,6 +64,14 @@ struct UpdateEvent {
   bool lost = false;
 };
 
+/// Targets that had left for good will be in the inventory again from the next start, or from a reload of the
+/// configuration while no scheduler has acquired resources: RFC 28 has no way to tell one of new targets.
+struct UnshrinkEvent {
+  /// Ranks of the configured inventory, and their hosts.
+  text::IdSet ranks;
+  text::Hostlist nodelist;
+};
+
 /// All targets whose properties an update changes.
 [[nodiscard]] inline text::IdSet property_targets(const UpdateEvent& event) {
   text::IdSet targets;
@@ -103,8 +111,9 @@ struct LivelyEvent {
   text::IdSet ranks;
 };
 
-using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, DrainEvent, UndrainEvent, OnlineEvent,
-                               OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+using EventBody =
+    std::variant<RestartEvent, DefineEvent, UpdateEvent, UnshrinkEvent, DrainEvent, UndrainEvent, OnlineEvent,
+                 OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
 
 /// Whether it is a record of the ledger, which is in the log and not among the events of RFC 44.
 [[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {

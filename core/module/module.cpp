@@ -2,7 +2,6 @@
 // event cannot fail: it was checked when it was decided.
 #include "core/module/module.hpp"
 
-#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -11,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
-#include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
 
 namespace resourced::module {
@@ -63,6 +61,7 @@ struct FoldStates {
     states.online -= event.shrink;
     states.torpid -= event.shrink;
   }
+  void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
     changes.drained = states.drains.drain(event.ranks, timestamp, event.reason, event.overwrite);
   }
@@ -167,87 +166,6 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
   Hostlist hosts = addressable().hosts(changing);
   return {
       {now, UndrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite_of(command.mode)}}};
-}
-
-std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime now) const {
-  if (const std::string defect = rset::property_name_defect(command.name); !defect.empty()) {
-    throw Error(EINVAL, defect);
-  }
-  IdSet targets = parse_targets(command.targets, inventory_);
-  const auto present = inventory_.properties().find(command.name);
-  const bool known = present != inventory_.properties().end();
-  UpdateEvent update;
-  if (command.op == PropertyCommand::Op::add) {
-    if (known) targets -= present->second;
-    if (!targets.empty()) update.property_add.emplace(command.name, targets);
-  } else {
-    if (!known) throw Error(ENOENT, fmt::format("no target has the property {}", command.name));
-    targets &= present->second;
-    if (!targets.empty()) update.property_remove.emplace(command.name, targets);
-  }
-  if (targets.empty()) return {};
-  update.property_nodelist = addressable().hosts(targets);
-  return {{now, std::move(update)}};
-}
-
-std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime now) const {
-  const WallTime time = command.expiration;
-  if (!std::isfinite(to_number(time)) || time < WallTime{})
-    throw Error(EINVAL, "expiration must be a time, or 0 for none");
-  const WallTime start = inventory_.starttime();
-  if (time != WallTime{} && start != WallTime{} && time <= start) {
-    throw Error(EINVAL,
-                fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
-  }
-  if (time == inventory_.expiration() && !has_brokers()) return {};
-  UpdateEvent update;
-  update.expiration = time;
-  return {{now, std::move(update)}};
-}
-
-std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
-  if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
-  UpdateEvent update;
-  update.shrink = parse_targets(command.targets, inventory_);
-  update.shrink_nodelist = addressable().hosts(update.shrink);
-  return {{now, std::move(update)}};
-}
-
-std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now) const {
-  const IdSet exclude = command.exclude & inventory_.ranks();
-  ResourceSet inventory = inventory_;
-  ResourceSet configured = configured_;
-  for (const auto& [name, ranks] : command.property_add) {
-    inventory.add_property(name, ranks & inventory_.ranks());
-    configured.add_property(name, ranks & configured_.ranks());
-  }
-  for (const auto& [name, ranks] : command.property_remove) {
-    IdSet gone = ranks & inventory_.ranks();
-    if (const auto kept = kept_properties_.find(name); kept != kept_properties_.end()) gone -= kept->second;
-    inventory.remove_property(name, gone);
-    configured.remove_property(name, ranks & configured_.ranks());
-  }
-  if (exclude == exclude_ && inventory.properties() == inventory_.properties() &&
-      configured.properties() == configured_.properties()) {
-    return {};
-  }
-  // Drained before included, excluded before undrained: no scheduler sees such a target come up in between.
-  std::vector<Event> events;
-  for (const ReloadCommand::Drain& drain : command.drains) {
-    IdSet ranks = (drain.ranks & exclude_) - exclude - states_.drains.with_reason();
-    if (ranks.empty()) continue;
-    Hostlist hosts = inventory_.hosts(ranks);
-    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), drain.reason, Overwrite::nothing}});
-  }
-  events.push_back(
-      {now,
-       DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)), exclude,
-                   std::make_shared<const ResourceSet>(std::move(configured)), kept_properties_}});
-  if (IdSet undrain = exclude & states_.drains.ranks(); !undrain.empty()) {
-    Hostlist hosts = inventory_.hosts(undrain);
-    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
-  }
-  return events;
 }
 
 std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
@@ -378,6 +296,7 @@ void Module::apply_to(const DefineEvent& event, Outcome& outcome) {
   if (event.loaded) {
     move_states(*event.inventory);
     ledger_.move(configured_, event.configured ? *event.configured : *event.inventory);
+    returning_.clear();
   }
   fold_inventory(event, inventory_);
   with_lost_.reset();
@@ -387,6 +306,7 @@ void Module::apply_to(const DefineEvent& event, Outcome& outcome) {
   }
   exclude_ = event.exclude;
   configured_ = event.configured ? *event.configured : inventory_;
+  returning_ &= configured_.ranks() - inventory_.ranks();
   kept_properties_ = event.kept_properties;
   method_ = event.method;
   defined_ = true;
@@ -401,6 +321,12 @@ void Module::drop_states_of_others() {
   states_.online &= targets;
   states_.torpid &= targets;
 }
+
+IdSet Module::shrunk() const {
+  return has_brokers() ? IdSet{} : configured_.ranks() - inventory_.ranks() - returning_;
+}
+
+void Module::apply_to(const UnshrinkEvent& event, Outcome& /*outcome*/) { returning_ |= event.ranks; }
 
 void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
   Delta& delta = outcome.delta;

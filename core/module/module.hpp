@@ -139,6 +139,11 @@ class Module {
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
+  /// The targets of configured() that left for good. With brokers such targets are only lost, and not
+  /// counted.
+  [[nodiscard]] text::IdSet shrunk() const;
+  /// Those that will return (UnshrinkEvent).
+  [[nodiscard]] const text::IdSet& returning() const noexcept { return returning_; }
   /// How the properties of the recorded inventory differ from the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;
   /// The names of these ranks in the store.
@@ -158,12 +163,14 @@ class Module {
  private:
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
+  // In inventory_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const PropertyCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const UnshrinkCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
   // In ledger_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
@@ -172,6 +179,8 @@ class Module {
   void check_frees(const FreeCommand::Scheduler& scheduler, const text::IdSet& acquired,
                    const Allocation& allocation, const text::IdSet& ranks) const;
 
+  /// The inventory with the targets that will return.
+  [[nodiscard]] rset::ResourceSet with_returned() const;
   /// The targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those of
   /// the recorded inventory once it is known, as in Flux.
   [[nodiscard]] text::IdSet drain_targets(std::string_view text) const;
@@ -183,6 +192,7 @@ class Module {
   void apply_to(const RestartEvent& event, Outcome& outcome);
   void apply_to(const DefineEvent& event, Outcome& outcome);
   void apply_to(const UpdateEvent& event, Outcome& outcome);
+  void apply_to(const UnshrinkEvent& event, Outcome& outcome);
   void apply_to(const AllocEvent& event, Outcome& outcome);
   void apply_to(const FreeEvent& event, Outcome& outcome);
   /// Events of states alone.
@@ -208,6 +218,7 @@ class Module {
   /// Returned by addressable(); empty without brokers.
   rset::ResourceSet addressable_;
   rset::ResourceSet configured_;
+  text::IdSet returning_;
   // As DefineEvent has them.
   rset::ResourceSet::Properties kept_properties_;
   text::IdSet exclude_;

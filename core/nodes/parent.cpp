@@ -240,6 +240,11 @@ EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*ti
   return module::DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
+// A target that returns shows in the events after it.
+EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::UnshrinkEvent{};
+}
+
 EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime /*timestamp*/) {
   return module::AllocEvent{};
 }

@@ -86,6 +86,7 @@ class ParentMirror {
   module::EventBody translate(const module::RestartEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DefineEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UpdateEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::UnshrinkEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
   // The ledger of the enclosing instance changes no state of targets.

@@ -59,7 +59,7 @@ std::span<const Topic> Topics::all() noexcept {
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
   constexpr std::optional<Right> as_usual;
   constexpr bool not_in_instance = false;
-  static constexpr std::array<Topic, 34> topics{{
+  static constexpr auto topics = std::to_array<Topic>({
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
       {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
@@ -91,6 +91,8 @@ std::span<const Topic> Topics::all() noexcept {
        command<proto::topics::parse_expiration, engine::SetExpiration>},
       {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>, as_usual,
        not_in_instance},
+      {"resource.unshrink", Right::operate, Answer::once, large, command<proto::topics::parse_unshrink>,
+       as_usual, not_in_instance},
       {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
       {"resource.monitor-force-down", Right::own, Answer::once, large,
        call<&S::monitor_, &Monitor::force_down>},
@@ -108,7 +110,7 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.ping", Right::read, Answer::once, echoed, call<&S::query_, &Query::ping>},
       {"config.get", Right::read, Answer::once, small, call<&S::query_, &Query::configuration>},
       {"attr.get", Right::read, Answer::once, small, call<&S::query_, &Query::attribute>},
-  }};
+  });
   return topics;
 }
 

@@ -64,6 +64,12 @@ ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
   return {std::move(own), std::move(hosts)};
 }
 
+ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& event) {
+  const Numbers targets = numbers_of(event.ranks, event.nodelist);
+  shrunk_ -= targets;
+  return {module::UnshrinkEvent{}, hosts_of(targets)};
+}
+
 ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);

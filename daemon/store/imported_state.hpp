@@ -70,6 +70,7 @@ class ImportedState {
   Translated translate(const module::RestartEvent& event);
   Translated translate(const module::DefineEvent& event);
   Translated translate(const module::UpdateEvent& event);
+  Translated translate(const module::UnshrinkEvent& event);
   Translated translate(const module::DrainEvent& event);
   Translated translate(const module::UndrainEvent& event);
   // Changes `allocations_`.

@@ -174,6 +174,7 @@ StoreWriter::StoreWriter(const std::string& path)
       take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ? AND ordinal = ?"),
       forget_properties_(database_, "DELETE FROM property"),
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host, ordinal) VALUES (?, ?)"),
+      take_shrunk_(database_, "DELETE FROM shrunk WHERE host = ? AND ordinal = ?"),
       forget_shrunk_(database_, "DELETE FROM shrunk"),
       forget_loaded_(database_, "DELETE FROM inventory WHERE method = 'reload'"),
       put_expiration_(
@@ -339,6 +340,9 @@ void StoreWriter::write(const Record& record) {
   if (record.changes.forget_shrunk) forget_shrunk_.run();
   record.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
+  });
+  record.changes.unshrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    take_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
   if (record.changes.forget_loaded) forget_loaded_.run();
   if (record.changes.inventory) {

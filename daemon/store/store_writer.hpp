@@ -121,6 +121,7 @@ class StoreWriter {
   Statement take_property_;
   Statement forget_properties_;
   Statement put_shrunk_;
+  Statement take_shrunk_;
   Statement forget_shrunk_;
   Statement forget_loaded_;
   Statement put_expiration_;

@@ -94,6 +94,10 @@ json encode_shrink(const module::ShrinkCommand& command) { return {{"targets", c
 
 module::ShrinkCommand parse_shrink(const json& payload) { return {required_string(payload, "targets")}; }
 
+json encode_unshrink(const module::UnshrinkCommand& command) { return {{"targets", command.targets}}; }
+
+module::UnshrinkCommand parse_unshrink(const json& payload) { return {required_string(payload, "targets")}; }
+
 json encode_reload(const ReloadRequest& request) {
   json payload = json::object();
   if (request.path) payload["path"] = *request.path;

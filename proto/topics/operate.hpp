@@ -1,7 +1,7 @@
 // Changes by operators: resource.drain, resource.undrain, resource.property, resource.expiration (also as
-// resource.expiration-update), resource.shrink and resource.reload. Each takes one object and answers without
-// a payload. Drain, undrain and reload are as Flux's command line sends them; the others are this project's
-// own.
+// resource.expiration-update), resource.shrink, resource.unshrink and resource.reload. Each takes one object
+// and answers without a payload. Drain, undrain and reload are as Flux's command line sends them; the others
+// are this project's own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; keys that it does
@@ -37,6 +37,10 @@ namespace resourced::proto::topics {
 /// `{"targets": TARGETS}`.
 [[nodiscard]] nlohmann::json encode_shrink(const module::ShrinkCommand& command);
 [[nodiscard]] module::ShrinkCommand parse_shrink(const nlohmann::json& payload);
+
+/// resource.unshrink: `{"targets": TARGETS}`.
+[[nodiscard]] nlohmann::json encode_unshrink(const module::UnshrinkCommand& command);
+[[nodiscard]] module::UnshrinkCommand parse_unshrink(const nlohmann::json& payload);
 
 /// resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}` for an R
 /// (RFC 20) in a file of the daemon's host. A path that is null is none.

@@ -106,7 +106,7 @@ void append_partitions(std::string& out, const module::Acquisition& acquisition,
 void append_shrunk(std::string& out, const Module& module) {
   if (module.has_brokers()) return;
   const ResourceSet& configured = module.configured();
-  const IdSet shrunk = configured.ranks() - module.inventory().ranks();
+  const IdSet shrunk = module.shrunk();
   if (shrunk.empty()) return;
   append_key(out, "shrunk");
   append_string(out, configured.hosts(shrunk).encode());

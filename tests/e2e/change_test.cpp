@@ -219,6 +219,34 @@ TEST_CASE("targets that shrink removed are listed, until an R that has them is l
   CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
 }
 
+TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a reload without schedulers") {
+  Cluster cluster;
+  cluster.ctl.done({"shrink", "--yes", "2-3"});
+  const Outcome present = cluster.ctl.run({"unshrink", "test1"});
+  CHECK(present.status == 1);
+  CHECK(present.err == "resourcectl: test1 not removed\n");
+  CHECK(cluster.ctl.output({"unshrink", "test2"}) ==
+        "test2: back with the next reload of the configuration while no scheduler has acquired resources, or "
+        "restart\n");
+  CHECK(cluster.status()["shrunk"] == "test3");
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
+  CHECK(cluster.status()["online"] == "0-2,4-7");
+
+  {
+    const auto scheduler = cluster.ctl.start({"acquire"});
+    scheduler->expect_line();
+    cluster.ctl.done({"unshrink", "-q", "test3"});
+    cluster.ctl.done({"reload"});
+    CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
+    CHECK(cluster.daemon.log().find("test3: not back yet") != std::string::npos);
+  }
+  cluster.ctl.done({"reload"});
+  CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
+  CHECK(cluster.status()["online"] == "0-7");
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -31,6 +31,13 @@ TEST_SUITE("changes") {
       return object;
     };
     const std::vector<Case> cases = {
+        {{"unshrink", "node3"},
+         "resource.unshrink",
+         {{"targets", "node3"}},
+         "node3: back with the next reload of the configuration while no scheduler has acquired resources, "
+         "or "
+         "restart",
+         {{"change", "unshrink"}, {"targets", "node3"}}},
         {{"free", "j1"},
          "resource.force-free",
          {{"id", "j1"}},

@@ -149,6 +149,8 @@ TEST_CASE(
   const std::string left = on("shrink", "1", "n1");
   const std::string drained = on("drain", "1", "n1");
 
+  CHECK(Present(two + left + on("unshrink", "1", "n1")).shrunk() == Names{});
+  CHECK(Present(two + left + on("unshrink", "1", "n1") + left).shrunk() == Names{"n1"});
   const Present store(two + left + load + drained);
   CHECK(store.shrunk() == Names{});
   CHECK(store.drained() == Names{"n1"});

@@ -74,6 +74,7 @@ const std::vector<Row>& rows() {
       {properties(), "property-update",
        R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"},"nodelist":"n[0-1,3]"})"},
       {shrinks(), "shrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
+      {module::UnshrinkEvent{two, hosts}, "unshrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {DrainEvent{two, hosts, "dimm", Overwrite::nothing}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0})"},
       {DrainEvent{two, hosts, "new", Overwrite::reason}, "drain",

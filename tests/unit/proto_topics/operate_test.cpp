@@ -89,6 +89,8 @@ TEST_CASE("targets that leave") {
   CHECK(parse_shrink(encode_shrink({"node[1-2]"})).targets == "node[1-2]");
   CHECK(encode_shrink({"1"}) == json::parse(R"({"targets": "1"})"));
   CHECK(refusal(parse_shrink, R"({"target": "1"})") == "71 missing key: targets");
+  CHECK(parse_unshrink(encode_unshrink({"node[1-2]"})).targets == "node[1-2]");
+  CHECK(refusal(parse_unshrink, R"({"targets": 1})") == "71 targets must be a string");
 }
 
 TEST_CASE("a reload of the configuration, and one of an R") {
