@@ -18,10 +18,8 @@
 
 namespace resourced::cli::commands {
 
-namespace {
-
 // The daemon answers in parts.
-nlohmann::json fetch(Context& context, const std::string& targets) {
+nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
   proto::topics::AllocationsRequest request;
   if (!targets.empty()) request.targets = targets;
   nlohmann::json all = nlohmann::json::array();
@@ -35,8 +33,6 @@ nlohmann::json fetch(Context& context, const std::string& targets) {
   }
 }
 
-}  // namespace
-
 void register_allocations(CLI::App& app, Context& context) {
   struct Options {
     std::string targets;
@@ -49,7 +45,8 @@ void register_allocations(CLI::App& app, Context& context) {
   list->callback([options, &context] {
     options->output.terminal = context.terminal();
     (void)views::render(views::allocation_columns(), options->output);
-    context.out() << views::render(views::allocation_view(fetch(context, options->targets)), options->output);
+    context.out() << views::render(views::allocation_view(fetch_allocations(context, options->targets)),
+                                   options->output);
   });
 
   struct FreeOptions {

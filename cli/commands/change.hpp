@@ -47,6 +47,9 @@ struct Targets {
 void change_targets(Context& context, const char* topic, const nlohmann::json& payload,
                     const std::string& targets, Snapshot& snapshot);
 
+/// The `allocations` of resource.allocations, all parts of the answer: on these targets, or all if empty.
+[[nodiscard]] nlohmann::json fetch_allocations(Context& context, const std::string& targets);
+
 /// Prints a change as a line of text or as JSON, or nothing.
 void print_change(const Context& context, const ReportOptions& options, const std::string& text,
                   const nlohmann::ordered_json& object);

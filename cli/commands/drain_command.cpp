@@ -13,6 +13,7 @@
 
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
+#include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/views/listing.hpp"
@@ -37,6 +38,7 @@ struct DrainOptions {
   views::OutputOptions output;
   ReportOptions report;
   std::string include;
+  DrainWaitOptions wait;
 };
 
 /// A DrainCommand or an UndrainCommand.
@@ -127,20 +129,41 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
   print_change(context, options.report, text, object);
 }
 
+views::PlannedDrain planned(const DrainOptions& options, IdSet targets) {
+  views::PlannedDrain plan;
+  plan.targets = std::move(targets);
+  if (!options.reason.empty()) plan.reason = join_words(options.reason);
+  if (options.update) plan.mode = views::DrainedAlready::skipped;
+  if (options.force == 1) plan.mode = views::DrainedAlready::reason_replaced;
+  if (options.force >= 2) plan.mode = views::DrainedAlready::replaced;
+  return plan;
+}
+
 template <class Change, class Encode>
 void run_drain_change(Context& context, const DrainChange& change, const DrainOptions& options,
                       Excluded excluded, const char* topic, Encode encode) {
   Snapshot snapshot(context);
   check_reason(context, options, snapshot);
+  std::optional<Selection> selection;
+  if (options.wait.wait || options.wait.dry_run)
+    selection = select_targets(options.targets, snapshot.status(), excluded);
+  if (options.wait.dry_run) {
+    return show_drain(context, options.report, planned(options, selection->ranks), selection->request,
+                      snapshot);
+  }
   auto targets = read_targets(options.targets, snapshot, excluded, !options.report.quiet);
   change_targets(context, topic, encode(make_change<Change>(options, targets.request)), options.targets,
                  snapshot);
   report_drain(context, change, options, std::move(targets), snapshot);
+  // The response says that the drain is on disk: nothing new starts on these targets.
+  if (options.wait.wait) wait_until_idle(context, options.wait, options.report, *selection, snapshot);
 }
 
 void list_drains(Context& context, DrainOptions& options) {
   if (options.force != 0 || options.update || options.report.quiet)
     throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
+  if (options.wait.wait || options.wait.dry_run)
+    throw UsageError("drain: TARGETS is required with --wait and --dry-run");
   options.output.terminal = context.terminal();
   (void)views::render(views::drain_columns(), options.output);
   views::ViewFilter filter;
@@ -162,6 +185,7 @@ void register_drain(CLI::App& app, Context& context) {
       ->excludes(force);
   add_output_options(*drain, options->output);
   add_report_options(*drain, options->report);
+  add_drain_wait_options(*drain, options->wait);
   add_targets_option(*drain, options->include);
   drain->callback([options, drain, &context] {
     if (drain->count("TARGETS") == 0) {

@@ -15,7 +15,6 @@
 #include "cli/commands/options.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
-#include "core/text/duration.hpp"
 #include "process/loop.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
@@ -135,19 +134,6 @@ class PastWatch {
   client::Milliseconds silence_;
   client::Connection::TimerId timer_ = 0;
 };
-
-std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  Seconds time{};
-  try {
-    time = text::parse_duration(text);
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
-  constexpr Seconds longest{1e9};
-  if (time > longest) return std::nullopt;
-  return std::chrono::ceil<client::Milliseconds>(time);
-}
 
 void read_journal(Context& context, const EventlogOptions& options) {
   const auto timeout = parse_timeout(options.timeout);

@@ -2,6 +2,7 @@
 #include "cli/commands/options.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <system_error>
@@ -72,6 +73,19 @@ WallTime parse_expiration(std::string_view text, WallTime now) {
     throw UsageError(fmt::format("bad time \"{}\": expected seconds since the epoch, +DURATION or 0", text));
   }
   return wall_time(time);
+}
+
+std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  Seconds time{};
+  try {
+    time = text::parse_duration(text);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  constexpr Seconds longest{1e9};
+  if (time > longest) return std::nullopt;
+  return std::chrono::ceil<client::Milliseconds>(time);
 }
 
 }  // namespace resourced::cli::commands

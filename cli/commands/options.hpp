@@ -2,12 +2,14 @@
 // everywhere.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
+#include "client/connection.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/jobspec/shape.hpp"
 #include "core/time.hpp"
@@ -45,5 +47,8 @@ void require_count(CLI::Option& option);
 /// A time from seconds since the epoch, or from `+DURATION` (RFC 23) counted from `now`; 0 is
 /// never. Throws UsageError that shows the text.
 [[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
+
+/// The value of an option --timeout; nothing for an empty text or a time without end. Throws UsageError.
+[[nodiscard]] std::optional<client::Milliseconds> parse_timeout(const std::string& text);
 
 }  // namespace resourced::cli::commands

@@ -1,0 +1,181 @@
+// resourcectl drain --wait and --dry-run: when the last allocation is freed, over a kill of the daemon, and
+// what is said when that does not happen.
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+/// A scheduler that keeps the ledger, for test[0-7].
+struct LedgerScheduler {
+  explicit LedgerScheduler(const std::string& uri) : client(uri) {
+    const std::uint32_t stream =
+        client.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming);
+    first = client.receive(stream).json();
+  }
+  void alloc(const std::string& id, const std::string& ranks, const std::string& cores = "0-1") {
+    const json entry{{"rank", ranks}, {"children", {{"core", cores}}}};
+    const json execution{{"R_lite", json::array({entry})},
+                         {"nodelist", json::array({fmt::format("test[{}]", ranks)})},
+                         {"starttime", 0},
+                         {"expiration", 0}};
+    REQUIRE(client.call("resource.alloc", {{"id", id}, {"R", {{"version", 1}, {"execution", execution}}}})
+                .errnum == 0);
+  }
+  void free(const std::string& id) { REQUIRE(client.call("resource.free", {{"id", id}}).errnum == 0); }
+
+  RawClient client;
+  json first;
+};
+
+/// How many requests of this topic have been answered without an error.
+int answered(Cluster& cluster, const std::string& topic) {
+  const json requests = cluster.operator_client.call("resource.stats-get").json()["requests"];
+  return requests.contains(topic) ? requests[topic]["succeeded"].get<int>() : 0;
+}
+
+TEST_SUITE_BEGIN("drain_wait");
+
+TEST_CASE("drain --wait ends when the last allocation on its targets is freed") {
+  Cluster cluster;
+  LedgerScheduler scheduler(cluster.daemon.uri());
+  scheduler.alloc("j1", "0-1");
+  scheduler.alloc("j2", "1", "2-3");
+  scheduler.alloc("j3", "5");
+  const auto drain = cluster.ctl.start({"drain", "--wait", "test[1-2]", "fan"});
+  CHECK(drain->expect_line() == "drained 2 nodes: test[1-2] (fan)");
+  CHECK(drained_ranks(cluster.status()) == ids("1-2"));
+  scheduler.free("j1");
+  CHECK(answered(cluster, "resource.wait") == 0);
+  scheduler.free("j2");
+  CHECK(drain->expect_line() == "idle: 2 nodes: test[1-2]");
+  CHECK(drain->wait() == 0);
+  CHECK(answered(cluster, "resource.wait") == 1);
+  CHECK(drained_ranks(cluster.status()) == ids("1-2"));
+  // With nothing to wait for it ends at once; --json prints an object a line.
+  CHECK(cluster.ctl.output({"drain", "--wait", "--json", "6"}) ==
+        "{\"change\":\"drain\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n"
+        "{\"wait\":\"idle\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n");
+  CHECK(cluster.ctl.output({"drain", "--wait", "-q", "7"}).empty());
+}
+
+TEST_CASE("drain --wait --timeout says which targets are still allocated, and the drain stays") {
+  Cluster cluster;
+  LedgerScheduler scheduler(cluster.daemon.uri());
+  scheduler.alloc("j1", "0-1");
+  scheduler.alloc("j2", "1", "2-3");
+  const Outcome late = cluster.ctl.run({"drain", "--wait", "--timeout", "20ms", "test[1-2]"});
+  CHECK(late.status == 1);
+  CHECK(late.err == "resourcectl: still allocated after 20ms: test1 (j1), test1 (j2)\n");
+  CHECK(drained_ranks(cluster.status()) == ids("1-2"));
+  const auto drain = cluster.ctl.start({"drain", "--wait", "-f", "test1", "fan"});
+  CHECK(drain->expect_line() == "drained 1 node: test1 (fan)");
+  drain->signal(SIGINT);
+  const Outcome interrupted = drain->finish();
+  // The signal may come before the command waits, and ends it then.
+  if (interrupted.status == 1)
+    CHECK(interrupted.err == "resourcectl: still allocated when interrupted: test1 (j1), test1 (j2)\n");
+  CHECK(interrupted.status != 0);
+  CHECK(drained_ranks(cluster.status()) == ids("1-2"));
+  CHECK(cluster.ctl.run({"drain", "--wait", "--timeout", "soon", "5"}).status == 2);
+  CHECK(cluster.ctl.run({"drain", "--timeout", "1s", "5"}).status == 2);
+  CHECK(cluster.ctl.run({"drain", "--wait"}).status == 2);
+}
+
+TEST_CASE("drain --wait goes on over kill -9 of the daemon, until the scheduler is back and has freed") {
+  Cluster cluster;
+  auto scheduler = std::make_unique<LedgerScheduler>(cluster.daemon.uri());
+  scheduler->alloc("j1", "3");
+  const auto drain = cluster.ctl.start({"drain", "--wait", "test3"});
+  CHECK(drain->expect_line() == "drained 1 node: test3");
+  for (int kill = 0; kill < 3; ++kill) {
+    // The request of the wait is there by then, or is sent again.
+    {
+      RawClient client(cluster.daemon.uri());
+      for (int i = 0; i < 20; ++i) client.call("resource.ping", json::object());
+    }
+    scheduler.reset();
+    cluster.daemon.kill();
+    cluster.daemon.start();
+    CHECK(cluster.ctl.output({"drain", "-n", "-o", "{state} {nodelist}"}) == "draining test3\n");
+    scheduler = std::make_unique<LedgerScheduler>(cluster.daemon.uri());
+    REQUIRE(scheduler->first["allocations"].size() == 1);
+  }
+  scheduler->free("j1");
+  CHECK(drain->expect_line() == "idle: 1 node: test3");
+  CHECK(drain->wait() == 0);
+}
+
+TEST_CASE("drain --wait where nobody reports what runs") {
+  Cluster cluster;
+  const auto refused = [&](const std::string& targets) {
+    const Outcome outcome = cluster.ctl.run({"drain", "-f", "--wait", targets});
+    CHECK(outcome.status == 1);
+    return outcome.err;
+  };
+  CHECK(refused("test[0-1]") == "resourcectl: nobody reports what runs on test[0-1]\n");
+  CHECK(drained_ranks(cluster.status()) == ids("0-1"));
+  // A scheduler that knows only RFC 28.
+  const Scheduler silent(cluster.daemon.uri());
+  CHECK(refused("test7") == "resourcectl: nobody reports what runs on test7\n");
+  CHECK(cluster.ctl.output({"drain", "-f", "--wait", "--assume-idle", "test[0-1]"}) ==
+        "drained 2 nodes: test[0-1]\nidle: 2 nodes: test[0-1]\n");
+}
+
+TEST_CASE(
+    "drain --dry-run shows what would be drained, what runs there and what is left, and changes nothing") {
+  Cluster cluster(
+      "[resource]\nexclude = \"7\"\n"
+      "[[resource.config]]\nhosts = \"test[0-7]\"\ncores = \"0-3\"\n"
+      "[[resource.config]]\nhosts = \"test[0-1]\"\ngpus = \"0\"\nproperties = [\"gpu\"]\n");
+  LedgerScheduler scheduler(cluster.daemon.uri());
+  scheduler.alloc("j1", "0-1");
+  scheduler.alloc("j2", "4");
+  cluster.drain("2", "disk");
+  cluster.drain("3", "fan");
+  const json before = cluster.status();
+  CHECK(cluster.ctl.output({"drain", "--dry-run", "-u", "test[1-2]", "power"}) ==
+        "would drain 1 node: test1 (power)\n"
+        "drained already: test2 (disk), which is left as it is\n"
+        "allocated: j1 on test1\n"
+        "LEFT          NODES    CORES   GPUS\n"
+        "all          5 -> 4 20 -> 16 2 -> 1\n"
+        "property:gpu 2 -> 1   8 -> 4 2 -> 1\n");
+  const Outcome refused = cluster.ctl.run({"drain", "--dry-run", "2-4,7"});
+  CHECK(refused.status == 1);
+  CHECK(refused.out ==
+        "would drain 2 nodes: test[4,7]\n"
+        "drained already: test2 (disk), which refuses the drain\n"
+        "drained already: test3 (fan), which refuses the drain\n"
+        "excluded: test7, which refuses the drain\n"
+        "allocated: j2 on test4\n"
+        "LEFT          NODES    CORES   GPUS\n"
+        "all          5 -> 4 20 -> 16 2 -> 2\n"
+        "property:gpu 2 -> 2   8 -> 8 2 -> 2\n");
+  CHECK(refused.err ==
+        "resourcectl: the drain would be refused: it names excluded targets, or drained ones without -f or "
+        "-u\n");
+  const json shown = json::parse(cluster.ctl.output({"drain", "--dry-run", "-f", "--json", "2,4", "power"}));
+  CHECK(shown == json::parse(R"({"change": "drain", "dry_run": true, "refused": false, "nnodes": 2,
+    "ranks": "2,4", "nodelist": "test[2,4]", "reason": "power",
+    "drained": [{"nodelist": "test2", "reason": "disk", "then": "gets the new reason"}], "excluded": "",
+    "allocations": [{"id": "j2", "nodelist": "test4"}],
+    "left": [{"set": "all", "now": {"nodes": 5, "cores": 20, "gpus": 2},
+              "after": {"nodes": 4, "cores": 16, "gpus": 2}},
+             {"set": "property:gpu", "now": {"nodes": 2, "cores": 8, "gpus": 2},
+              "after": {"nodes": 2, "cores": 8, "gpus": 2}}]})"));
+  CHECK(cluster.status() == before);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e
