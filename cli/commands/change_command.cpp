@@ -14,6 +14,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
@@ -68,7 +69,8 @@ void add_expiration_command(CLI::App& group, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* set = group.add_subcommand("set", "Set the time when the resources expire");
-  set->add_option("TIME", options->time, "Seconds since the epoch, +DURATION from now, or 0 for never")
+  set->add_option("TIME", options->time,
+                  "Seconds since the epoch, a date (ISO 8601), +DURATION from now, or 0 for never")
       ->required();
   add_report_options(*set, options->report);
   set->callback([options, &context] {

@@ -13,6 +13,7 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "process/loop.hpp"
@@ -28,7 +29,7 @@ struct EventlogOptions {
   std::string wait_for;
   std::string timeout;
   std::string targets;
-  std::optional<double> since;
+  std::string since;
   bool json = false;
   bool allocations = false;
   bool whole = false;
@@ -152,7 +153,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
     watch.emplace(connection, reader, context.timeout(), must_end);
   }
   proto::topics::JournalRequest request;
-  if (options.since) request.since = wall_time(*options.since);
+  if (!options.since.empty()) request.since = parse_time(options.since, context.now(), Unsigned::back);
   if (!options.targets.empty()) request.targets = options.targets;
   request.allocations = options.allocations;
   client::SendOptions send_options;
@@ -188,8 +189,10 @@ void register_eventlog(CLI::App& app, Context& context) {
       "-t,--timeout", options->timeout,
       "End after this duration; this is a failure, except with -F alone. Default: the history "
       "may pause for 30 seconds and take 10 minutes, new events have no limit");
-  command->add_option("--since", options->since,
-                      "Only events at or after this time, in seconds since the epoch");
+  command->add_option(
+      "--since", options->since,
+      "Only events at or after this time: seconds since the epoch, a date (ISO 8601), or a duration "
+      "such as 2h, back from now");
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--allocations", options->allocations,
                     "Also the records of the ledger of allocations: alloc and free");
@@ -204,7 +207,7 @@ void register_eventlog(CLI::App& app, Context& context) {
   command->callback([options, &context] {
     if (options->whole) {
       options->json = true;
-      options->since = 0;
+      options->since = "0";
       options->allocations = true;
     }
     read_journal(context, *options);

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <system_error>
 
@@ -54,25 +53,6 @@ jobspec::ResourceGraph read_shape(const std::string& text, const jobspec::ShapeO
   } catch (const jobspec::ShapeError& error) {
     throw DetailedError(error.errnum(), error.what(), jobspec::point_at_column(text, error.column()));
   }
-}
-
-WallTime parse_expiration(std::string_view text, WallTime now) {
-  if (text.starts_with('+')) {
-    try {
-      const Seconds duration = text::parse_duration(text.substr(1));
-      if (duration < forever) return now + duration;
-    } catch (const Error& error) {
-      throw UsageError(fmt::format("bad time \"{}\": {}", text, error.what()));
-    }
-    throw UsageError(fmt::format("bad time \"{}\": must be finite; 0 means never", text));
-  }
-  double time = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, time);
-  if (error != std::errc() || stop != end || !std::isfinite(time) || time < 0) {
-    throw UsageError(fmt::format("bad time \"{}\": expected seconds since the epoch, +DURATION or 0", text));
-  }
-  return wall_time(time);
 }
 
 std::optional<client::Milliseconds> parse_timeout(const std::string& text) {

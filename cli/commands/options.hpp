@@ -44,10 +44,6 @@ void require_count(CLI::Option& option);
 [[nodiscard]] jobspec::ResourceGraph read_shape(const std::string& text,
                                                 const jobspec::ShapeOptions& options = {});
 
-/// A time from seconds since the epoch, or from `+DURATION` (RFC 23) counted from `now`; 0 is
-/// never. Throws UsageError that shows the text.
-[[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
-
 /// The value of an option --timeout; nothing for an empty text or a time without end. Throws UsageError.
 [[nodiscard]] std::optional<client::Milliseconds> parse_timeout(const std::string& text);
 

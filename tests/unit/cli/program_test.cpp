@@ -73,6 +73,9 @@ TEST_SUITE("program") {
 
   TEST_CASE("--since is told to include its time") {
     CHECK(run({"eventlog", "--help"}).out.find("at or after this time") != std::string::npos);
+    const Outcome bad = run({"eventlog", "--since", "yesterday"});
+    CHECK(bad.status == 2);
+    CHECK(bad.err.starts_with("resourcectl: bad time \"yesterday\": expected "));
   }
 
   TEST_CASE("--help is for every subcommand, and status 0") {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
-#include "cli/commands/options.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 

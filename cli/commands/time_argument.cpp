@@ -1,0 +1,161 @@
+#include "cli/commands/time_argument.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/views/listing.hpp"
+#include "core/error.hpp"
+#include "core/text/duration.hpp"
+
+namespace resourced::cli::commands {
+
+using views::UsageError;
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view text) {
+  throw UsageError(
+      fmt::format("bad time \"{}\": expected seconds since the epoch, a date such as "
+                  "2026-11-22T18:30, or a duration such as 2h or +2h",
+                  text));
+}
+
+std::optional<double> read_number(std::string_view text) {
+  double number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+/// Takes a number of this many digits from the front of a text.
+class Digits {
+ public:
+  explicit Digits(std::string_view text) : text_(text) {}
+
+  std::optional<int> take(std::size_t count, int least, int most) {
+    int number = 0;
+    if (text_.size() < count) return std::nullopt;
+    const auto [stop, error] = std::from_chars(text_.data(), text_.data() + count, number);
+    if (error != std::errc() || stop != text_.data() + count || number < least || number > most)
+      return std::nullopt;
+    text_.remove_prefix(count);
+    return number;
+  }
+  bool skip(std::string_view any_of) {
+    if (text_.empty() || any_of.find(text_.front()) == std::string_view::npos) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  /// A fraction behind the point; 0 if there is none.
+  double fraction() {
+    if (text_.empty() || text_.front() != '.') return 0;
+    const std::size_t end = text_.find_first_not_of("0123456789", 1);
+    const auto number = read_number(text_.substr(0, end));
+    text_.remove_prefix(end == std::string_view::npos ? text_.size() : end);
+    return number.value_or(NAN);
+  }
+  [[nodiscard]] std::string_view rest() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+/// The seconds that a zone is ahead of UTC; nothing for a text that is none.
+std::optional<int> read_zone(Digits digits) {
+  if (digits.rest() == "Z") return 0;
+  const bool is_behind = digits.rest().starts_with('-');
+  if (!digits.skip("+-")) return std::nullopt;
+  const auto hours = digits.take(2, 0, 23);
+  const bool has_minutes = digits.skip(":") || !digits.rest().empty();
+  const auto minutes = has_minutes ? digits.take(2, 0, 59) : std::optional(0);
+  if (!hours || !minutes || !digits.rest().empty()) return std::nullopt;
+  const int ahead = (*hours * 60 + *minutes) * 60;
+  return is_behind ? -ahead : ahead;
+}
+
+/// Whether the calendar has this day: mktime(3) would take February 30 for March 2.
+bool is_day(const std::tm& date) {
+  constexpr std::array<int, 12> days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const int year = date.tm_year + 1900;
+  const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+  const int most = days.at(static_cast<std::size_t>(date.tm_mon)) + (date.tm_mon == 1 && is_leap ? 1 : 0);
+  return date.tm_mday <= most;
+}
+
+std::optional<double> read_date(std::string_view text) {
+  Digits digits(text);
+  const auto year = digits.take(4, 1970, 9999);
+  if (!year || !digits.skip("-")) return std::nullopt;
+  const auto month = digits.take(2, 1, 12);
+  if (!month || !digits.skip("-")) return std::nullopt;
+  const auto day = digits.take(2, 1, 31);
+  if (!day) return std::nullopt;
+  std::tm date{};
+  date.tm_year = *year - 1900;
+  date.tm_mon = *month - 1;
+  date.tm_mday = *day;
+  date.tm_isdst = -1;
+  if (!is_day(date)) return std::nullopt;
+  double fraction = 0;
+  if (digits.skip("T ")) {
+    const auto hour = digits.take(2, 0, 23);
+    if (!hour || !digits.skip(":")) return std::nullopt;
+    const auto minute = digits.take(2, 0, 59);
+    if (!minute) return std::nullopt;
+    date.tm_hour = *hour;
+    date.tm_min = *minute;
+    if (digits.skip(":")) {
+      const auto second = digits.take(2, 0, 59);
+      if (!second) return std::nullopt;
+      date.tm_sec = *second;
+      fraction = digits.fraction();
+    }
+  }
+  if (digits.rest().empty()) return static_cast<double>(std::mktime(&date)) + fraction;
+  const auto zone = read_zone(digits);
+  if (!zone) return std::nullopt;
+  return static_cast<double>(::timegm(&date)) - *zone + fraction;
+}
+
+std::optional<double> read_duration(std::string_view text) {
+  try {
+    const Seconds duration = text::parse_duration(text);
+    if (duration < forever) return to_number(duration);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
+  std::optional<double> time;
+  const bool is_signed = text.starts_with('+') || text.starts_with('-');
+  const auto duration = read_duration(is_signed ? text.substr(1) : text);
+  if (const auto number = is_signed ? std::nullopt : read_number(text)) {
+    time = number;
+  } else if (duration) {
+    const bool is_back = is_signed ? text.front() == '-' : direction == Unsigned::back;
+    time = to_number(now) + (is_back ? -*duration : *duration);
+  } else {
+    time = read_date(text);
+  }
+  if (!time || !std::isfinite(*time) || *time < 0) refuse(text);
+  return wall_time(*time);
+}
+
+WallTime parse_expiration(std::string_view text, WallTime now) {
+  if (text.starts_with('-')) refuse(text);
+  return parse_time(text, now, Unsigned::ahead);
+}
+
+}  // namespace resourced::cli::commands

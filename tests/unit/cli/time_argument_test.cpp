@@ -1,0 +1,123 @@
+// Times on a command line. date(1) of the system is the judge of calendars and zones.
+#include "cli/commands/time_argument.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cli/views/listing.hpp"
+#include "core/time.hpp"
+
+namespace resourced::cli::commands {
+
+using views::UsageError;
+
+namespace {
+
+constexpr double now = 1'700'000'000.25;
+
+double read(std::string_view text, Unsigned direction = Unsigned::ahead) {
+  return to_number(parse_time(text, wall_time(now), direction));
+}
+
+/// The seconds since the epoch that date(1) prints for this text.
+double by_date(const std::string& text) {
+  const std::string command = fmt::format("date -d '{}' +%s", text);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  long long seconds = 0;
+  REQUIRE(std::fscanf(pipe.get(), "%lld", &seconds) == 1);
+  return static_cast<double>(seconds);
+}
+
+/// Sets the local zone, and sets it back at the end.
+class Zone {
+ public:
+  explicit Zone(const char* name) {
+    if (const char* before = std::getenv("TZ")) before_ = before;
+    ::setenv("TZ", name, 1);
+    ::tzset();
+  }
+  ~Zone() {
+    before_.empty() ? ::unsetenv("TZ") : ::setenv("TZ", before_.c_str(), 1);
+    ::tzset();
+  }
+  Zone(const Zone&) = delete;
+  Zone& operator=(const Zone&) = delete;
+  Zone(Zone&&) = delete;
+  Zone& operator=(Zone&&) = delete;
+
+ private:
+  std::string before_;
+};
+
+}  // namespace
+
+TEST_CASE("seconds since the epoch, and durations from now in the direction that the option has") {
+  CHECK(read("1893456000.5") == 1893456000.5);
+  CHECK(read("0") == 0);
+  CHECK(read("90") == 90);
+  CHECK(read("+90") == now + 90);
+  CHECK(read("-90") == now - 90);
+  CHECK(read("2h") == now + 7200);
+  CHECK(read("2h", Unsigned::back) == now - 7200);
+  CHECK(read("+1.5m", Unsigned::back) == now + 90);
+  CHECK(read("-1d", Unsigned::ahead) == now - 86400);
+}
+
+TEST_CASE("dates mean what date(1) says, in local time or in their zone") {
+  for (const char* zone : {"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"}) {
+    const Zone local(zone);
+    for (const char* text : {"2026-11-22", "2026-11-22T18:30", "2026-11-22 18:30", "2026-07-01T00:00:59",
+                             "2024-02-29", "2026-11-22T18:30Z", "2026-11-22T18:30:05+01:00",
+                             "2026-11-22T18:30:05-0530", "2026-01-01T00:00+14"}) {
+      CAPTURE(zone);
+      CAPTURE(text);
+      CHECK(read(text) == by_date(text));
+    }
+    CHECK(read("2026-11-22T18:30:05.25Z") == by_date("2026-11-22T18:30:05Z") + 0.25);
+  }
+}
+
+TEST_CASE("what is no time is refused, and shown") {
+  for (const char* text : {"",
+                           "x",
+                           "+",
+                           "-",
+                           "+x",
+                           "--1h",
+                           "1e999",
+                           "nan",
+                           "inf",
+                           "+inf",
+                           "-inf",
+                           "-1e10",
+                           "-60y",
+                           "2026-13-01",
+                           "2026-02-29",
+                           "2026-04-31",
+                           "2026-11-22T",
+                           "2026-11-22T24:00",
+                           "2026-11-22T18",
+                           "2026-11-22T18:60",
+                           "2026-11-22T18:30:60",
+                           "2026-11-22T18:30x",
+                           "2026-11-22T18:30+1",
+                           "2026-11-22T18:30+01:",
+                           "2026-1-1",
+                           "2026-11-22T18:30+01:00 ",
+                           "2026-11-22Z0",
+                           "1969-12-31",
+                           "0x10",
+                           "2026-11-22T18:30:05.Z"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(static_cast<void>(parse_time(text, wall_time(now), Unsigned::ahead)),
+                         doctest::Contains(fmt::format("bad time \"{}\"", text).c_str()), UsageError);
+  }
+}
+
+}  // namespace resourced::cli::commands
