@@ -66,9 +66,10 @@ class Server {
         service_(log_, process::wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max,
                   peers::Access(config_.access, geteuid()), config_.limits, process::steady_clock,
-                  agent_settings(config_), [this](SteadyTime when) { wake_at(when); }, [this] { reload(); },
-                  [this](const ResourceSet& resources, const std::string& path, bool force) {
-                    load(resources, path, force);
+                  agent_settings(config_), [this](SteadyTime when) { wake_at(when); },
+                  [this](const auto& by) { reload(by); },
+                  [this](const ResourceSet& resources, const std::string& path, bool force, const auto& by) {
+                    load(resources, path, force, by);
                   },
                   [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
                   config_.flux.socket.empty() ? nullptr : flux::module::read_topologies}),
@@ -254,7 +255,7 @@ class Server {
       const transport::LoopHold hold(&service_.holds(), "reload on SIGHUP");
       process::notify_reloading();
       try {
-        reload();
+        reload(module::BySignal{"HUP"});
       } catch (const Error& refused) {
         spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
       }
@@ -264,7 +265,7 @@ class Server {
   }
 
   // The new configuration takes effect as a whole or not at all: the steps that can throw come first.
-  void reload() {
+  void reload(const std::optional<module::Actor>& by) {
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
     const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
@@ -275,7 +276,7 @@ class Server {
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
     const text::Hostlist excluded = config::excluded_hosts(next);
-    if (defined) service_.step(reload_command(next, inventory, plan));
+    if (defined) service_.step(reload_command(next, inventory, plan), by);
 
     const bool revokes = revokes_keys(config_.access, next.access);
     config_ = std::move(next);
@@ -299,8 +300,9 @@ class Server {
   }
 
   // Replaces the inventory by another R. Changes nothing if the R is refused.
-  void load(const ResourceSet& resources, const std::string& path, bool force) {
-    if (host_) return host_->load(resources, force);
+  void load(const ResourceSet& resources, const std::string& path, bool force,
+            const std::optional<module::Actor>& by) {
+    if (host_) return host_->load(resources, force, by);
     const text::IdSet& ranks = resources.ranks();
     const std::uint64_t size = config_.resource.size.value_or(size_);
     if (ranks.last() >= size) {
@@ -318,7 +320,7 @@ class Server {
     command.exclude = next.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) command.online = ranks;
     command.replaced = replaced_;
-    service_.step(engine::Load{std::move(command), partition_rules(config_, next.resources)});
+    service_.step(engine::Load{std::move(command), partition_rules(config_, next.resources)}, by);
     inventory_ = std::move(next);
     loaded_ = true;
     remember_size(inventory_.resources);

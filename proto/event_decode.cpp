@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "proto/actor_json.hpp"
 #include "proto/allocation_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
@@ -70,6 +71,12 @@ class Context {
     if (value == nullptr) return std::nullopt;
     if (!value->is_number()) throw Error(EINVAL, fmt::format("context.{}: must be a number", key));
     return value->get<double>();
+  }
+
+  std::optional<module::Actor> actor() const {
+    const json* value = find("by");
+    if (value == nullptr) return std::nullopt;
+    return named("by", [&] { return read_actor(*value); });
   }
 
   rset::ResourceSet::Properties properties(const char* key) const {
@@ -239,7 +246,8 @@ std::optional<module::Event> decode_event(const json& entry) {
     throw Error(EINVAL, "timestamp: must be greater than 0");
   const auto reader = readers().find(event.name);
   if (reader == readers().end()) return std::nullopt;
-  return module::Event{event.timestamp, reader->second(Context(event.context))};
+  const Context context(event.context);
+  return module::Event{event.timestamp, reader->second(context), context.actor()};
 }
 
 }  // namespace resourced::proto

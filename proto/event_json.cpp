@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "core/invariant.hpp"
+#include "proto/actor_json.hpp"
 #include "proto/allocation_json.hpp"
 #include "proto/json_text.hpp"
 
@@ -11,6 +13,9 @@ using module::DefineMethod;
 using module::UpdateEvent;
 
 namespace {
+
+// The ends of the context and of the entry.
+constexpr std::string_view event_end = "}}";
 
 enum class UpdateKind { expiration, property, shrink, several };
 
@@ -175,8 +180,24 @@ std::string encode_event(const module::Event& event) {
   append_key(out, "context");
   out += '{';
   std::visit(ContextWriter{out}, event.body);
-  out += "}}";
+  if (event.by) {
+    append_key(out, "by");
+    append_actor(out, *event.by);
+  }
+  out += event_end;
   return out;
+}
+
+std::string without_actor(std::string line, const std::optional<module::Actor>& by) {
+  if (!by) return line;
+  std::string end = R"("by":)";
+  append_actor(end, *by);
+  end += event_end;
+  RESOURCED_INVARIANT(line.ends_with(end));
+  line.resize(line.size() - end.size());
+  if (line.ends_with(',')) line.pop_back();
+  line += event_end;
+  return line;
 }
 
 }  // namespace resourced::proto

@@ -4,6 +4,8 @@
 // shows only if it is asked for them: alloc (`allocations`: an array of proto/allocation_json.hpp) and free
 // (`ids`; `nodelist` of the targets that were freed; `idset` of them if they are a part of the one
 // allocation).
+//
+// The context of an event that somebody has caused also has `by` (proto/actor_json.hpp).
 #pragma once
 
 #include <optional>
@@ -42,6 +44,8 @@ inline constexpr std::string_view free_name = "free";
 
 /// One line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const module::Event& event);
+/// The line of an event by this actor, from encode_event(), as it is without `by`.
+[[nodiscard]] std::string without_actor(std::string line, const std::optional<module::Actor>& by);
 
 /// An entry of an event log that is not decoded, also one with an unknown name. Refers to the entry.
 struct EventEntry {

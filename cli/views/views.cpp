@@ -360,11 +360,14 @@ std::string format_event(const nlohmann::json& event) {
     throw Error(EPROTO, "the daemon sent something that is not an event");
   }();
   auto line = fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
+  const auto append = [&](std::string_view key, const nlohmann::json& value) {
+    line += fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  };
   if (entry.context != nullptr) {
     for (const auto& [key, value] : entry.context->items()) {
-      line +=
-          fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      if (key != "by") append(key, value);
     }
+    if (const auto by = entry.context->find("by"); by != entry.context->end()) append("by", *by);
   }
   return json_text::printable(line);
 }

@@ -65,8 +65,8 @@ struct ViewFilter {
 /// (resource.status). Uses only the targets of the filter.
 [[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
 
-/// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context with its values as
-/// JSON. Throws Error EPROTO if it is not an event (RFC 18).
+/// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context, `by` last, with
+/// its values as JSON. Throws Error EPROTO if it is not an event (RFC 18).
 [[nodiscard]] std::string format_event(const nlohmann::json& event);
 
 }  // namespace resourced::cli::views

@@ -42,11 +42,12 @@ void add_difference(Properties& out, const Properties& all, const Properties& kn
 
 }  // namespace
 
-Effects Engine::step(const Input& input, Now now) {
+Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> by) {
   now.wall = std::max(last_timestamp_, now.wall);
+  const Occasion occasion{now, std::move(by)};
   Effects effects;
   const std::uint64_t health = nodes_.health().version();
-  std::visit([&](const auto& one) { take(one, now, effects); }, input);
+  std::visit([&](const auto& one) { take(one, occasion, effects); }, input);
   effects.health_changed = nodes_.health().version() != health;
   return effects;
 }
@@ -57,7 +58,8 @@ module::Acquisition::Tell Engine::teller(Effects& effects) {
   };
 }
 
-void Engine::apply(Event event, Effects& effects) {
+void Engine::apply(Event event, const Occasion& now, Effects& effects) {
+  event.by = now.by;
   RESOURCED_INVARIANT(event.timestamp >= last_timestamp_);
   const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must say the same.
@@ -74,7 +76,7 @@ void Engine::apply(Event event, Effects& effects) {
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
 }
 
-void Engine::take(const Start& input, Now now, Effects& effects) {
+void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   auto events = module::Module::start(input.command, now.wall);
   // Divided before any event is applied: overlapping partitions refuse the start.
   for (const auto& [event, recorded] : events) {
@@ -99,13 +101,13 @@ void Engine::take(const Start& input, Now now, Effects& effects) {
       forget_drains();
       is_undrained = true;
     }
-    apply(std::move(event), effects);
+    apply(std::move(event), now, effects);
   }
   if (!is_undrained) forget_drains();
   carry_out(nodes_.begin(module_, now.steady), now, effects);
 }
 
-void Engine::take(const Begin& input, Now now, Effects& effects) {
+void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
@@ -121,20 +123,22 @@ void Engine::take(const Begin& input, Now now, Effects& effects) {
     RESOURCED_INVARIANT(!module_.defined());
     absent_drains_ = input.absent;
   }
-  apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, effects);
+  apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, now,
+        effects);
   for (const module::DrainGroup& drain : input.drains) {
     module_.apply({drain.timestamp,
-                   module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason}});
+                   module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason},
+                   drain.by});
   }
   take_back_drains();
   add_drains(effects.records.back().changes, module_);
 }
 
-void Engine::take(const DefineInstance& input, Now now, Effects& effects) {
+void Engine::take(const DefineInstance& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.has_brokers());
   const rset::ResourceSet next = module::targets_of_brokers(module_.brokers(), *input.inventory);
   set_aside(module_.drains().ranks() - next.ranks());
-  for (Event& event : module_.define(input, now.wall)) apply(std::move(event), effects);
+  for (Event& event : module_.define(input, now.wall)) apply(std::move(event), now, effects);
   take_back_drains();
 }
 
@@ -143,7 +147,7 @@ void Engine::set_aside(const IdSet& drained) {
   for (const auto& group : module_.drains().groups()) {
     const module::DrainTable::Key& key = group.first;
     module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason});
+      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by});
     });
   }
 }
@@ -153,11 +157,12 @@ void Engine::take_back_drains() {
   std::erase_if(absent_drains_, [&](const module::RecordedDrain& drain) {
     const auto rank = rank_of(drain.target, module_.addressable());
     if (!rank || module_.excluded().contains(*rank)) return false;
-    found[{drain.timestamp, drain.reason}].insert(*rank);
+    found[{drain.timestamp, drain.reason, drain.by}].insert(*rank);
     return true;
   });
   for (const auto& [key, ranks] : found) {
-    module_.apply({key.timestamp, module::DrainEvent{ranks, module_.addressable().hosts(ranks), key.reason}});
+    module_.apply(
+        {key.timestamp, module::DrainEvent{ranks, module_.addressable().hosts(ranks), key.reason}, key.by});
   }
 }
 
@@ -167,16 +172,16 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
   return divide_inventory(partitions_, inventory);
 }
 
-void Engine::take(const Load& input, Now now, Effects& effects) {
+void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(input.command, now.wall);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
-  for (Event& event : events) apply(std::move(event), effects);
+  for (Event& event : events) apply(std::move(event), now, effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
   carry_out(nodes_.begin_again(module_, now.steady), now, effects);
 }
 
-void Engine::execute(const Command& command, Now now, Effects& effects) {
+void Engine::execute(const Command& command, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(command, now.wall);
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<module::UpdateEvent>(event.body) ||
@@ -187,14 +192,14 @@ void Engine::execute(const Command& command, Now now, Effects& effects) {
   text::IdSet torpid;
   for (Event& event : events) {
     if (const auto* fell = std::get_if<module::TorpidEvent>(&event.body)) torpid |= fell->ranks;
-    apply(std::move(event), effects);
+    apply(std::move(event), now, effects);
   }
   // The torpid event of a target that comes online precedes its online event, so check after both.
   RESOURCED_INVARIANT((torpid - module_.online()).empty());
   if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
 }
 
-void Engine::execute_all(const std::vector<Command>& commands, Now now, Effects& effects) {
+void Engine::execute_all(const std::vector<Command>& commands, const Occasion& now, Effects& effects) {
   for (const Command& command : commands) {
     try {
       execute(command, now, effects);
@@ -204,7 +209,7 @@ void Engine::execute_all(const std::vector<Command>& commands, Now now, Effects&
   }
 }
 
-void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
+void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& effects) {
   execute_all(findings.commands, now, effects);
   std::ranges::move(findings.news, std::back_inserter(effects.agents));
   std::ranges::move(findings.unfit, std::back_inserter(effects.unfit));
@@ -212,7 +217,7 @@ void Engine::carry_out(nodes::Findings findings, Now now, Effects& effects) {
   effects.without_checks.append(module_.inventory().hosts(down));
 }
 
-void Engine::take(const Command& command, Now now, Effects& effects) {
+void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.
@@ -226,15 +231,16 @@ void Engine::take(const Command& command, Now now, Effects& effects) {
   effects.unfit = std::move(unfit);
 }
 
-void Engine::take(const Acquire& input, Now /*now*/, Effects& effects) {
+void Engine::take(const Acquire& input, const Occasion& /*now*/, Effects& effects) {
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, input.partition, module_.acquirable(), input.allocations);
   effects.acquired = {resources, kept};
 }
 
-void Engine::take(const Resume& input, Now now, Effects& effects) {
+void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.defined());
-  for (Event& event : module_.lose(input.up - module_.online(), now.wall)) apply(std::move(event), effects);
+  for (Event& event : module_.lose(input.up - module_.online(), now.wall))
+    apply(std::move(event), now, effects);
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources);
   if (input.muted) return acquisition_.mute(input.holder);
@@ -253,11 +259,13 @@ void Engine::take(const Resume& input, Now now, Effects& effects) {
   if (!delta.empty()) effects.updates.push_back({applied_, input.holder, std::move(delta)});
 }
 
-void Engine::take(const Release& input, Now /*now*/, Effects& effects) {
+void Engine::take(const Release& input, const Occasion& /*now*/, Effects& effects) {
   acquisition_.release(input.holder, module_.available(), teller(effects));
 }
 
-void Engine::take(const Mute& /*input*/, Now /*now*/, Effects& /*effects*/) { acquisition_.mute(); }
+void Engine::take(const Mute& /*input*/, const Occasion& /*now*/, Effects& /*effects*/) {
+  acquisition_.mute();
+}
 
 std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& targets,
                                                              const std::string& partition) const {
@@ -282,13 +290,13 @@ std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& ho
   return holdings;
 }
 
-void Engine::take(const Alloc& input, Now now, Effects& effects) {
+void Engine::take(const Alloc& input, const Occasion& now, Effects& effects) {
   module::AllocCommand command = input.command;
   command.holdings = holdings_of(input.holders);
   execute(std::move(command), now, effects);
 }
 
-void Engine::take(const Free& input, Now now, Effects& effects) {
+void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
   module::FreeCommand command = input.command;
   std::vector<module::Holding> holdings = holdings_of(input.holders);
   IdSet of_others = acquisition_.kept_by_anyone();
@@ -297,45 +305,49 @@ void Engine::take(const Free& input, Now now, Effects& effects) {
   execute(std::move(command), now, effects);
 }
 
-void Engine::take(const SetExpiration& input, Now now, Effects& effects) {
+void Engine::take(const SetExpiration& input, const Occasion& now, Effects& effects) {
   execute(input.command, now, effects);
   if (!effects.records.empty()) own_expiration_set_ = last_timestamp_;
 }
 
-void Engine::take(const WatchNodes& input, Now now, Effects& effects) {
+void Engine::take(const WatchNodes& input, const Occasion& now, Effects& effects) {
   nodes_.watch(input.settings);
   if (module_.defined()) carry_out(nodes_.settle(module_, now.steady), now, effects);
 }
 
-void Engine::take(const Discover& input, Now now, Effects& /*effects*/) {
+void Engine::take(const Discover& input, const Occasion& now, Effects& /*effects*/) {
   nodes_.discover(input.settings, input.recorded, now.steady);
 }
 
-void Engine::take(const DiscoverWithout& input, Now now, Effects& effects) {
+void Engine::take(const DiscoverWithout& input, const Occasion& now, Effects& effects) {
   nodes_.exclude(input.hosts);
   // Fewer agents may be enough now.
   effects.discovered = nodes_.discovered(now.steady);
 }
 
-void Engine::take(const AgentHello& input, Now now, Effects& effects) {
-  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), now, effects);
+void Engine::take(const AgentHello& input, const Occasion& now, Effects& effects) {
+  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady),
+            {now, module::ByHost{input.report.hostname}}, effects);
   // This agent may complete the inventory.
   effects.discovered = nodes_.discovered(now.steady);
 }
 
-void Engine::take(const AgentBeat& input, Now now, Effects& /*effects*/) {
+void Engine::take(const AgentBeat& input, const Occasion& now, Effects& /*effects*/) {
   nodes_.beat(input.agent, now.steady);
 }
 
-void Engine::take(const AgentHealth& input, Now now, Effects& effects) {
-  carry_out(nodes_.health(input.agent, input.report, module_, now.steady), now, effects);
+void Engine::take(const AgentHealth& input, const Occasion& now, Effects& effects) {
+  Occasion report = now;
+  if (const auto rank = nodes_.rank_of(input.agent))
+    report.by = module::ByHost{module_.inventory().host(*rank)};
+  carry_out(nodes_.health(input.agent, input.report, module_, now.steady), report, effects);
 }
 
-void Engine::take(const AgentEnd& input, Now now, Effects& /*effects*/) {
+void Engine::take(const AgentEnd& input, const Occasion& now, Effects& /*effects*/) {
   nodes_.end(input.agent, input.end, now.steady);
 }
 
-void Engine::take(const ForceDown& input, Now now, Effects& effects) {
+void Engine::take(const ForceDown& input, const Occasion& now, Effects& effects) {
   if (!module_.defined() && !module_.has_brokers()) throw Error(EAGAIN, "the inventory is not known yet");
   if (!module_.addressable().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
   module::MonitorCommand command;
@@ -344,16 +356,18 @@ void Engine::take(const ForceDown& input, Now now, Effects& effects) {
   execute(std::move(command), now, effects);
 }
 
-void Engine::take(const Enclose& /*input*/, Now /*now*/, Effects& /*effects*/) { nodes_.enclose(module_); }
+void Engine::take(const Enclose& /*input*/, const Occasion& /*now*/, Effects& /*effects*/) {
+  nodes_.enclose(module_);
+}
 
-void Engine::take(const ParentSays& input, Now now, Effects& effects) {
+void Engine::take(const ParentSays& input, const Occasion& now, Effects& effects) {
   nodes::ParentChange change = input.change;
   // A later expiration from a client of this instance overrides that of the enclosing instance.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
   execute_all(nodes_.told(change, module_), now, effects);
 }
 
-void Engine::take(const Tick& /*input*/, Now now, Effects& effects) {
+void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);

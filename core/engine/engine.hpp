@@ -227,7 +227,10 @@ class Engine {
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
   /// overlap, and EPERM for an Alloc or Free
   /// without holders, and what Module::decide(), Acquisition::acquire() and nodes::Nodes::hello() throw.
-  [[nodiscard]] Effects step(const Input& input, Now now);
+  ///
+  /// `by` is the actor that caused the input, and is that of its events; nothing for time and for what the
+  /// daemon does itself. The events that follow from a report of a node agent are by its host.
+  [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
 
   /// When a Tick has something to do if nothing else comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
@@ -246,40 +249,44 @@ class Engine {
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
-  void take(const Start& input, Now now, Effects& effects);
-  void take(const Begin& input, Now now, Effects& effects);
-  void take(const DefineInstance& input, Now now, Effects& effects);
-  void take(const Load& input, Now now, Effects& effects);
-  void take(const module::Command& command, Now now, Effects& effects);
-  void take(const Acquire& input, Now now, Effects& effects);
-  void take(const Resume& input, Now now, Effects& effects);
-  void take(const Release& input, Now now, Effects& effects);
-  void take(const Mute& input, Now now, Effects& effects);
-  void take(const Alloc& input, Now now, Effects& effects);
-  void take(const Free& input, Now now, Effects& effects);
-  void take(const SetExpiration& input, Now now, Effects& effects);
-  void take(const WatchNodes& input, Now now, Effects& effects);
-  void take(const Discover& input, Now now, Effects& effects);
-  void take(const DiscoverWithout& input, Now now, Effects& effects);
-  void take(const AgentHello& input, Now now, Effects& effects);
-  void take(const AgentBeat& input, Now now, Effects& effects);
-  void take(const AgentHealth& input, Now now, Effects& effects);
-  void take(const AgentEnd& input, Now now, Effects& effects);
-  void take(const ForceDown& input, Now now, Effects& effects);
-  void take(const Enclose& input, Now now, Effects& effects);
-  void take(const ParentSays& input, Now now, Effects& effects);
-  void take(const Tick& input, Now now, Effects& effects);
+  struct Occasion : Now {
+    std::optional<module::Actor> by;
+  };
 
-  void apply(module::Event event, Effects& effects);
-  /// Decides and applies a command.
+  void take(const Start& input, const Occasion& now, Effects& effects);
+  void take(const Begin& input, const Occasion& now, Effects& effects);
+  void take(const DefineInstance& input, const Occasion& now, Effects& effects);
+  void take(const Load& input, const Occasion& now, Effects& effects);
+  void take(const module::Command& command, const Occasion& now, Effects& effects);
+  void take(const Acquire& input, const Occasion& now, Effects& effects);
+  void take(const Resume& input, const Occasion& now, Effects& effects);
+  void take(const Release& input, const Occasion& now, Effects& effects);
+  void take(const Mute& input, const Occasion& now, Effects& effects);
+  void take(const Alloc& input, const Occasion& now, Effects& effects);
+  void take(const Free& input, const Occasion& now, Effects& effects);
+  void take(const SetExpiration& input, const Occasion& now, Effects& effects);
+  void take(const WatchNodes& input, const Occasion& now, Effects& effects);
+  void take(const Discover& input, const Occasion& now, Effects& effects);
+  void take(const DiscoverWithout& input, const Occasion& now, Effects& effects);
+  void take(const AgentHello& input, const Occasion& now, Effects& effects);
+  void take(const AgentBeat& input, const Occasion& now, Effects& effects);
+  void take(const AgentHealth& input, const Occasion& now, Effects& effects);
+  void take(const AgentEnd& input, const Occasion& now, Effects& effects);
+  void take(const ForceDown& input, const Occasion& now, Effects& effects);
+  void take(const Enclose& input, const Occasion& now, Effects& effects);
+  void take(const ParentSays& input, const Occasion& now, Effects& effects);
+  void take(const Tick& input, const Occasion& now, Effects& effects);
+
+  void apply(module::Event event, const Occasion& now, Effects& effects);
   /// Keeps these drains for the time when their targets are here again.
   void set_aside(const text::IdSet& drained);
   /// Applies the drains of targets that are here again.
   void take_back_drains();
-  void execute(const module::Command& command, Now now, Effects& effects);
+  /// Decides and applies a command.
+  void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
-  void execute_all(const std::vector<module::Command>& commands, Now now, Effects& effects);
-  void carry_out(nodes::Findings findings, Now now, Effects& effects);
+  void execute_all(const std::vector<module::Command>& commands, const Occasion& now, Effects& effects);
+  void carry_out(nodes::Findings findings, const Occasion& now, Effects& effects);
   [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
   [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;
   /// Divides the inventory as it would be after these events; nothing changes.

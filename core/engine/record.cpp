@@ -145,7 +145,7 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record.ranks = std::visit(Concerned{}, event.body);
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
   for (const module::DrainGroup& group : outcome.drained) {
-    record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason});
+    record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason, group.by});
   }
   record.changes.undrained = module.names(outcome.undrained);
   record_allocations(record.changes, outcome.ledger.allocated, module);
@@ -176,7 +176,7 @@ void rewrite_drains(TableChanges& changes, const Module& module) {
 
 void add_drains(TableChanges& changes, const Module& module) {
   for (const auto& [key, ranks] : module.drains().groups()) {
-    changes.drained.push_back({module.names(ranks), key.timestamp, key.reason});
+    changes.drained.push_back({module.names(ranks), key.timestamp, key.reason, key.by});
   }
 }
 

@@ -25,6 +25,7 @@ struct TableChanges {
     module::TargetNames targets;
     WallTime timestamp{};
     std::optional<std::string> reason;
+    std::optional<module::Actor> by = std::nullopt;
   };
   std::vector<Drained> drained;
   module::TargetNames undrained;

@@ -30,7 +30,8 @@ void Tables::apply_drains(const TableChanges& changes) {
   });
   for (const TableChanges::Drained& drained : changes.drained) {
     drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      drains_.insert_or_assign({std::string(host), ordinal}, Drain{drained.timestamp, drained.reason});
+      drains_.insert_or_assign({std::string(host), ordinal},
+                               Drain{drained.timestamp, drained.reason, drained.by});
     });
   }
 }
@@ -59,7 +60,8 @@ void Tables::apply_allocations(const TableChanges& changes) {
 
 module::RecordedState Tables::state() const {
   module::RecordedState state;
-  for (const auto& [target, drain] : drains_) state.drains.push_back({target, drain.timestamp, drain.reason});
+  for (const auto& [target, drain] : drains_)
+    state.drains.push_back({target, drain.timestamp, drain.reason, drain.by});
   for (const auto& [key, added] : properties_) state.properties.push_back({key.first, key.second, added});
   for (const auto& [id, row] : allocations_) {
     state.allocations.push_back({id, rset::ResourceSet::parse(*row.resources), row.ordinals, row.expiration,

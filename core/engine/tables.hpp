@@ -25,6 +25,7 @@ class Tables {
   struct Drain {
     WallTime timestamp{};
     std::optional<std::string> reason;
+    std::optional<module::Actor> by;
   };
 
   void apply_drains(const TableChanges& changes);

@@ -57,6 +57,7 @@ struct RecordedDrain {
   TargetName target;
   WallTime timestamp{};
   std::optional<std::string> reason;
+  std::optional<Actor> by = std::nullopt;
 };
 
 /// A property that differs from the configuration: added at run time, or taken away.

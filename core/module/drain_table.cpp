@@ -27,15 +27,14 @@ void DrainTable::take(IdSet::Id rank) {
   key_of_.erase(found);
 }
 
-std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, WallTime timestamp,
-                                          const std::optional<std::string>& reason, Overwrite overwrite) {
+std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, Overwrite overwrite) {
   std::map<Key, IdSet> changed;
   ranks.for_each([&](IdSet::Id rank) {
-    Key key{timestamp, reason};
+    Key key = entry;
     if (const Key* present = find(rank)) {
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present->timestamp;
       if (overwrite == Overwrite::nothing && present->reason) key.reason = present->reason;
-      if (key == *present) return;
+      if (key.timestamp == present->timestamp && key.reason == present->reason) return;
       take(rank);
     }
     put(rank, key);
@@ -49,7 +48,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, WallTime timestamp
     } else {
       with_reason_ -= targets;
     }
-    result.push_back({std::move(targets), key.timestamp, key.reason});
+    result.push_back({std::move(targets), key.timestamp, key.reason, key.by});
   }
   RESOURCED_INVARIANT(key_of_.size() == ranks_.count());
   return result;

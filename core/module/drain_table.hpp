@@ -1,5 +1,5 @@
-// Which targets are drained, since when and why. Targets of one drain share one group, so that a table of
-// many targets and few reasons stays small; a change costs the targets that it touches.
+// Which targets are drained, since when, why and by whom. Targets of one drain share one group, so that a
+// table of many targets and few reasons stays small; a change costs the targets that it touches.
 #pragma once
 
 #include <map>
@@ -14,11 +14,12 @@
 
 namespace resourced::module {
 
-/// Targets drained at one time for one reason.
+/// Targets drained at one time for one reason by one actor.
 struct DrainGroup {
   text::IdSet ranks;
   WallTime timestamp{};
   std::optional<std::string> reason;
+  std::optional<Actor> by = std::nullopt;
 };
 
 class DrainTable {
@@ -26,20 +27,22 @@ class DrainTable {
   struct Key {
     WallTime timestamp{};
     std::optional<std::string> reason;
+    /// The actor that gave this reason, which is not the one that drained first where the reason was
+    /// replaced.
+    std::optional<Actor> by = std::nullopt;
     auto operator<=>(const Key&) const = default;
   };
 
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
   /// Drained targets that have a reason.
   [[nodiscard]] const text::IdSet& with_reason() const noexcept { return with_reason_; }
-  /// By timestamp, then reason.
+  /// By timestamp, then reason, then actor.
   [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
   [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
 
-  /// Drains targets by RFC 44's overwrite rules. Returns the targets whose entry has changed, with their new
-  /// entries.
-  std::vector<DrainGroup> drain(const text::IdSet& ranks, WallTime timestamp,
-                                const std::optional<std::string>& reason, Overwrite overwrite);
+  /// Drains targets by RFC 44's overwrite rules; an entry whose time and reason stay keeps its actor. Returns
+  /// the targets whose entry has changed, with their new entries.
+  std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "core/module/actor.hpp"
 #include "core/module/allocation.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -124,6 +125,8 @@ struct Event {
   /// After the epoch.
   WallTime timestamp{};
   EventBody body;
+  /// Nothing for an event that the daemon causes itself, as at its start or as time passes.
+  std::optional<Actor> by = std::nullopt;
 };
 
 }  // namespace resourced::module

@@ -63,7 +63,7 @@ struct FoldStates {
   }
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
-    changes.drained = states.drains.drain(event.ranks, timestamp, event.reason, event.overwrite);
+    changes.drained = states.drains.drain(event.ranks, {timestamp, event.reason, by}, event.overwrite);
   }
   void operator()(const UndrainEvent& event) const { changes.undrained = states.drains.undrain(event.ranks); }
   void operator()(const OnlineEvent& event) const { states.online |= event.ranks; }
@@ -78,6 +78,7 @@ struct FoldStates {
   void operator()(const FreeEvent& /*event*/) const {}
 
   WallTime timestamp;
+  const std::optional<Actor>& by;
   TargetStates& states;
   DrainChanges& changes;
 };
@@ -235,7 +236,7 @@ void fold_inventory(const EventBody& event, ResourceSet& inventory) {
 
 DrainChanges fold_states(const Event& event, TargetStates& states) {
   DrainChanges changes;
-  std::visit(FoldStates{event.timestamp, states, changes}, event.body);
+  std::visit(FoldStates{event.timestamp, event.by, states, changes}, event.body);
   return changes;
 }
 

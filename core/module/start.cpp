@@ -63,7 +63,7 @@ std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const Resour
   std::map<DrainTable::Key, IdSet> drains;
   for (const RecordedDrain& drain : recorded) {
     const auto rank = rank_of(drain.target, configured);
-    if (rank && ranks.contains(*rank)) drains[{drain.timestamp, drain.reason}].insert(*rank);
+    if (rank && ranks.contains(*rank)) drains[{drain.timestamp, drain.reason, drain.by}].insert(*rank);
   }
   return drains;
 }
@@ -86,7 +86,7 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
        present_drains(inventory->ranks(), *command.inventory, command.recorded.drains)) {
     undrain |= ranks & exclude;
     DrainEvent drain{ranks, inventory->hosts(ranks), key.reason, Overwrite::nothing};
-    events.push_back({{key.timestamp, std::move(drain)}, true});
+    events.push_back({{key.timestamp, std::move(drain), key.by}, true});
   }
   if (!undrain.empty()) {
     text::Hostlist hosts = inventory->hosts(undrain);
@@ -111,7 +111,7 @@ RecalledInstance recall_instance(const RecordedState& recorded) {
     inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
   const ResourceSet targets = targets_of_brokers(recorded.brokers, inventory);
   for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, recorded.drains))
-    recalled.drains.push_back({ranks, key.timestamp, key.reason});
+    recalled.drains.push_back({ranks, key.timestamp, key.reason, key.by});
   std::ranges::copy_if(recorded.drains, std::back_inserter(recalled.absent),
                        [&](const RecordedDrain& drain) { return !rank_of(drain.target, targets); });
   if (inventory.empty()) return recalled;
@@ -183,7 +183,7 @@ void Module::move_states(const rset::ResourceSet& next) {
   states_.torpid = map(states_.torpid);
   DrainTable drains;
   for (const auto& [key, ranks] : states_.drains.groups()) {
-    (void)drains.drain(map(ranks), key.timestamp, key.reason, Overwrite::nothing);
+    (void)drains.drain(map(ranks), key, Overwrite::nothing);
   }
   states_.drains = std::move(drains);
   available_ = {};

@@ -119,6 +119,8 @@ class Nodes {
   [[nodiscard]] Findings health(AgentId agent, const HealthReport& report, const module::Module& module,
                                 SteadyTime now);
   [[nodiscard]] const Health& health() const noexcept { return health_; }
+  /// The target that an agent speaks for.
+  [[nodiscard]] std::optional<text::IdSet::Id> rank_of(AgentId agent) const { return roster_.rank_of(agent); }
   /// An agent has ended in order, or its connection is lost. Ignored for an agent that is not known.
   enum class End { farewell, lost };
   void end(AgentId agent, End end, SteadyTime now);

@@ -89,7 +89,7 @@ void ParentMirror::apply(const module::Event& event) {
 
 void ParentMirror::assume(const IdSet& drained, const IdSet& offline, const IdSet& torpid) {
   states_ = {{}, inventory_.ranks() - targets_of(offline), targets_of(torpid)};
-  (void)states_.drains.drain(targets_of(drained), {}, std::nullopt, module::Overwrite::nothing);
+  (void)states_.drains.drain(targets_of(drained), {}, module::Overwrite::nothing);
 }
 
 void ParentMirror::synced(SteadyTime now) {

@@ -260,9 +260,10 @@ void Attachment::end() {
   transport_.end_all();
 }
 
-void Attachment::define(DefineMethod method, ResourceSet resources) {
+void Attachment::define(DefineMethod method, ResourceSet resources, const std::optional<module::Actor>& by) {
   service_.step(engine::DefineInstance{method, std::make_shared<const ResourceSet>(std::move(resources)),
-                                       exclude_, beginning_.properties.added, beginning_.properties.removed});
+                                       exclude_, beginning_.properties.added, beginning_.properties.removed},
+                by);
   beginning_.properties = {};
 }
 
@@ -386,7 +387,7 @@ void Attachment::take(Channel::Received received) {
   transport_.take(std::move(message), received.mark);
 }
 
-void Attachment::load(const ResourceSet& resources, bool force) {
+void Attachment::load(const ResourceSet& resources, bool force, const std::optional<module::Actor>& by) {
   if (resources.ranks().last() >= welcome_.size) {
     // Flux's text, with its misspelling.
     if (!force) {
@@ -395,7 +396,7 @@ void Attachment::load(const ResourceSet& resources, bool force) {
     }
     channel_.log_error(fmt::format("WARN: resource object contains ranks exceeding size={}", welcome_.size));
   }
-  define(DefineMethod::reload, resources);
+  define(DefineMethod::reload, resources, by);
 }
 
 }  // namespace resourced::daemon::instance

@@ -64,7 +64,7 @@ class Attachment {
   /// The log has this event and all before it. Returns whether the start is complete with them.
   bool on_committed(store::Sequence last);
   /// Replaces R (resource.reload). Throws Error.
-  void load(const rset::ResourceSet& resources, bool force);
+  void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
   /// Takes no more messages: the clients of the instance are gone, and nothing is called any more.
   void end();
 
@@ -81,7 +81,8 @@ class Attachment {
   [[nodiscard]] bool is_known(const rset::ResourceSet& resources) const;
   void begin_brokers();
   void define_found();
-  void define(module::DefineMethod method, rset::ResourceSet resources);
+  void define(module::DefineMethod method, rset::ResourceSet resources,
+              const std::optional<module::Actor>& by = std::nullopt);
   void end_schedulers(std::string_view why);
   void verify();
   void follow_groups();

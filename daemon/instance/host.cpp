@@ -217,9 +217,9 @@ void Host::on_committed(store::Sequence last) {
   if (guest_->finished && last >= guest_->finished->first) std::exchange(guest_->finished, {})->second();
 }
 
-void Host::load(const rset::ResourceSet& resources, bool force) {
+void Host::load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by) {
   if (!guest_ || !guest_->attachment) throw Error(EAGAIN, "no Flux instance is attached");
-  guest_->attachment->load(resources, force);
+  guest_->attachment->load(resources, force, by);
 }
 
 // Without its copy the KVS would mislead its readers. The keeper attaches again, and the copy is made anew.

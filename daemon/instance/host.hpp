@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -42,7 +43,7 @@ class Host {
   /// The store has this event and all before it on disk.
   void on_committed(store::Sequence last);
   /// Replaces R (resource.reload). Throws Error EAGAIN if no instance is attached, and as Attachment::load().
-  void load(const rset::ResourceSet& resources, bool force);
+  void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
   /// Ends the connection to the instance, whose keeper attaches to the next daemon: its clients notice
   /// nothing.
   void stop();

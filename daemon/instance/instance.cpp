@@ -81,9 +81,9 @@ class Instance {
         .uptime = process::steady_clock,
         .agents = std::nullopt,
         .wake_at = [this](SteadyTime when) { process::run_at(timer_, when, [this] { service_.on_time(); }); },
-        .reload = [] { throw Error(EPROTO, "resource.reload: path: missing"); },
-        .load = [this](const ResourceSet& resources, const std::string& /*path*/,
-                       bool force) { attachment_.load(resources, force); },
+        .reload = [](const auto& /*by*/) { throw Error(EPROTO, "resource.reload: path: missing"); },
+        .load = [this](const ResourceSet& resources, const std::string& /*path*/, bool force,
+                       const auto& by) { attachment_.load(resources, force, by); },
         .later = [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
         .read_topologies = flux::module::read_topologies};
   }

@@ -308,7 +308,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   // The drains that the events before the checkpoint have left, as far as the log still has these events.
   module::TargetStates told;
   for (const auto& [group, nodelist] : checkpoint.drains)
-    (void)states.drains.drain(group.ranks, group.timestamp, group.reason, Overwrite::nothing);
+    (void)states.drains.drain(group.ranks, {group.timestamp, group.reason, group.by}, Overwrite::nothing);
   const WallTime oldest = horizon ? std::min(*horizon, checkpoint.timestamp) : WallTime();
   // The log without older events, of which there may be none.
   std::string recent;
@@ -342,7 +342,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   }
   std::ranges::move(lines, std::back_inserter(kept.history));
   for (const auto& [key, ranks] : states.drains.groups())
-    kept.drains.push_back({ranks, key.timestamp, key.reason});
+    kept.drains.push_back({ranks, key.timestamp, key.reason, key.by});
   if (old > 0) kept.rewritten = std::move(recent);
   return kept;
 }

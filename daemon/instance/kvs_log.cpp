@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "proto/event_json.hpp"
+
 namespace resourced::daemon::instance {
 
 using store::Sequence;
@@ -106,10 +108,11 @@ void KvsLog::add_changes(const store::Record& record) {
   if (changes_properties) changes_.push_back({properties_key, callbacks_.properties()});
   if (defines(record) && std::exchange(predecessor_.has_defined, false)) return;
   if (defines(record) || is_update || record.name == "drain" || record.name == "undrain") {
+    const std::string line = proto::without_actor(record.text, record.by) + '\n';
     if (!changes_.empty() && changes_.back().key == eventlog_key && changes_.back().appends) {
-      changes_.back().value += record.text + '\n';
+      changes_.back().value += line;
     } else {
-      changes_.push_back({eventlog_key, record.text + '\n', true});
+      changes_.push_back({eventlog_key, line, true});
     }
   }
 }

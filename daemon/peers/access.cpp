@@ -96,7 +96,10 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   if (!credentials.key.empty()) {
     const auto found = keys_.find(credentials.key);
     principal.name = found == keys_.end() ? "an unknown key" : "key " + found->second.name;
-    if (found != keys_.end()) roles = found->second.roles;
+    if (found != keys_.end()) {
+      roles = found->second.roles;
+      principal.actor = module::ByKey{found->second.name};
+    }
   } else if (credentials.userid != proto::userid_unknown) {
     principal.name = fmt::format("uid {}", credentials.userid);
     principal.userid = credentials.userid;
@@ -106,7 +109,10 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   } else {
     principal.name = "address " + credentials.address;
     // A peer on a Unix socket without a uid from the kernel has no address either, and gets no rights.
-    if (!credentials.address.empty()) roles = anonymous_;
+    if (!credentials.address.empty()) {
+      roles = anonymous_;
+      principal.actor = module::ByAddress{credentials.address};
+    }
   }
   for (const config::Role role : roles) grant(principal.rights, role);
   principal.rolemask = rolemask_of(roles, is_local);
@@ -118,6 +124,11 @@ void stamp(const Principal& sender, proto::Message& request) {
   if (!claims) request.userid = sender.userid;
   // Without any role a credential is invalid (RFC 12), and Flux would drop the response.
   if (!claims || request.rolemask == proto::role::none) request.rolemask = sender.rolemask;
+}
+
+std::optional<module::Actor> actor_of(const Principal& sender, const proto::Message& request) {
+  if (request.userid != proto::userid_unknown) return module::ByUser{request.userid};
+  return sender.actor;
 }
 
 Rights rights_of_request(const Principal& sender, const proto::Message& request) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "config/access.hpp"
+#include "core/module/actor.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 
@@ -54,6 +56,8 @@ struct Principal {
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
   Rights rights;
+  /// The actor of its requests where they carry no userid; nothing for a client that has no rights.
+  std::optional<module::Actor> actor = std::nullopt;
   /// A client of Flux's own resource module: rights (service::Gate::right_for), form and error texts are
   /// those of that module. The broker vouches for the credentials in each of its requests.
   bool of_instance = false;
@@ -83,6 +87,10 @@ class Access {
 /// Sets the credentials of a request to those of its connection, as every response carries them. An owner's
 /// request that claims a userid keeps what it claims (RFC 12).
 void stamp(const Principal& sender, proto::Message& request);
+
+/// The actor of a stamped request, in the events that it causes: its userid, or else the key or address of
+/// its sender.
+[[nodiscard]] std::optional<module::Actor> actor_of(const Principal& sender, const proto::Message& request);
 
 /// The rights of a stamped request: fewer than those of its sender if an owner sends it for another user.
 [[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);

@@ -27,12 +27,14 @@ std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId clien
 void AllocationTopics::alloc(const Call& call) {
   // In an instance of Flux the job manager says what is allocated.
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
-  executor_.step(engine::Alloc{holders_of(call.client), proto::topics::parse_alloc(call.object())});
+  executor_.step(engine::Alloc{holders_of(call.client), proto::topics::parse_alloc(call.object())},
+                 call.actor());
   requests_.respond(call);
 }
 
 void AllocationTopics::free(const Call& call) {
-  executor_.step(engine::Free{holders_of(call.client), proto::topics::parse_free(call.object())});
+  executor_.step(engine::Free{holders_of(call.client), proto::topics::parse_free(call.object())},
+                 call.actor());
   requests_.respond(call);
 }
 

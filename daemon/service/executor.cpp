@@ -19,13 +19,15 @@ store::Record stored(engine::Record&& record) {
           std::move(record.resources),
           std::move(record.changes),
           record.hidden,
-          record.of_ledger};
+          record.of_ledger,
+          std::move(record.event.by)};
 }
 
 }  // namespace
 
-std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input) {
-  engine::Effects effects = engine_.step(input, now_());
+std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input,
+                                                        std::optional<module::Actor> by) {
+  engine::Effects effects = engine_.step(input, now_(), std::move(by));
   for (engine::Record& record : effects.records) {
     text::IdSet ranks = std::move(record.ranks);
     const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);

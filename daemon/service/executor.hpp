@@ -35,10 +35,11 @@ class Executor {
         listeners_(std::move(listeners)),
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
-  /// Takes one input. Its events are applied when this returns, and durable once engine().applied() is
-  /// committed. Returns a value for an engine::Acquire. Throws Error as engine::Engine::step(), with nothing
-  /// changed.
-  std::optional<engine::Effects::Acquired> step(const engine::Input& input);
+  /// Takes one input, of this actor. Its events are applied when this returns, and durable once
+  /// engine().applied() is committed. Returns a value for an engine::Acquire. Throws Error as
+  /// engine::Engine::step(), with nothing changed.
+  std::optional<engine::Effects::Acquired> step(const engine::Input& input,
+                                                std::optional<module::Actor> by = std::nullopt);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
   [[nodiscard]] engine::Now now() const { return now_(); }

@@ -71,7 +71,7 @@ void MonitorTopics::on_changed() {
 }
 
 void MonitorTopics::force_down(const Call& call) {
-  executor_.step(engine::ForceDown{proto::topics::parse_force_down(call.object())});
+  executor_.step(engine::ForceDown{proto::topics::parse_force_down(call.object())}, call.actor());
   requests_.respond(call);
 }
 

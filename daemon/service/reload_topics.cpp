@@ -24,7 +24,7 @@ ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& g
 void ReloadTopics::reload(const Call& call) {
   const proto::topics::ReloadRequest wanted = proto::topics::parse_reload(call.optional_object());
   if (!wanted.path) {
-    reload_();
+    reload_(call.actor());
     return requests_.respond(call);
   }
   gate_.check_right(call.sender, call.request, peers::Right::own);
@@ -36,8 +36,8 @@ void ReloadTopics::reload(const Call& call) {
   }
   if (file_.busy()) throw Error(EBUSY, "another R is being loaded");
   requests_.keep(call, [&](proto::RequestKey key) {
-    const auto done = [this, key, path = *wanted.path, force = wanted.force](auto result) {
-      on_file(key, path, force, std::move(result));
+    const auto done = [this, key, load = Wanted{*wanted.path, wanted.force, call.actor()}](auto result) {
+      on_file(key, load, std::move(result));
     };
     if (wanted.xml) {
       file_.read(*wanted.path, done, topologies_);
@@ -59,13 +59,12 @@ void ReloadTopics::check_loadable() const {
   }
 }
 
-void ReloadTopics::on_file(proto::RequestKey key, const std::string& path, bool force,
-                           InventoryFile::Result result) {
+void ReloadTopics::on_file(proto::RequestKey key, const Wanted& wanted, InventoryFile::Result result) {
   try {
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
     // A scheduler may have acquired while the file was read.
     check_loadable();
-    load_(std::get<rset::ResourceSet>(std::move(result)), path, force);
+    load_(std::get<rset::ResourceSet>(std::move(result)), wanted.path, wanted.force, wanted.by);
     requests_.finish(key);
   } catch (const Error& error) {
     requests_.fail(key, error);

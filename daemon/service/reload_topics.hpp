@@ -14,11 +14,14 @@ namespace resourced::daemon::service {
 
 class ReloadTopics {
  public:
+  /// The actor of the request, for the events that it causes.
+  using By = std::optional<module::Actor>;
   /// Reads the configuration again; throws Error if it is refused.
-  using Reload = std::function<void()>;
+  using Reload = std::function<void(const By&)>;
   /// Replaces the inventory by an R that was read from a file; throws Error if it is refused. With `force` it
   /// may have more ranks than the instance.
-  using Load = std::function<void(rset::ResourceSet resources, const std::string& path, bool force)>;
+  using Load =
+      std::function<void(rset::ResourceSet resources, const std::string& path, bool force, const By& by)>;
 
   /// `topologies` as Service::Settings::read_topologies.
   ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
@@ -31,7 +34,12 @@ class ReloadTopics {
  private:
   /// Throws Error if no other R can be loaded now.
   void check_loadable() const;
-  void on_file(proto::RequestKey key, const std::string& path, bool force, InventoryFile::Result result);
+  struct Wanted {
+    std::string path;
+    bool force = false;
+    By by;
+  };
+  void on_file(proto::RequestKey key, const Wanted& wanted, InventoryFile::Result result);
 
   const Executor& executor_;
   Requests& requests_;

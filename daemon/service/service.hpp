@@ -66,7 +66,9 @@ class Service final : public transport::Listener {
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
-  void step(const engine::Input& input) { executor_.step(input); }
+  void step(const engine::Input& input, std::optional<module::Actor> by = std::nullopt) {
+    executor_.step(input, std::move(by));
+  }
   /// Takes an input that comes from `source` and not from a client, and sends its effects. holds() measures
   /// the work under the name of the source.
   void take(const engine::Input& input, std::string_view source);

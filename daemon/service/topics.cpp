@@ -41,7 +41,7 @@ void Topics::call(Service& service, const Call& call) {
 
 template <auto Parse, class Input = module::Command>
 void Topics::command(Service& service, const Call& call) {
-  service.executor_.step(Input{Parse(call.object())});
+  service.executor_.step(Input{Parse(call.object())}, call.actor());
   service.requests_.respond(call);
 }
 

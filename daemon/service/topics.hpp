@@ -68,6 +68,8 @@ struct Call {
   /// proto::parse_optional_object() do.
   [[nodiscard]] nlohmann::json object() const;
   [[nodiscard]] nlohmann::json optional_object() const;
+  /// The actor of the events that the request causes.
+  [[nodiscard]] std::optional<module::Actor> actor() const { return peers::actor_of(sender, request); }
 };
 
 class Topics {

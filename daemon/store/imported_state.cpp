@@ -24,7 +24,7 @@ using text::IdSet;
 
 Hostlist ImportedState::apply(const module::Event& event) {
   Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
-  const module::Event own{event.timestamp, std::move(translated.body)};
+  const module::Event own{event.timestamp, std::move(translated.body), event.by};
   (void)fold_states(own, states_);
   if (const auto* restart = std::get_if<RestartEvent>(&own.body)) {
     for (auto& [name, overlay] : properties_) overlay.keep(restart->ranks);
@@ -250,7 +250,7 @@ ImportedState::Numbers ImportedState::recorded_present() const {
 
 void ImportedState::finish(Record& last) const {
   for (const auto& [key, numbers] : states_.drains.groups()) {
-    last.changes.drained.push_back({names_of(numbers), key.timestamp, key.reason});
+    last.changes.drained.push_back({names_of(numbers), key.timestamp, key.reason, key.by});
   }
   const auto add = [&](const std::string& name, const Numbers& numbers,
                        PropertyState::Difference difference) {

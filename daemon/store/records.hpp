@@ -40,6 +40,8 @@ struct Record {
   bool hidden = false;
   /// As engine::Record has it.
   bool of_ledger = false;
+  /// As module::Event has it.
+  std::optional<module::Actor> by = std::nullopt;
 };
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit

@@ -10,7 +10,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 6;
+constexpr std::int64_t schema_version = 7;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -177,6 +177,11 @@ constexpr const char* version_6 = R"sql(
   ) WITHOUT ROWID;
 )sql";
 
+// Adds the actor of each drain, as JSON (proto/actor_json.hpp); null for none, and for drains from before.
+constexpr const char* version_7 = R"sql(
+  ALTER TABLE drain ADD COLUMN actor TEXT;
+)sql";
+
 // The first version with a checksum of the present. From it on tables have the same statements whether they
 // were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
@@ -197,6 +202,7 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 4) database.execute(version_5);
   if (version > 5) database.execute(version_6_of_event);
   if (version > 5) database.execute(version_6);
+  if (version > 6) database.execute(version_7);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -276,12 +282,13 @@ void prepare_schema(Database& database) {
   // A failure ends the connection, and with it the transaction.
   if (version < first_with_sum) {
     lead_to_version_3(database, version);
-  } else {
+  } else if (version < 6) {
     database.execute(version_6_of_event);
   }
   if (version < 4) database.execute(version_4);
   if (version < 5) database.execute(version_5);
-  database.execute(version_6);
+  if (version < 6) database.execute(version_6);
+  database.execute(version_7);
   PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)

@@ -1,6 +1,5 @@
 #include "daemon/store/store_writer.hpp"
 
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -8,7 +7,9 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "daemon/store/load_state.hpp"
 #include "daemon/store/store_schema.hpp"
+#include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::store {
@@ -39,48 +40,6 @@ void check_files(const std::string& path, const StateLock& lock) {
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
   if (lock.head() && std::filesystem::exists(path))
     throw damaged_store(path, "it is empty, and had events before");
-}
-
-}  // namespace
-
-namespace {
-
-std::vector<std::uint32_t> parse_ordinals(const std::string& text) {
-  std::vector<std::uint32_t> ordinals;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    std::uint32_t ordinal = 0;
-    const auto [next, failure] = std::from_chars(at, end, ordinal);
-    if (failure != std::errc()) throw Error(EBADMSG, "an ordinal is no number");
-    ordinals.push_back(ordinal);
-    if (next == end) return ordinals;
-    at = next + 1;
-  }
-}
-
-std::vector<module::RecordedAllocation> load_allocations(Database& database) {
-  std::vector<module::RecordedAllocation> allocations;
-  Statement rows(database, "SELECT id, resources, ordinals, expiration, note, part FROM allocation");
-  while (rows.step()) {
-    module::RecordedAllocation allocation{.id = rows.text(0), .resources = {}};
-    try {
-      allocation.resources = rset::ResourceSet::parse(rows.text(1));
-      if (const auto ordinals = rows.optional_text(2)) {
-        allocation.ordinals = parse_ordinals(*ordinals);
-        if (allocation.ordinals.size() != allocation.resources.ranks().count())
-          throw Error(EBADMSG, "one ordinal for each target is wanted");
-      }
-    } catch (const Error& error) {
-      throw damaged_store(database.path(),
-                          fmt::format("table allocation: {}: {}", allocation.id, error.what()));
-    }
-    if (!rows.is_null(3)) allocation.expiration = rows.time(3);
-    allocation.note = rows.optional_text(4);
-    allocation.partition = rows.text(5);
-    allocations.push_back(std::move(allocation));
-  }
-  return allocations;
 }
 
 }  // namespace
@@ -165,8 +124,9 @@ StoreWriter::StoreWriter(const std::string& path)
       trim_blocks_(database_, "DELETE FROM event_block WHERE block < ?"),
       trim_resources_(database_, "DELETE FROM resource_set WHERE last <= ?"),
       put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
-      put_drain_(database_,
-                 "INSERT OR REPLACE INTO drain(host, ordinal, timestamp, reason) VALUES (?, ?, ?, ?)"),
+      put_drain_(
+          database_,
+          "INSERT OR REPLACE INTO drain(host, ordinal, timestamp, reason, actor) VALUES (?, ?, ?, ?, ?)"),
       take_drain_(database_, "DELETE FROM drain WHERE host = ? AND ordinal = ?"),
       forget_drains_(database_, "DELETE FROM drain"),
       put_property_(database_,
@@ -220,46 +180,7 @@ Sequence StoreWriter::last_sequence() {
   return last;
 }
 
-module::RecordedState StoreWriter::load() {
-  module::RecordedState state;
-  const auto target = [](const Statement& row, int column) {
-    return module::TargetName{row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
-  };
-  Statement drains(database_, "SELECT host, ordinal, timestamp, reason FROM drain");
-  while (drains.step()) {
-    state.drains.push_back({target(drains, 0), drains.time(2), drains.optional_text(3)});
-  }
-  Statement properties(database_, "SELECT name, host, ordinal, present FROM property");
-  while (properties.step()) {
-    state.properties.push_back({properties.text(0), target(properties, 1), properties.integer(3) != 0});
-  }
-  Statement shrunk(database_, "SELECT host, ordinal FROM shrunk");
-  while (shrunk.step()) state.shrunk.push_back(target(shrunk, 0));
-  Statement expiration(database_, "SELECT value, configured, timestamp FROM expiration");
-  if (expiration.step()) state.expiration = {expiration.time(0), expiration.time(1), expiration.time(2)};
-  Statement brokers(database_, "SELECT hosts FROM broker");
-  Statement inventory(database_, "SELECT method, text, replaced FROM inventory");
-  if (inventory.step()) {
-    const std::string method = inventory.text(0);
-    const auto known = proto::parse_method_name(method);
-    if (!known)
-      throw damaged_store(database_.path(), fmt::format("table inventory: unknown method {}", method));
-    try {
-      state.inventory = {
-          *known, std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(inventory.text(1))),
-          inventory.optional_text(2)};
-    } catch (const Error& error) {
-      throw damaged_store(database_.path(), fmt::format("table inventory: {}", error.what()));
-    }
-  }
-  try {
-    if (brokers.step()) state.brokers = text::Hostlist::parse(brokers.text(0));
-  } catch (const Error& error) {
-    throw damaged_store(database_.path(), fmt::format("table broker: {}", error.what()));
-  }
-  state.allocations = load_allocations(database_);
-  return state;
-}
+module::RecordedState StoreWriter::load() { return load_state(database_); }
 
 void StoreWriter::commit(const std::vector<Record>& records) {
   const Sequence last = records.back().sequence;
@@ -369,11 +290,14 @@ void StoreWriter::write_drains(const Record& record) {
     take_drain_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
   for (const TableChanges::Drained& drain : record.changes.drained) {
+    std::optional<std::string> actor;
+    if (drain.by) actor = proto::encode_actor(*drain.by);
     drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
       put_drain_.bind(1, host)
           .bind(2, std::int64_t{ordinal})
           .bind(3, drain.timestamp)
           .bind(4, drain.reason)
+          .bind(5, actor)
           .run();
     });
   }

@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <memory_resource>
 #include <optional>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
+#include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 
@@ -28,13 +31,37 @@ namespace {
 constexpr std::string_view empty_resources =
     R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})";
 
-// Targets that were drained within one second for one reason.
+using By = std::optional<module::Actor>;
+
+// Targets that were drained within one second for one reason by one actor.
 struct DrainEntry {
   WallTime second;
   std::string_view reason;
+  const By* by;
   const IdSet* first;
   /// All of them, where there is more than one group.
   std::optional<IdSet> merged;
+};
+
+// The reason and the actor of a drain.
+struct Cause {
+  std::string_view reason;
+  const By* by;
+  bool operator==(const Cause& other) const { return reason == other.reason && *by == *other.by; }
+};
+
+struct HashCause {
+  std::size_t operator()(const Cause& cause) const {
+    const std::size_t hash = std::hash<std::string_view>()(cause.reason);
+    if (!*cause.by) return hash;
+    constexpr unsigned apart = 1;
+    return (hash << apart) ^ std::visit(HashCause(), **cause.by);
+  }
+  std::size_t operator()(const module::ByUser& user) const { return std::hash<std::uint32_t>()(user.id); }
+  template <class Named>
+  std::size_t operator()(const Named& actor) const {
+    return std::hash<std::string>()(actor.name);
+  }
 };
 
 // Operators read drains by the second. Groups come in the order of time, so those of one second are
@@ -44,14 +71,14 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   entries.reserve(drains.groups().size());
   // Thousands of reasons make thousands of map nodes: this frees them all at once.
   std::pmr::monotonic_buffer_resource memory;
-  std::pmr::unordered_map<std::string_view, std::size_t> by_reason(&memory);
+  std::pmr::unordered_map<Cause, std::size_t, HashCause> by_cause(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
     const WallTime second = wall_time(std::round(to_number(key.timestamp)));
-    if (!entries.empty() && entries.back().second != second) by_reason.clear();
+    if (!entries.empty() && entries.back().second != second) by_cause.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
-    const auto [place, is_new] = by_reason.emplace(reason, entries.size());
+    const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by}, entries.size());
     if (is_new) {
-      entries.push_back({second, reason, &ranks, std::nullopt});
+      entries.push_back({second, reason, &key.by, &ranks, std::nullopt});
     } else {
       DrainEntry& entry = entries[place->second];
       entry.merged = (entry.merged ? *entry.merged : *entry.first) | ranks;
@@ -78,6 +105,10 @@ void append_drains(std::string& out, const module::DrainTable& drains) {
     append_idset(out, entry.merged ? *entry.merged : *entry.first);
     out += timestamp;
     append_string(out, entry.reason);
+    if (*entry.by) {
+      append_key(out, "by");
+      append_actor(out, **entry.by);
+    }
     out += '}';
   }
   out += '}';
@@ -197,8 +228,16 @@ Status::Drain answered_drain(const std::string& targets, const nlohmann::json& e
   const nlohmann::json& reason = answered(entry, "reason");
   if (!time.is_number() || !(reason.is_string() || reason.is_null()))
     throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", targets));
-  return {IdSet::parse(targets), wall_time(time.get<double>()),
-          reason.is_string() ? reason.get<std::string>() : ""};
+  Status::Drain drain{IdSet::parse(targets), wall_time(time.get<double>()),
+                      reason.is_string() ? reason.get<std::string>() : ""};
+  if (const auto by = entry.find("by"); by != entry.end()) {
+    try {
+      drain.by = read_actor(*by);
+    } catch (const Error& error) {
+      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: by: {}", targets, error.what()));
+    }
+  }
+  return drain;
 }
 
 }  // namespace

@@ -20,9 +20,10 @@
 
 namespace resourced::proto::topics {
 
-/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING}}, "online": IDSET,
-/// "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?, "unchecked": IDSET?}`. R is
-/// without its key `scheduling`. Targets that were drained in one second for one reason stand together, under
+/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING, "by": ACTOR?}}, "online":
+/// IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?, "unchecked": IDSET?}`. R
+/// is without its key `scheduling`. Targets that were drained in one second for one reason by one ACTOR
+/// (proto/actor_json.hpp) stand together, under
 /// the rounded time; no reason is "". `unchecked` are targets whose agents run checks, the last of which has
 /// failed, or none of which has ended since the hello (nodes::Health). An instance of Flux has neither
 /// `allocated` nor `unchecked`. Where the inventory is divided, `partitions` is `{NAME: {"targets": IDSET,
@@ -39,6 +40,7 @@ struct Status {
     WallTime timestamp{};
     /// Empty for none.
     std::string reason;
+    std::optional<module::Actor> by = std::nullopt;
   };
   struct Partition {
     text::IdSet targets;

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "fixture.hpp"
 
@@ -88,10 +89,10 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
   REQUIRE(lines.size() == 5);
   CHECK(lines[0].find(R"( restart nodelist="test[0-7]" online="0-7" ranks="0-7")") != std::string::npos);
   CHECK(lines[1].find(R"( resource-define method="configuration")") != std::string::npos);
-  CHECK(lines[2].find(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="disk")") !=
-        std::string::npos);
-  CHECK(lines[3].find(R"( property-update nodelist="test1" property-add={"fast":"1"})") != std::string::npos);
-  CHECK(lines[4].find(R"( undrain idset="1" nodelist="test1" overwrite=0)") != std::string::npos);
+  const std::string by = fmt::format(R"( by={{"userid":{}}})", geteuid());
+  CHECK(lines[2].ends_with(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="disk")" + by));
+  CHECK(lines[3].ends_with(R"( property-update nodelist="test1" property-add={"fast":"1"})" + by));
+  CHECK(lines[4].ends_with(R"( undrain idset="1" nodelist="test1" overwrite=0)" + by));
 
   const auto objects = lines_of(cluster.ctl.output({"eventlog", "--json"}));
   REQUIRE(objects.size() == lines.size());

@@ -33,6 +33,11 @@ def event(timestamp, name, **context):
     return json.dumps({"timestamp": timestamp, "name": name, "context": context}) + "\n"
 
 
+def without_actor(event):
+    """An event of the journal as the KVS has it."""
+    return event | {"context": {key: value for key, value in event["context"].items() if key != "by"}}
+
+
 def names(events):
     return [event["name"] for event in events]
 

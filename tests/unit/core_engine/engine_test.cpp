@@ -60,6 +60,66 @@ TEST_CASE("a start leaves its events as records, numbered from 1") {
   CHECK(effects.updates.empty());
 }
 
+TEST_CASE("each event of a step is by the actor of its input, and a drain keeps its actor over restarts") {
+  const module::Actor user = module::ByUser{1000};
+  const module::Actor key = module::ByKey{"login1"};
+  Started before("n[0-3]");
+  for (const Record& record : before.engine.step(DrainCommand{"0-1", "fan", {}}, at(20), user).records) {
+    CHECK(record.event.by == user);
+    before.tables.apply(record.changes);
+  }
+  // Another reason is by whoever gave it, the same one changes nothing.
+  for (const char* reason : {"disk", "fan"}) {
+    const Effects effects =
+        before.engine.step(DrainCommand{"1", reason, module::DrainMode::overwrite}, at(21), key);
+    for (const Record& record : effects.records) before.tables.apply(record.changes);
+  }
+  for (const Record& record :
+       before.engine.step(DrainCommand{"1", "fan", module::DrainMode::overwrite}, at(22), user).records)
+    before.tables.apply(record.changes);
+  module::ReloadCommand reload;
+  reload.exclude = IdSet{3};
+  before.step(DrainCommand{"3", {}, {}});
+  const module::Actor signal = module::BySignal{"HUP"};
+  const Effects reloaded = before.engine.step(module::Command(reload), at(23), signal);
+  REQUIRE(reloaded.records.size() == 2);
+  for (const Record& record : reloaded.records) {
+    CHECK(record.event.by == signal);
+    before.tables.apply(record.changes);
+  }
+
+  const auto by = [](const Engine& engine, IdSet::Id rank) {
+    return engine.module().drains().find(rank)->by;
+  };
+  CHECK(by(before.engine, 0) == user);
+  CHECK(by(before.engine, 1) == key);
+  Engine after;
+  const Effects started = after.step(start("x,n[0-3]", before.tables.state()), at(100));
+  for (const Record& record : started.records) CHECK_FALSE(record.event.by);
+  CHECK(by(after, 1) == user);
+  CHECK(by(after, 2) == key);
+  CHECK(after.module().drains().find(1)->timestamp == wall_time(20));
+}
+
+TEST_CASE("the events that follow from an agent's hello are by its host, those of time are by nobody") {
+  Engine engine;
+  nodes::Settings settings;
+  settings.monitor.coalesce = Seconds(0);
+  (void)engine.step(WatchNodes{settings}, at(1));
+  Start input = start("n[0-1]");
+  input.command.online = {};
+  (void)engine.step(input, at(2));
+  AgentHello hello{1, 1, {"n1", "n1", IdSet{0}, {}, {}}};
+  const Effects said = engine.step(hello, at(3), module::ByKey{"agents"});
+  REQUIRE(said.records.size() == 1);
+  CHECK(std::holds_alternative<module::DrainEvent>(said.records[0].event.body));
+  CHECK(said.records[0].event.by == module::Actor(module::ByHost{"n1"}));
+  CHECK(engine.module().drains().find(1)->by == module::Actor(module::ByHost{"n1"}));
+  const Effects later = engine.step(Tick{}, at(3));
+  REQUIRE_FALSE(later.records.empty());
+  for (const Record& record : later.records) CHECK_FALSE(record.event.by);
+}
+
 TEST_CASE("the log of an earlier start is continued, in number and in time") {
   Engine engine(41, wall_time(1000));
   const Effects effects = engine.step(start("n[0-3]"), at(10));

@@ -35,28 +35,28 @@ Stand::~Stand() {
 
 void Stand::start() {
   store = std::make_unique<store::Store>(dir.file("state"));
-  service::Service::Settings settings{"{}",
-                                      journal_max_,
-                                      peers::Access({}, 0),
-                                      {},
-                                      [this] { return uptime; },
-                                      agents_,
-                                      [this](SteadyTime when) { wake = when; },
-                                      nullptr,
-                                      [this](ResourceSet resources, const std::string&, bool) {
-                                        module::LoadCommand command;
-                                        command.inventory =
-                                            std::make_shared<const ResourceSet>(std::move(resources));
-                                        if (!agents_) command.online = command.inventory->ranks();
-                                        service->step(engine::Load{command, {}});
-                                      },
-                                      [this](Seconds pause, std::function<void()> work) {
-                                        if (pause > Seconds(0)) {
-                                          later.emplace_back(uptime + pause, std::move(work));
-                                        } else {
-                                          post(std::move(work));
-                                        }
-                                      }};
+  service::Service::Settings settings{
+      "{}",
+      journal_max_,
+      peers::Access({}, 0),
+      {},
+      [this] { return uptime; },
+      agents_,
+      [this](SteadyTime when) { wake = when; },
+      nullptr,
+      [this](ResourceSet resources, const std::string&, bool, const auto& by) {
+        module::LoadCommand command;
+        command.inventory = std::make_shared<const ResourceSet>(std::move(resources));
+        if (!agents_) command.online = command.inventory->ranks();
+        service->step(engine::Load{command, {}}, by);
+      },
+      [this](Seconds pause, std::function<void()> work) {
+        if (pause > Seconds(0)) {
+          later.emplace_back(uptime + pause, std::move(work));
+        } else {
+          post(std::move(work));
+        }
+      }};
   service = std::make_unique<service::Service>(
       *store, [this] { return wall_time(now); }, std::move(settings));
   const text::Hostlist nodelist = text::Hostlist::parse(hosts_);

@@ -44,7 +44,7 @@ TEST_CASE("what was answered is there after a restart") {
   stand.restart();
   const proto::ClientId reader = stand.connect();
   const json status = json::parse(stand.call(reader, "resource.status").text());
-  CHECK(status["drain"] == json{{"2", {{"timestamp", 1000}, {"reason", "dimm"}}}});
+  CHECK(status["drain"] == json{{"2", {{"timestamp", 1000}, {"reason", "dimm"}, {"by", {{"userid", 0}}}}}});
   CHECK(status["online"] == "0-6");
   CHECK(status["R"]["execution"]["properties"] == json{{"big", "3"}});
   CHECK(status["R"]["execution"]["expiration"] == 5000);
@@ -153,7 +153,7 @@ TEST_CASE("the events of a clock that was set back stay in order") {
   stand.restart();
   const proto::ClientId reader = stand.connect();
   const json drains = json::parse(stand.call(reader, "resource.status").text())["drain"];
-  CHECK(drains == json{{"1-2", {{"timestamp", 1000}, {"reason", ""}}}});
+  CHECK(drains == json{{"1-2", {{"timestamp", 1000}, {"reason", ""}, {"by", {{"userid", 0}}}}}});
 }
 
 TEST_CASE("muted holders hear nothing more") {

@@ -18,7 +18,7 @@ namespace {
 
 using resourced::test::TempDir;
 
-constexpr std::int64_t present_version = 6;
+constexpr std::int64_t present_version = 7;
 
 std::int64_t number(Database& database, const char* query) {
   Statement statement(database, query);
@@ -108,7 +108,7 @@ TEST_CASE("every recorded version is led to the tables of a new store") {
   for (const auto& [file, version] :
        {Recorded{"version_1.sqlite", 1}, Recorded{"version_2.sqlite", 2},
         Recorded{"version_2_repeated_hosts.sqlite", 2}, Recorded{"version_3.sqlite", 3},
-        Recorded{"version_4.sqlite", 4}, Recorded{"version_5.sqlite", 5}}) {
+        Recorded{"version_4.sqlite", 4}, Recorded{"version_5.sqlite", 5}, Recorded{"version_6.sqlite", 6}}) {
     CAPTURE(file);
     const std::string path = copy_of(file, dir);
     {
@@ -157,7 +157,7 @@ TEST_CASE("versions that no resourced up to this one wrote are refused, with the
     {
       Database database(path);
       const std::string text = fmt::format(
-          "{}: schema version {} is not from 1 to 6, which this resourced reads; start the version that "
+          "{}: schema version {} is not from 1 to 7, which this resourced reads; start the version that "
           "wrote it",
           path, version);
       CHECK_THROWS_WITH_AS(check_schema(database), text.c_str(), Error);

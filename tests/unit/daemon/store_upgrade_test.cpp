@@ -6,8 +6,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "daemon/store/load_state.hpp"
 #include "daemon/store/store.hpp"
 #include "daemon/store/store_reader.hpp"
+#include "daemon/store/store_schema.hpp"
 #include "daemon/store/store_writer.hpp"
 #include "store_samples.hpp"
 #include "temp_dir.hpp"
@@ -117,6 +119,49 @@ TEST_CASE("a store of version 3 learns from its log when the expiration was set"
     std::ofstream(path, std::ios::binary) << bytes;
     CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("do not match their checksum"), Error);
     CHECK((resourced::test::read_file(path) == bytes));
+  }
+}
+
+TEST_CASE("a store of version 6 keeps its drains, which have no actors, and takes up those of later ones") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 6: test[0-9] start, test2 is drained, an expiration, test9 leaves, test4
+  // is drained.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_6.sqlite", path);
+  {
+    StoreWriter writer(path);
+    const RecordedState state = writer.load();
+    REQUIRE(state.drains.size() == 2);
+    for (const module::RecordedDrain& drain : state.drains) CHECK_FALSE(drain.by);
+    CHECK(state.drains[0].reason == "bad dimm");
+    CHECK(state.shrunk == std::vector<TargetName>{{"test9", 0}});
+    Record record;
+    record.sequence = 7;
+    record.timestamp = wall_time(4000000000);
+    record.name = "drain";
+    record.text = "{}";
+    record.changes.drained = {
+        {{text::Hostlist::parse("test4"), {}}, wall_time(5), "fan", module::ByUser{1000}},
+        {{text::Hostlist::parse("test5"), {}}, wall_time(6), "x", module::ByHost{"test5"}}};
+    writer.commit({record});
+  }
+  const RecordedState state = StoreWriter(path).load();
+  REQUIRE(state.drains.size() == 3);
+  CHECK_FALSE(state.drains[0].by);
+  CHECK(state.drains[1].by == module::Actor(module::ByUser{1000}));
+  CHECK(state.drains[2].by == module::Actor(module::ByHost{"test5"}));
+}
+
+TEST_CASE("an actor that no daemon writes is a damaged row") {
+  for (const char* actor : {"", "root", "{}", R"({"userid":-1})", R"({"userid":4294967296})", R"({"key":""})",
+                            R"({"key":"a","host":"b"})", R"({"friend":"a"})"}) {
+    CAPTURE(actor);
+    Database database(":memory:");
+    prepare_schema(database);
+    Statement put(database, "INSERT INTO drain(host, ordinal, timestamp, actor) VALUES ('n7', 0, 1, ?)");
+    put.bind(1, std::string_view(actor)).run();
+    CHECK_THROWS_WITH_AS(static_cast<void>(load_state(database)), doctest::Contains("table drain: n7: "),
+                         Error);
   }
 }
 

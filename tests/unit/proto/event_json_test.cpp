@@ -135,6 +135,42 @@ TEST_CASE("what is written is read back; a definition does not carry its R and i
   }
 }
 
+TEST_CASE("an event that somebody caused names the actor, last in its context, and is read back with it") {
+  const std::vector<std::pair<module::Actor, const char*>> actors = {
+      {module::ByUser{0}, R"({"userid":0})"},
+      {module::ByUser{4294967294}, R"({"userid":4294967294})"},
+      {module::ByKey{"login1"}, R"({"key":"login1"})"},
+      {module::ByKey{"a\n\"b"}, R"({"key":"a\n\"b"})"},
+      {module::ByAddress{"10.0.0.1"}, R"({"address":"10.0.0.1"})"},
+      {module::ByHost{"n1"}, R"({"host":"n1"})"},
+      {module::BySignal{"HUP"}, R"({"signal":"HUP"})"}};
+  for (const auto& [actor, text] : actors) {
+    CAPTURE(text);
+    for (const Row& row : rows()) {
+      const std::string plain = encode_event({wall_time(1.5), row.body});
+      const std::string line = encode_event({wall_time(1.5), row.body, actor});
+      CHECK(line == plain.substr(0, plain.size() - 2) + R"(,"by":)" + text + "}}");
+      CHECK(without_actor(line, actor) == plain);
+      CHECK(without_actor(plain, std::nullopt) == plain);
+      const auto event = decode_event(json::parse(line));
+      if (event) CHECK(event->by == actor);
+    }
+  }
+}
+
+TEST_CASE("an actor of another form is refused") {
+  for (const char* by : {"null", "7", R"("root")", "[]", "{}", R"({"userid":-1})", R"({"userid":4294967296})",
+                         R"({"userid":1.0})", R"({"userid":"1"})", R"({"key":""})", R"({"key":1})",
+                         R"({"key":"a","host":"b"})", R"({"friend":"a"})"}) {
+    CAPTURE(by);
+    const json entry{
+        {"timestamp", 7}, {"name", "online"}, {"context", {{"idset", "1"}, {"by", json::parse(by)}}}};
+    CHECK_THROWS_WITH_AS(static_cast<void>(decode_event(entry)),
+                         "context.by: must be an object with one of userid, key, address, host and signal",
+                         Error);
+  }
+}
+
 TEST_CASE("times have a decimal point whatever their value, and integers are read") {
   const struct {
     double time;

@@ -1,0 +1,20 @@
+// Actors as JSON, each an object with one key: `{"userid": N}`, `{"key": NAME}`, `{"address": ADDRESS}`,
+// `{"host": NAME}` or `{"signal": NAME}`. It is `by` in the contexts of events, in the drains of
+// resource.status, and in the store.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/module/actor.hpp"
+
+namespace resourced::proto {
+
+void append_actor(std::string& out, const module::Actor& actor);
+[[nodiscard]] std::string encode_actor(const module::Actor& actor);
+
+/// Throws Error EINVAL for any other value. The text has no key in front.
+[[nodiscard]] module::Actor read_actor(const nlohmann::json& value);
+
+}  // namespace resourced::proto
