@@ -56,7 +56,8 @@ std::optional<module::Actor> find_actor(const json& value) {
   const std::string& key = value.begin().key();
   if (name.is_string()) return named_actor(key, name.get_ref<const std::string&>());
   if (key != "userid" || !name.is_number_integer()) return std::nullopt;
-  const bool is_id = name.is_number_unsigned() && std::in_range<std::uint32_t>(name.get<std::uint64_t>());
+  const bool is_id = name.is_number_unsigned() ? std::in_range<std::uint32_t>(name.get<std::uint64_t>())
+                                               : std::in_range<std::uint32_t>(name.get<std::int64_t>());
   if (!is_id) return std::nullopt;
   return module::ByUser{name.get<std::uint32_t>()};
 }
@@ -74,6 +75,22 @@ std::string encode_actor(const module::Actor& actor) {
   std::string out;
   append_actor(out, actor);
   return out;
+}
+
+json actor_to_json(const module::Actor& actor) {
+  if (const auto* user = std::get_if<module::ByUser>(&actor)) return {{key_of(actor), user->id}};
+  return {{key_of(actor), actor_name(actor)}};
+}
+
+std::string actor_name(const module::Actor& actor) {
+  struct Name {
+    std::string operator()(const module::ByUser& user) const { return std::to_string(user.id); }
+    std::string operator()(const module::BySignal& signal) const { return signal.name; }
+    std::string operator()(const module::ByKey& key) const { return key.name; }
+    std::string operator()(const module::ByAddress& address) const { return address.name; }
+    std::string operator()(const module::ByHost& host) const { return host.name; }
+  };
+  return std::visit(Name{}, actor);
 }
 
 module::Actor read_actor(const json& value) {

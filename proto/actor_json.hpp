@@ -13,6 +13,10 @@ namespace resourced::proto {
 
 void append_actor(std::string& out, const module::Actor& actor);
 [[nodiscard]] std::string encode_actor(const module::Actor& actor);
+[[nodiscard]] nlohmann::json actor_to_json(const module::Actor& actor);
+
+/// The name of an actor alone; of a user the number.
+[[nodiscard]] std::string actor_name(const module::Actor& actor);
 
 /// Throws Error EINVAL for any other value. The text has no key in front.
 [[nodiscard]] module::Actor read_actor(const nlohmann::json& value);

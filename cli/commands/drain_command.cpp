@@ -16,6 +16,7 @@
 #include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
+#include "cli/commands/user_name.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
@@ -168,7 +169,11 @@ void list_drains(Context& context, DrainOptions& options) {
   (void)views::render(views::drain_columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include;
-  context.out() << views::render(views::drain_view(context.call("resource.status"), filter), options.output);
+  // Names can come from a directory on the network, so they are looked up only where they are shown.
+  const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
+  const views::Listing drains = views::drain_view(context.call("resource.status"), filter,
+                                                  shows_users ? views::UserName(user_name) : nullptr);
+  context.out() << views::render(drains, options.output);
 }
 
 }  // namespace

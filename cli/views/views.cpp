@@ -11,6 +11,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "core/json/utf8.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
+#include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/allocations.hpp"
 #include "proto/topics/status.hpp"
@@ -194,12 +196,27 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
 
 Listing drain_columns() {
   Listing listing;
-  listing.columns = {{"timestamp", "TIMESTAMP"},       {"state", "STATE"},   {"ranks", "RANK"},
-                     {"nnodes", "NNODES", true, true}, {"reason", "REASON"}, {"nodelist", "NODELIST"}};
+  listing.columns = {{"timestamp", "TIMESTAMP"},       {"state", "STATE"},       {"ranks", "RANK"},
+                     {"nnodes", "NNODES", true, true}, {"reason", "REASON"},     {"nodelist", "NODELIST"},
+                     {"user", "USER", false, true},    {"by", "BY", false, true}};
   return listing;
 }
 
-Listing drain_view(const Json& payload, const ViewFilter& filter) {
+namespace {
+
+// The cells of an actor: its name, and the actor itself.
+std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const UserName& user_name) {
+  if (!by) return {Cell(nullptr, "-"), Cell(nullptr, "-")};
+  const auto* user = std::get_if<module::ByUser>(&*by);
+  std::optional<std::string> name;
+  if (user != nullptr && user_name) name = user_name(user->id);
+  if (!name) name = proto::actor_name(*by);
+  return {*std::move(name), Cell(proto::actor_to_json(*by), proto::encode_actor(*by))};
+}
+
+}  // namespace
+
+Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName& user_name) {
   const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
   const auto targets = wanted_targets(filter, all);
@@ -211,10 +228,11 @@ Listing drain_view(const Json& payload, const ViewFilter& filter) {
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
-    const auto add = [&](const char* state, const IdSet& some) {
+    const auto [name, actor] = actor_cells(entry.by, user_name);
+    const auto add = [&, user = name, by = actor](const char* state, const IdSet& some) {
       if (some.empty()) return;
       listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)), state,
-                              some.encode(), some.count(), entry.reason, all.hosts(some).encode()});
+                              some.encode(), some.count(), entry.reason, all.hosts(some).encode(), user, by});
     };
     add("draining", entry.targets & status.allocated);
     add("drained", entry.targets - status.allocated);

@@ -2,6 +2,9 @@
 // terminal. Times are in the time zone of the process. An invalid payload is an Error EPROTO.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +36,15 @@ struct ViewFilter {
 /// holder releases them: `[{"ranks", "from", "to"}]`, with null for targets outside of all partitions.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
-/// The drained targets of a resource.status payload, oldest first, one row for equal reason and time.
-[[nodiscard]] Listing drain_view(const nlohmann::json& status, const ViewFilter& filter = {});
+/// The name of a user id; nothing for one that is not known on this machine.
+using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
+
+/// The drained targets of a resource.status payload, oldest first, one row for equal reason, time and actor.
+/// The columns `user` and `by` are not in the standard table. `user` is the name of the user, or the number
+/// without a name, or the name of the key, host or signal, or the address, that drained them; `by` is the
+/// actor (proto/actor_json.hpp). JSON has null where there is none.
+[[nodiscard]] Listing drain_view(const nlohmann::json& status, const ViewFilter& filter = {},
+                                 const UserName& user_name = {});
 
 /// The `allocations` of a resource.allocations payload. The expiration is `expired` after its time for a
 /// reader of the table; JSON has the time. Hosts that are not in the inventory now are in the nodelist, too.

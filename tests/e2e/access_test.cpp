@@ -265,6 +265,10 @@ TEST_CASE("over tcp without a key nobody comes in, unless the site says so") {
   Cluster open({.config = std::string(eight_nodes) + "[access]\nanonymous = [\"user\"]\n", .listen = listen});
   CHECK(open.operator_client.call("resource.status").errnum == 0);
   CHECK(open.operator_client.call("resource.drain", {{"targets", "1"}}).errnum == wire_errno::perm);
+  open.daemon.configure(std::string(eight_nodes) + "[access]\nanonymous = [\"admin\"]\n");
+  open.daemon.hang_up();
+  open.drain("1");
+  CHECK(open.status()["drain"]["1"]["by"] == json{{"address", "127.0.0.1"}});
 }
 
 TEST_SUITE_END();

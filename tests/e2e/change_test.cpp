@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <pty.h>
+#include <pwd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,6 +246,30 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
   cluster.ctl.done({"reload"});
   CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
   CHECK(cluster.status()["online"] == "0-7");
+}
+
+TEST_CASE("a drain says who did it: in the list, over a restart, and after export and import") {
+  Cluster cluster;
+  const json me{{"userid", geteuid()}};
+  cluster.drain("1-2", "disk");
+  const std::string name = cluster.ctl.output({"drain", "-n", "-o", "{user} {by} {ranks}"});
+  const passwd* account = getpwuid(geteuid());
+  const std::string user = account != nullptr ? account->pw_name : std::to_string(geteuid());
+  CHECK(name == fmt::format("{} {} 1-2\n", user, me.dump()));
+  CHECK(cluster.ctl.output({"drain"}).find(user) == std::string::npos);
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(cluster.ctl.output({"drain", "-n", "-o", "{user} {by} {ranks}"}) == name);
+  const json row = json::parse(cluster.ctl.output({"drain", "--json", "-i", "1"}));
+  CHECK(row["user"] == user);
+  CHECK(row["by"] == me);
+
+  TempDir dir;
+  const std::string log = cluster.ctl.output({"eventlog", "--export"});
+  CHECK(log.find(R"("by":)" + me.dump()) != std::string::npos);
+  REQUIRE(import_log(dir, std::string(eight_nodes), dir.write("log", log)).status == 0);
+  const Daemon imported(dir);
+  CHECK(Ctl(imported.uri()).output({"drain", "-n", "-o", "{user} {by} {ranks}"}) == name);
 }
 
 TEST_SUITE_END();

@@ -212,6 +212,28 @@ TEST_CASE_FIXTURE(CurveCluster,
   }
 }
 
+TEST_CASE_FIXTURE(CurveCluster, "what a key does is by its name, and a reload by its signal") {
+  std::string admin = known;
+  const std::string user = "roles = [\"user\"]";
+  REQUIRE(admin.find(user) != std::string::npos);
+  admin.replace(admin.find(user), user.size(), "roles = [\"admin\"]");
+  daemon.configure(configuration(admin));
+  daemon.hang_up();
+  CHECK(ctl.run({"--key", client_key, "drain", "1-2", "fan"}).status == 0);
+  CHECK(ctl.output({"--key", client_key, "drain", "-n", "-o", "{user} {by}"}) ==
+        "login1 {\"key\":\"login1\"}\n");
+  daemon.configure("[resource]\nexclude = \"2\"\n" + configuration(admin));
+  daemon.hang_up();
+  // Answered once the store has the events of the reload.
+  CHECK(ctl.run({"--key", client_key, "status"}).status == 0);
+  const std::string log = ctl.output({"--key", client_key, "eventlog"});
+  CHECK(log.find(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="fan" by={"key":"login1"})") !=
+        std::string::npos);
+  CHECK(log.find(R"( resource-define method="reload" by={"signal":"HUP"})") != std::string::npos);
+  CHECK(log.find(R"( undrain idset="2" nodelist="test2" overwrite=0 by={"signal":"HUP"})") !=
+        std::string::npos);
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -140,7 +140,44 @@ TEST_SUITE("views") {
                                                                              {"ranks", "1"},
                                                                              {"nnodes", 1},
                                                                              {"reason", "disk"},
-                                                                             {"nodelist", "node1"}});
+                                                                             {"nodelist", "node1"},
+                                                                             {"user", nullptr},
+                                                                             {"by", nullptr}});
+  }
+
+  TEST_CASE("drain: who did it, by name where there is one") {
+    const auto shown = [](const json& by, const char* format) {
+      auto payload = status();
+      payload["drain"] = {{"1", {{"timestamp", 1700000000}, {"reason", ""}, {"by", by}}}};
+      const auto name = [](std::uint32_t id) {
+        return id == 7 ? std::optional<std::string>("alice") : std::nullopt;
+      };
+      OutputOptions options;
+      options.no_header = true;
+      options.format = format;
+      return render(drain_view(payload, {}, name), options);
+    };
+    CHECK(shown({{"userid", 7}}, "{user} {by}") == "alice {\"userid\":7}\n");
+    CHECK(shown({{"userid", 8}}, "{user}") == "8\n");
+    CHECK(shown({{"key", "login1"}}, "{user}") == "login1\n");
+    CHECK(shown({{"address", "10.0.0.1"}}, "{user}") == "10.0.0.1\n");
+    CHECK(shown({{"host", "node1"}}, "{user}") == "node1\n");
+    CHECK(shown({{"signal", "HUP"}}, "{user}") == "HUP\n");
+    CHECK(shown({{"key", "a\nb\033[2J"}}, "{user}") == "a\\nb\\u001b[2J\n");
+    CHECK_THROWS_AS(shown(7, "{user}"), Error);
+    CHECK_THROWS_AS(shown({{"friend", "x"}}, "{user}"), Error);
+    OutputOptions as_json;
+    as_json.json = true;
+    auto payload = status();
+    payload["drain"] = {{"1", {{"timestamp", 1700000000}, {"reason", ""}, {"by", {{"userid", 7}}}}}};
+    const json row = json::parse(render(drain_view(payload), as_json));
+    CHECK(row["user"] == "7");
+    CHECK(row["by"] == json{{"userid", 7}});
+    auto by_nobody = status();
+    OutputOptions options;
+    options.no_header = true;
+    options.format = "{user}";
+    CHECK(render(drain_view(by_nobody), options) == "-\n-\n");
   }
 
   TEST_CASE("list: free, allocated, down") {
