@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/invariant.hpp"
 #include "core/json/utf8.hpp"
 
 namespace resourced::agent {
@@ -72,8 +73,9 @@ void Agent::say_hello() {
   client::SendOptions options;
   options.streaming = true;
   try {
-    request_ = connection_.send(topic, proto::topics::encode_agent_hello(hostname_, resources_, norestrict_),
-                                handler, options);
+    request_ = connection_.send(
+        topic, proto::topics::encode_agent_hello(hostname_, resources_, norestrict_, options_.checks_health),
+        handler, options);
   } catch (const Error& error) {
     try_again(error.what(), lost_);
     return;
@@ -131,6 +133,12 @@ void Agent::on_accepted(const nlohmann::json& payload) {
   const auto beats = fmt::format("a beat every {:g} s", Seconds(interval_).count());
   report_(Severity::info, rank_ ? fmt::format("online as rank {}, {}", *rank_, beats)
                                 : fmt::format("accepted, the rank is not known yet, {}", beats));
+  if (first && answer.gated) {
+    report_(Severity::warning,
+            "the daemon keeps this node down until a health check passes, and this agent runs none: see "
+            "--health-program");
+  }
+  tell_health();
   if (first) {
     // A random first pause, so that agents that were accepted at the same moment do not beat together.
     std::uniform_int_distribution<Milliseconds::rep> draw(1, interval_.count());
@@ -155,6 +163,26 @@ void Agent::report_anew(bool norestrict) {
 void Agent::beat() {
   connection_.notify(fmt::format("{}-beat", topic), nullptr);
   set_timer(interval_, &Agent::beat);
+}
+
+void Agent::on_health(const nodes::HealthReport& health) {
+  RESOURCED_INVARIANT(options_.checks_health);
+  if (health_ == health) return;
+  health_ = health;
+  if (health.status == 0) {
+    report_(Severity::info, "the health check has passed");
+  } else {
+    const std::string why = health.reason.empty() ? fmt::format("status {}", health.status)
+                                                  : json_text::printable_line(health.reason);
+    report_(Severity::warning, fmt::format("the health check has failed: {}", why));
+  }
+  tell_health();
+}
+
+void Agent::tell_health() {
+  if (!health_ || !accepted_) return;
+  connection_.notify(fmt::format("{}-health", topic),
+                     proto::topics::encode_agent_health({std::nullopt, *health_}));
 }
 
 void Agent::try_again(const std::string& why, client::Backoff& backoff) {

@@ -9,6 +9,9 @@
 // the daemon answers {"rank"?, "interval"?}, at once and on each change: the rank is missing until it is
 // known, the interval (in seconds) if the agent's own is to be used. Each beat is `resource.agent-beat`,
 // without payload and response. The farewell is `resource.agent-cancel`.
+//
+// An agent that runs checks of its node says so in the hello, and sends `resource.agent-health` {"status",
+// "reason"?} when a result differs from the last one, and after each answer to a hello.
 #pragma once
 
 #include <chrono>
@@ -22,6 +25,7 @@
 #include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
+#include "core/nodes/health.hpp"
 #include "core/rset/resource_set.hpp"
 #include "proto/topics/liveness.hpp"
 
@@ -39,6 +43,8 @@ struct AgentOptions {
   client::BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
   /// Pauses after a refusal.
   client::BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
+  /// There will be results of checks.
+  bool checks_health = false;
 };
 
 using proto::topics::longest_interval;
@@ -62,6 +68,8 @@ class Agent {
 
   /// Sends the first hello.
   void start();
+  /// The result of a check of this node. Requires `checks_health`.
+  void on_health(const nodes::HealthReport& health);
   /// Sends the farewell, and waits for the answer for at most this long. Then it is done().
   void stop(Milliseconds patience);
   [[nodiscard]] bool done() const noexcept { return done_; }
@@ -75,6 +83,7 @@ class Agent {
   void look(bool norestrict);
   void on_silence();
   void beat();
+  void tell_health();
   /// Schedules another hello after the request has ended or was dropped.
   void try_again(const std::string& why, client::Backoff& backoff);
   void set_timer(Milliseconds delay, void (Agent::*f)());
@@ -101,6 +110,7 @@ class Agent {
   std::optional<std::chrono::steady_clock::time_point> accepted_;
   std::optional<std::uint64_t> rank_;
   Milliseconds interval_;
+  std::optional<nodes::HealthReport> health_;
   std::string last_failure_;
   bool stopping_ = false;
   bool done_ = false;

@@ -38,6 +38,91 @@ Milliseconds read_interval(const std::string& text) {
   return std::chrono::round<Milliseconds>(time);
 }
 
+Seconds read_time(const std::string& text, Seconds least, Seconds most) {
+  const Seconds time = text::parse_duration(text);
+  if (time < least || time > most) {
+    throw Error(EINVAL, fmt::format("expected a time from {} to {}", text::format_duration(least),
+                                    text::format_duration(most)));
+  }
+  return time;
+}
+
+constexpr Seconds shortest_check_interval{0.1};
+constexpr Seconds shortest_timeout{0.1};
+constexpr Seconds longest_check_time{86400};
+
+Seconds read_check_interval(const std::string& text) {
+  return read_time(text, shortest_check_interval, longest_check_time);
+}
+
+Seconds read_timeout(const std::string& text) {
+  return read_time(text, shortest_timeout, longest_check_time);
+}
+
+/// Options whose texts are read after the command line is known to be valid.
+struct CheckTexts {
+  std::string interval;
+  std::string timeout;
+
+  void read(Options& options) const {
+    if (!interval.empty()) options.check_interval = read_check_interval(interval);
+    if (!timeout.empty()) options.check.timeout = read_timeout(timeout);
+    const bool has_checks = !options.check.program.empty() || !options.health_socket.empty();
+    options.agent.checks_health = has_checks && !options.check_once;
+    if (options.health_socket.empty())
+      options.health_socket = options.check_once ? default_health_socket : "";
+  }
+};
+
+void add_health_options(CLI::App& app, Options& options, CheckTexts& texts) {
+  auto* program =
+      app.add_option("--health-program", options.check.program,
+                     "The path of a program that checks this node. The node is unhealthy, and the daemon "
+                     "drains it, if that exits with another status than 0; the first line that it prints is "
+                     "the reason")
+          ->type_name("PATH");
+  app.add_option("--health-interval", texts.interval, "The time from check to check; default: 5m")
+      ->type_name("DURATION")
+      ->check(check([](const std::string& text) { read_check_interval(text); }), "")
+      ->needs(program);
+  app.add_option("--health-timeout", texts.timeout,
+                 "A check that takes longer is killed, and has failed; default: 1m")
+      ->type_name("DURATION")
+      ->check(check([](const std::string& text) { read_timeout(text); }), "")
+      ->needs(program);
+  app.add_option("--health-socket", options.health_socket,
+                 "Take the results of checks from `resource-agent health` at this socket; default: "
+                 "$RESOURCED_HEALTH_SOCKET, or nowhere")
+      ->type_name("PATH")
+      ->envname("RESOURCED_HEALTH_SOCKET")
+      ->excludes(program);
+}
+
+CLI::App* add_health_command(CLI::App& app, Options& options, CheckTexts& texts) {
+  auto* health = app.add_subcommand(
+      "health", "Run one check of this node, and hand its result to the agent. Prints nothing.");
+  health
+      ->add_option("--program", options.check.program,
+                   "As --health-program; default: $RESOURCED_HEALTH_PROGRAM")
+      ->type_name("PATH")
+      ->envname("RESOURCED_HEALTH_PROGRAM")
+      ->required();
+  health->add_option("--timeout", texts.timeout, "As --health-timeout")
+      ->type_name("DURATION")
+      ->check(check([](const std::string& text) { read_timeout(text); }), "");
+  auto* socket = health
+                     ->add_option("--socket", options.health_socket,
+                                  fmt::format("The agent's socket; default: $RESOURCED_HEALTH_SOCKET, or {}",
+                                              default_health_socket))
+                     ->type_name("PATH")
+                     ->envname("RESOURCED_HEALTH_SOCKET");
+  health->add_option("--report-fd", options.report_descriptor, "Write the result to this descriptor instead")
+      ->type_name("NUMBER")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(socket);
+  return health;
+}
+
 spdlog::level::level_enum read_level(const std::string& text) {
   // spdlog takes an unknown name for `off`.
   const auto level = spdlog::level::from_str(text);
@@ -79,6 +164,9 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL")
       ->check(check([](const std::string& text) { read_level(text); }), "");
+  CheckTexts check_texts;
+  add_health_options(app, options, check_texts);
+  const CLI::App* health = add_health_command(app, options, check_texts);
   app.set_version_flag("--version", "resource-agent " RESOURCED_VERSION);
   try {
     app.parse(argc, argv);
@@ -93,6 +181,8 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   }
   if (!interval.empty()) options.agent.interval = read_interval(interval);
   if (!level.empty()) options.log_level = read_level(level);
+  options.check_once = health->parsed();
+  check_texts.read(options);
   return parsed;
 }
 

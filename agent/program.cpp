@@ -4,13 +4,23 @@
 #include <cerrno>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
+#include <system_error>
+#include <vector>
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
 
 #include "agent/agent.hpp"
+#include "agent/check_program.hpp"
+#include "agent/health_checks.hpp"
+#include "agent/health_socket.hpp"
+#include "agent/health_text.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
@@ -29,6 +39,41 @@ Random seeded() {
   std::random_device device;
   std::seed_seq seed{device(), device(), device(), device()};
   return Random(seed);
+}
+
+/// Where the results of checks come from: checks of this agent, a socket, or nowhere.
+struct HealthSource {
+  std::optional<HealthChecks> checks;
+  std::optional<HealthSocket> socket;
+
+  void start(const Options& options, boost::asio::io_context& loop, const ReportHealth& report,
+             spdlog::logger& log) {
+    if (!options.check.program.empty()) {
+      checks.emplace(loop, options.check, options.check_interval, report);
+    } else if (!options.health_socket.empty()) {
+      socket.emplace(loop, options.health_socket, report,
+                     [&log](const std::string& line) { log.warn("{}", json_text::printable_line(line)); });
+    }
+  }
+};
+
+void write_report(int descriptor, const nodes::HealthReport& report) {
+  const std::string text = write_health_text(report);
+  // The agent may be gone; then nobody wants the result.
+  if (::write(descriptor, text.data(), text.size()) < 0 && errno != EPIPE)
+    throw Error(errno, std::generic_category().message(errno));
+}
+
+/// Returns the exit status: 1 if the check was interrupted.
+int check_once(const Options& options) {
+  const int pipe = options.report_descriptor;
+  if (pipe >= 0 && ::fcntl(pipe, F_SETFD, FD_CLOEXEC) != 0)
+    throw Error(errno, fmt::format("descriptor {}: {}", pipe, std::generic_category().message(errno)));
+  const auto report = [&](const nodes::HealthReport& result) {
+    if (pipe >= 0) return write_report(pipe, result);
+    send_health(options.health_socket, result);
+  };
+  return run_check(options.check, report, pipe) ? 0 : 1;
 }
 
 void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
@@ -57,6 +102,9 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   Agent agent(connection, hostname, logged_probe, options.agent, seeded(), report);
   log->info("the daemon is at {}", connection.uri());
   agent.start();
+  HealthSource health;
+  health.start(
+      options, loop.context(), [&agent](const auto& result) { agent.on_health(result); }, *log);
   // The daemon may be unreachable for long, which must not delay the start of this node.
   process::notify_ready();
   const process::Watchdog watchdog(loop.context());
@@ -76,6 +124,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   const auto [options, exit_status] = parse_options(argc, argv, out, err);
   if (exit_status) return *exit_status;
   try {
+    if (options.check_once) return check_once(options);
     const auto hostname = options.hostname.empty() ? hw::local_hostname() : options.hostname;
     const auto probe = [&hostname, &probed = options.probe](bool norestrict) {
       auto what = probed;

@@ -1,5 +1,5 @@
 // The command line of resource-agent, and the agent as a function: probes the node, and then keeps it online
-// until SIGTERM or SIGINT.
+// until SIGTERM or SIGINT. `resource-agent health` runs one check of the node's health instead.
 #pragma once
 
 #include <iosfwd>
@@ -9,6 +9,7 @@
 #include <spdlog/common.h>
 
 #include "agent/agent.hpp"
+#include "agent/check_program.hpp"
 #include "hw/probe.hpp"
 
 namespace resourced::agent {
@@ -22,6 +23,15 @@ struct Options {
   std::string hostname;
   hw::ProbeOptions probe;
   AgentOptions agent;
+  /// The program that checks the node; none if it is empty.
+  CheckCommand check;
+  Seconds check_interval{300};
+  /// Where another process hands over results of checks; nowhere if it is empty.
+  std::string health_socket;
+  /// Run one check, and nothing else: `resource-agent health`.
+  bool check_once = false;
+  /// The pipe that gets the result of that check, instead of the socket; -1 for none.
+  int report_descriptor = -1;
   /// Show the R instead of running.
   bool print = false;
   spdlog::level::level_enum log_level = spdlog::level::info;
@@ -36,6 +46,9 @@ struct ParsedOptions {
 
 [[nodiscard]] ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out,
                                           std::ostream& err);
+
+/// The socket of resource-agent.service.
+inline constexpr const char* default_health_socket = "/run/resource-agent/health";
 
 /// Returns the exit status: 0 done, 1 failed (one line on `err` says what and why), 2 wrong usage. The log
 /// goes to `err`.

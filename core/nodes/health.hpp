@@ -39,6 +39,7 @@ struct HealthReport {
   std::int64_t status = 0;
   /// One printable line; empty for none.
   std::string reason;
+  friend bool operator==(const HealthReport&, const HealthReport&) = default;
 };
 
 /// Reasons of drains for ill health and for silence begin so.
