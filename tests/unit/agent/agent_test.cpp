@@ -193,6 +193,46 @@ TEST_SUITE("agent") {
     CHECK(wait_for("online") == "online as rank 5, a beat every 3600 s");
   }
 
+  TEST_CASE_FIXTURE(Fixture, "health is told after each answer to a hello, and when it changes") {
+    auto options = slow_options();
+    options.checks_health = true;
+    options.lost = {Milliseconds(1), Milliseconds(1)};
+    start(options);
+    const auto hello = bus.receive(connection);
+    CHECK(json::parse(hello.payload()).at("health") == true);
+    agent->on_health({3, "disk is full"});  // before there is anybody to tell
+    CHECK(said.back().text == "the health check has failed: disk is full");
+    CHECK(said.back().severity == Agent::Severity::warning);
+    const auto expect_health = [&](const json& wanted) {
+      const auto health = bus.receive(connection);
+      CHECK(health.topic() == "resource.agent-health");
+      CHECK(health.flags() ==
+            (wire::flag_topic | wire::flag_payload | wire::flag_noresponse | wire::flag_route));
+      CHECK(json::parse(health.payload()) == wanted);
+    };
+    bus.respond(hello, "{}", true);
+    expect_health({{"status", 3}, {"reason", "disk is full"}});
+    bus.respond(hello, R"({"rank":5})", true);  // a health without a target was ignored
+    expect_health({{"status", 3}, {"reason", "disk is full"}});
+    agent->on_health({3, "disk is full"});
+    agent->on_health({0, ""});
+    expect_health({{"status", 0}});
+    CHECK(said.back().text == "the health check has passed");
+    bus.fail(hello, ECANCELED, "the resource module was unloaded");
+    wait_for("trying again");
+    agent->on_health({1, ""});
+    accepted_hello();
+    expect_health({{"status", 1}});
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "an agent without checks that is kept down says why") {
+    start(slow_options());
+    accepted_hello(R"({"rank":5,"gated":true})");
+    CHECK(wait_for("health") ==
+          "the daemon keeps this node down until a health check passes, and this agent runs none: see "
+          "--health-program");
+  }
+
   TEST_CASE_FIXTURE(Fixture, "a refusal is said, and tried again") {
     struct Case {
       int errnum;

@@ -131,7 +131,8 @@ TEST_SUITE("program") {
     const auto help = run({"--help"});
     CHECK(help.status == 0);
     for (const auto* option : {"--uri", "--key", "--hostname", "--interval", "--xml", "--synthetic",
-                               "--print", "--log-level", "--version"}) {
+                               "--print", "--log-level", "--version", "--health-program", "--health-interval",
+                               "--health-timeout", "--health-socket", "health"}) {
       CAPTURE(option);
       CHECK(help.out.find(option) != std::string::npos);
     }
