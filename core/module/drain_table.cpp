@@ -1,10 +1,21 @@
 #include "core/module/drain_table.hpp"
 
+#include <variant>
+
 #include "core/invariant.hpp"
 
 namespace resourced::module {
 
 using text::IdSet;
+
+bool DrainTable::Key::is_for_health_of(std::string_view host) const noexcept {
+  const auto* agent = by ? std::get_if<ByHost>(&*by) : nullptr;
+  return agent != nullptr && agent->name == host && reason && reason->starts_with(health_prefix);
+}
+
+bool DrainTable::Key::is_for_silence() const noexcept {
+  return !by && reason && reason->starts_with(silence_prefix);
+}
 
 const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
   const auto found = key_of_.find(rank);
@@ -34,7 +45,11 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
     if (const Key* present = find(rank)) {
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present->timestamp;
       if (overwrite == Overwrite::nothing && present->reason) key.reason = present->reason;
-      if (key.timestamp == present->timestamp && key.reason == present->reason) return;
+      const bool stays = key.timestamp == present->timestamp && key.reason == present->reason;
+      // With the same reason it remains the drain of the first operator. One of the daemon or of an agent,
+      // which they might end, becomes the drain of the operator that overwrites it.
+      const bool is_of_operator = present->by && !std::holds_alternative<ByHost>(*present->by);
+      if (stays && (overwrite == Overwrite::nothing || is_of_operator || key.by == present->by)) return;
       take(rank);
     }
     put(rank, key);

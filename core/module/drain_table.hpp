@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct DrainGroup {
   std::optional<Actor> by = std::nullopt;
 };
 
+/// Reasons of drains by which the daemon answers ill health and silence of a node begin so.
+inline constexpr std::string_view health_prefix = "health: ";
+inline constexpr std::string_view silence_prefix = "lost: silent since ";
+
 class DrainTable {
  public:
   struct Key {
@@ -31,6 +36,10 @@ class DrainTable {
     /// replaced.
     std::optional<Actor> by = std::nullopt;
     auto operator<=>(const Key&) const = default;
+    /// The agent of this host has drained it for ill health.
+    [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
+    /// The daemon has drained it for silence.
+    [[nodiscard]] bool is_for_silence() const noexcept;
   };
 
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }

@@ -2,6 +2,8 @@
 // event cannot fail: it was checked when it was decided.
 #include "core/module/module.hpp"
 
+#include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -150,9 +152,27 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   if (overwrite == Overwrite::nothing && !has_brokers()) {
     changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
   }
-  if (changing.empty()) return {};
+  std::vector<Event> events;
+  if (command.mode == DrainMode::update) events = take_over(targets, command, now);
+  if (changing.empty()) return events;
   Hostlist hosts = addressable().hosts(changing);
-  return {{now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}}};
+  events.push_back({now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}});
+  return events;
+}
+
+std::vector<Event> Module::take_over(const IdSet& targets, const DrainCommand& command, WallTime now) const {
+  std::map<std::optional<std::string>, IdSet> by_reason;
+  (targets & states_.drains.ranks() & inventory_.ranks()).for_each([&](IdSet::Id rank) {
+    const DrainTable::Key& drain = *states_.drains.find(rank);
+    if (!drain.is_for_silence() && !drain.is_for_health_of(inventory_.host(rank))) return;
+    by_reason[command.reason ? command.reason : drain.reason].insert(rank);
+  });
+  std::vector<Event> events;
+  for (auto& [reason, ranks] : by_reason) {
+    Hostlist hosts = inventory_.hosts(ranks);
+    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), reason, Overwrite::reason}});
+  }
+  return events;
 }
 
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {

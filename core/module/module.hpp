@@ -162,6 +162,11 @@ class Module {
 
  private:
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
+  /// The drains by which an operator takes over those of these targets that are drained for ill health or
+  /// silence: without them the daemon would end these drains. Such a drain gets the reason of the command, or
+  /// keeps its own if there is none.
+  [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainCommand& command,
+                                             WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;

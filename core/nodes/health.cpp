@@ -22,8 +22,8 @@ namespace {
 IdSet one(IdSet::Id rank) { return IdSet::range(rank, rank); }
 
 std::string reason_of(const HealthReport& report) {
-  if (!report.reason.empty()) return fmt::format("{}{}", health_prefix, report.reason);
-  return fmt::format("{}the check failed with status {}", health_prefix, report.status);
+  if (!report.reason.empty()) return fmt::format("{}{}", module::health_prefix, report.reason);
+  return fmt::format("{}the check failed with status {}", module::health_prefix, report.status);
 }
 
 std::string in_utc(WallTime time) {
@@ -141,9 +141,8 @@ std::optional<module::UndrainCommand> Health::ended_drains(const IdSet& ranks, c
   IdSet ended;
   (ranks & module.drains().ranks() & module.inventory().ranks()).for_each([&](IdSet::Id rank) {
     const module::DrainTable::Key& drain = *module.drains().find(rank);
-    if (!drain.reason) return;
-    const bool for_health = drain.reason->starts_with(health_prefix);
-    if (!for_health && !drain.reason->starts_with(silence_prefix)) return;
+    const bool for_health = drain.is_for_health_of(module.inventory().host(rank));
+    if (!for_health && !drain.is_for_silence()) return;
     const bool needs_check = for_health || settings_.gate || targets_.contains(rank);
     if (!needs_check || has_passed(rank)) ended.insert(rank);
   });
@@ -162,7 +161,8 @@ std::vector<Command> silence_drains(const std::vector<MonitorBatch::Silence>& si
                                     SteadyTime now, WallTime wall) {
   std::map<std::string, IdSet> by_reason;
   for (const MonitorBatch::Silence& silence : silent) {
-    by_reason[fmt::format("{}{}", silence_prefix, in_utc(wall - (now - silence.since)))] |= one(silence.rank);
+    by_reason[fmt::format("{}{}", module::silence_prefix, in_utc(wall - (now - silence.since)))] |=
+        one(silence.rank);
   }
   std::vector<Command> commands;
   for (const auto& [reason, ranks] : by_reason) {

@@ -42,10 +42,6 @@ struct HealthReport {
   friend bool operator==(const HealthReport&, const HealthReport&) = default;
 };
 
-/// Reasons of drains for ill health and for silence begin so.
-inline constexpr std::string_view health_prefix = "health: ";
-inline constexpr std::string_view silence_prefix = "lost: silent since ";
-
 class Health {
  public:
   /// Later settings also apply to present targets. A target that goes unhealthy more often than the monitor
@@ -81,8 +77,9 @@ class Health {
   [[nodiscard]] bool wants_checks() const noexcept { return settings_.gate; }
 
   /// The undrain of those of these targets whose drain ends by itself as they are well: drains for ill health
-  /// if a check has passed, drains for silence also where neither checks nor a gate are in use. Requires that
-  /// the agent of each is heard. Nothing if there is nothing to undrain.
+  /// by their own agents if a check has passed, drains for silence also where neither checks nor a gate are
+  /// in use. Drains with the same reasons by others stay. Requires that the agent of each is heard. Nothing
+  /// if there is nothing to undrain.
   [[nodiscard]] std::optional<module::UndrainCommand> ended_drains(const text::IdSet& ranks,
                                                                    const module::Module& module) const;
 

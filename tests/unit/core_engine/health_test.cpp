@@ -54,7 +54,9 @@ struct Ward {
     start.command.recorded.drains = std::move(drains);
     (void)step(start);
   }
-  Effects step(const Input& input) { return engine.step(input, {wall_time(now), steady_time(now)}); }
+  Effects step(const Input& input, std::optional<module::Actor> by = std::nullopt) {
+    return engine.step(input, {wall_time(now), steady_time(now)}, std::move(by));
+  }
 
   Effects hello(IdSet::Id rank, bool checks = true) {
     const std::string host = "n" + std::to_string(rank);
@@ -75,7 +77,7 @@ struct Ward {
   }
   void drain(const std::string& target, std::optional<std::string> reason,
              module::DrainMode mode = module::DrainMode::none) {
-    (void)step(module::Command{module::DrainCommand{target, std::move(reason), mode}});
+    (void)step(module::Command{module::DrainCommand{target, std::move(reason), mode}}, module::ByUser{7});
   }
   void undrain(const std::string& target) {
     (void)step(module::Command{module::UndrainCommand{target, std::nullopt, module::DrainMode::none}});
@@ -97,6 +99,9 @@ struct Ward {
     const auto* drain = engine.module().drains().find(rank);
     if (drain == nullptr) return "up";
     return drain->reason.value_or("no reason");
+  }
+  [[nodiscard]] std::optional<module::Actor> drained_by(IdSet::Id rank) const {
+    return engine.module().drains().find(rank)->by;
   }
   [[nodiscard]] std::string online() const { return engine.module().online().encode(); }
   [[nodiscard]] std::string unchecked() const { return engine.nodes().health().unchecked().encode(); }
@@ -191,22 +196,67 @@ TEST_CASE("with health-return auto a check that passes ends the drain of one tha
   CHECK_FALSE(it.check(0, 0).health_changed);
 }
 
-TEST_CASE("a drain that an operator has overwritten is not ended") {
+TEST_CASE("a drain that an operator drains again is the operator's, and is not ended") {
+  const struct {
+    module::DrainMode mode;
+    std::optional<std::string> reason;
+    std::string expected;
+  } cases[] = {
+      {module::DrainMode::update, "ordered a disk", "ordered a disk"},
+      {module::DrainMode::update, std::nullopt, "health: bad"},
+      {module::DrainMode::overwrite, "ordered a disk", "ordered a disk"},
+      {module::DrainMode::overwrite, "health: bad", "health: bad"},
+      {module::DrainMode::force_overwrite, "health: bad", "health: bad"},
+  };
+  for (const auto& one : cases) {
+    CAPTURE(one.expected);
+    Ward it(HealthReturn::automatic);
+    (void)it.hello(0);
+    (void)it.check(0, 1, "bad");
+    CHECK(it.drained_by(0) == module::Actor(module::ByHost{"n0"}));
+    it.drain("0", one.reason, one.mode);
+    CHECK(it.reason(0) == one.expected);
+    CHECK(it.drained_by(0) == module::Actor(module::ByUser{7}));
+    (void)it.check(0, 0);
+    CHECK(it.reason(0) == one.expected);
+  }
+}
+
+TEST_CASE("of several targets an update takes over those that are drained for health or silence") {
   Ward it(HealthReturn::automatic);
   (void)it.hello(0);
-  (void)it.hello(1);
-  for (const IdSet::Id rank : {0U, 1U}) (void)it.check(rank, 1, "bad");
-  it.drain("0", "ordered a new disk", module::DrainMode::overwrite);
-  it.drain("1", "ordered a new disk", module::DrainMode::force_overwrite);
-  for (const IdSet::Id rank : {0U, 1U}) {
-    (void)it.check(rank, 0);
-    CHECK(it.reason(rank) == "ordered a new disk");
-  }
+  (void)it.check(0, 1, "bad");
+  it.drain("1", "mine");
+  (void)it.pass(1000);  // 2 and 3 are silent
+  const std::string silent = it.reason(2);
+  it.drain("0-3", std::nullopt, module::DrainMode::update);
+  CHECK(it.reason(0) == "health: bad");
+  CHECK(it.reason(1) == "mine");
+  CHECK(it.reason(2) == silent);
+  for (const IdSet::Id rank : {0U, 1U, 2U, 3U})
+    CHECK(it.drained_by(rank) == module::Actor(module::ByUser{7}));
+  (void)it.hello(2, false);
+  CHECK(it.reason(2) == silent);
+}
+
+TEST_CASE("drains with the same reason by others are not ended") {
+  Ward it(HealthReturn::automatic);
+  for (const IdSet::Id rank : {0U, 1U}) (void)it.hello(rank);
+  it.drain("0", "health: bad");
+  it.drain("1", "lost: silent since yesterday");
+  for (const IdSet::Id rank : {0U, 1U}) (void)it.check(rank, 0);
+  CHECK(it.reason(0) == "health: bad");
+  CHECK(it.reason(1) == "lost: silent since yesterday");
 }
 
 TEST_CASE("a drain for ill health outlives a restart, and ends with the first check that passes") {
   Ward it(HealthReturn::automatic, false,
-          {{{"n0", 0}, wall_time(10), "health: bad"}, {{"n1", 0}, wall_time(10), "health: bad"}});
+          {{{"n0", 0}, wall_time(10), "health: bad", module::ByHost{"n0"}},
+           {{"n1", 0}, wall_time(10), "health: bad", module::ByHost{"n1"}},
+           {{"n2", 0}, wall_time(10), "health: bad", module::ByHost{"n1"}}});
+  (void)it.hello(2);
+  (void)it.check(2, 0);
+  CHECK(it.reason(2) == "health: bad");  // that of another host's agent
   (void)it.hello(0);
   (void)it.hello(1, false);  // runs no checks any more
   CHECK(it.reason(0) == "health: bad");
