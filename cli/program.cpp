@@ -84,6 +84,7 @@ void build(CLI::App& app, commands::Context& context) {
   commands::register_acquire(app, context);
   commands::register_changes(app, context);
   commands::register_allocations(app, context);
+  commands::register_rolling(app, context);
   commands::register_eventlog(app, context);
   commands::register_daemon(app, context);
   commands::register_keygen(app, context);

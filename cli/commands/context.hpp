@@ -91,6 +91,7 @@ void register_daemon(CLI::App& app, Context& context);
 void register_keygen(CLI::App& app, Context& context);
 void register_changes(CLI::App& app, Context& context);
 void register_allocations(CLI::App& app, Context& context);
+void register_rolling(CLI::App& app, Context& context);
 void register_eventlog(CLI::App& app, Context& context);
 void register_text_forms(CLI::App& app, Context& context);
 

@@ -1,0 +1,60 @@
+// A command for one node, in a session of its own. A process between records its exit status in a file, so
+// that a later run of resourcectl learns it when this one has been killed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+namespace resourced::cli::rolling {
+
+/// Where a command of this node keeps its exit status and its output.
+struct CommandFiles {
+  std::string status;
+  std::string output;
+};
+[[nodiscard]] CommandFiles command_files(const std::string& state_path, const std::string& host);
+
+/// Whether a command that an earlier run has started still runs, or has ended. False if none was started, or
+/// if it was killed with all around it, as by a crash of this machine.
+[[nodiscard]] bool has_command(const CommandFiles& files);
+
+/// Forgets an earlier command of the node. Call it before a new one is recorded as begun.
+void forget_command(const CommandFiles& files);
+
+class CommandRun {
+ public:
+  /// Called once, from the loop, with nothing if the command has succeeded, or with why it has not: its
+  /// status and the last line of its output.
+  using Ended = std::function<void(const std::optional<std::string>&)>;
+
+  /// Starts the command, or finds the one that an earlier run has started. Both end on their own if this
+  /// object is destroyed. Throws Error if no process can be started.
+  CommandRun(boost::asio::io_context& loop, CommandFiles files, const std::vector<std::string>& command,
+             Ended ended);
+  CommandRun(const CommandRun&) = delete;
+  CommandRun& operator=(const CommandRun&) = delete;
+  CommandRun(CommandRun&&) = delete;
+  CommandRun& operator=(CommandRun&&) = delete;
+  ~CommandRun();
+
+  /// Kills the command with its session. ended() is not called any more.
+  void kill();
+
+ private:
+  void watch(int pidfd);
+  void tell();
+
+  CommandFiles files_;
+  Ended ended_;
+  int pid_ = -1;
+  boost::asio::posix::stream_descriptor descriptor_;
+  std::shared_ptr<int> is_alive_ = std::make_shared<int>();
+};
+
+}  // namespace resourced::cli::rolling

@@ -1,0 +1,94 @@
+// Rolling work against a daemon: carries out what the plan says, records each step before it begins, and
+// tells the plan what has happened.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/rolling/command_run.hpp"
+#include "cli/rolling/plan.hpp"
+#include "cli/rolling/state_file.hpp"
+#include "client/connection.hpp"
+#include "client/target_wait.hpp"
+#include "core/text/idset.hpp"
+#include "process/loop.hpp"
+
+namespace resourced::cli::rolling {
+
+struct DriverOptions {
+  /// `{host}` is replaced in each word.
+  std::vector<std::string> command;
+  /// The longest that a node may take until it is idle, for the command, and until it is ready; each.
+  std::optional<client::Milliseconds> timeout;
+  std::string timeout_text;
+  bool assume_idle = false;
+  /// The time from which events are of interest: now, by this machine's clock.
+  WallTime now{};
+};
+
+class Driver {
+ public:
+  /// Called after each step of a node.
+  using Progress = std::function<void(const Node&)>;
+
+  Driver(client::Connection& connection, StateFile& state, Plan plan, DriverOptions options,
+         Progress progress);
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  Driver(Driver&&) = delete;
+  Driver& operator=(Driver&&) = delete;
+  ~Driver();
+
+  /// Works until the plan is over. SIGINT or SIGTERM stops the plan, which then finishes the nodes whose
+  /// command has begun; a second one ends this at once. Throws Error if the daemon refuses a request.
+  void run();
+  [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+
+ private:
+  /// The pending work of a node.
+  struct Pending {
+    std::unique_ptr<client::TargetWait> wait;
+    std::unique_ptr<CommandRun> command;
+    std::optional<client::Connection::TimerId> timer;
+  };
+
+  void follow_journal();
+  void take_events(const client::Response& response);
+  void look();
+  void look_after(client::Milliseconds pause);
+  void act(const Actions& actions);
+  void begin(Action action);
+  void change_drain(std::size_t node, bool overwrite);
+  void undrain(std::size_t node);
+  void wait(std::size_t node, client::TargetWaitOptions::Condition condition);
+  void start(std::size_t node);
+  void start_timer(std::size_t node, const std::string& what);
+  void fail(std::size_t node, const std::string& why);
+  /// Records and reports nodes whose step has changed.
+  void record();
+
+  client::Connection& connection_;
+  StateFile& state_;
+  Plan plan_;
+  DriverOptions options_;
+  Progress progress_;
+  process::SignalLoop loop_;
+  std::map<std::size_t, Pending> pending_;
+  /// The nodes as they are recorded.
+  std::vector<Node> recorded_;
+  /// Nodes whose command an earlier run has begun.
+  std::set<std::size_t> resumed_;
+  std::map<std::size_t, text::IdSet> ranks_;
+  bool has_journal_ = false;
+  bool is_looking_ = false;
+  bool must_look_again_ = false;
+  std::optional<client::Connection::TimerId> look_timer_;
+  WallTime last_event_{};
+};
+
+}  // namespace resourced::cli::rolling

@@ -1,0 +1,314 @@
+#include "cli/rolling/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include "core/error.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
+
+namespace resourced::cli::rolling {
+
+using proto::topics::Status;
+using text::IdSet;
+
+namespace {
+
+constexpr std::array<std::string_view, 10> names{"waiting", "drain",   "idle", "run",    "offline",
+                                                 "ready",   "undrain", "done", "failed", "skipped"};
+
+/// Drained, and nothing has been done to the node yet.
+bool is_before_run(Step step) noexcept { return step == Step::drain || step == Step::idle; }
+
+bool is_after_run(Step step) noexcept { return step >= Step::run && step <= Step::undrain; }
+
+}  // namespace
+
+std::string_view step_name(Step step) noexcept { return names.at(static_cast<std::size_t>(step)); }
+
+Step parse_step(std::string_view name) {
+  const auto* const found = std::ranges::find(names, name);
+  if (found == names.end()) throw Error(EINVAL, fmt::format("unknown step: {}", name));
+  return static_cast<Step>(found - names.begin());
+}
+
+bool is_final(Step step) noexcept { return step >= Step::done; }
+
+std::size_t Budget::of(std::size_t nodes) const noexcept {
+  constexpr std::size_t whole = 100;
+  return is_percent ? std::max<std::size_t>(1, nodes * number / whole) : number;
+}
+
+Budget parse_budget(std::string_view text) {
+  Budget budget;
+  std::string_view digits = text;
+  budget.is_percent = digits.ends_with('%');
+  if (budget.is_percent) digits.remove_suffix(1);
+  const auto* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, budget.number);
+  constexpr std::size_t whole = 100;
+  if (error != std::errc() || stop != end || budget.number == 0 ||
+      (budget.is_percent && budget.number > whole)) {
+    throw Error(EINVAL, fmt::format("bad number of nodes \"{}\": expected N, or P% up to 100%", text));
+  }
+  return budget;
+}
+
+// One status, by what the planner asks of it.
+struct Plan::View {
+  struct Group {
+    IdSet targets;
+    std::size_t most = 0;
+  };
+
+  View(const Status& status, const Rules& rules, const std::vector<Node>& nodes) : status(status) {
+    IdSet work;
+    ranks.reserve(nodes.size());
+    for (const Node& node : nodes) {
+      text::Hostlist host;
+      host.append(node.host);
+      ranks.push_back(rset::known_ranks_of_hosts(host, status.inventory));
+      work |= ranks.back();
+    }
+    away = status.inventory.ranks() - status.online;
+    for (const Status::Drain& drain : status.drains) {
+      drained |= drain.targets;
+    }
+    away |= drained & status.inventory.ranks();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (is_before_run(nodes[i].step) || is_after_run(nodes[i].step)) away |= ranks[i];
+    }
+    IdSet others = work;
+    for (const auto& [name, targets] : status.inventory.properties()) {
+      if (std::ranges::none_of(rules.by, [&](const std::string& pattern) {
+            return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+          })) {
+        continue;
+      }
+      groups.push_back({targets, rules.budget.of(targets.count())});
+      others -= targets;
+    }
+    if (!others.empty()) {
+      const std::size_t most = rules.budget.of(others.count());
+      groups.push_back({std::move(others), most});
+    }
+  }
+
+  /// Whether more targets than the budget would be away with these.
+  [[nodiscard]] bool exceeds(const IdSet& more) const {
+    return std::ranges::any_of(groups, [&](const Group& group) {
+      const IdSet added = (more & group.targets) - away;
+      return !added.empty() && (away & group.targets).count() + added.count() > group.most;
+    });
+  }
+  /// Whether too many are away among which these are.
+  [[nodiscard]] bool is_exceeded_by(const IdSet& some) const {
+    return std::ranges::any_of(groups, [&](const Group& group) {
+      return some.intersects(group.targets) && (away & group.targets).count() > group.most;
+    });
+  }
+
+  enum class Drain { none, own, of_others };
+  /// How a node is drained, and the reason.
+  [[nodiscard]] std::pair<Drain, std::string> drain_of(std::size_t node, const std::string& reason) const {
+    std::pair<Drain, std::string> found{Drain::none, ""};
+    IdSet rest = ranks[node];
+    for (const Status::Drain& drain : status.drains) {
+      if (!drain.targets.intersects(ranks[node])) continue;
+      rest -= drain.targets;
+      if (found.first == Drain::of_others) continue;
+      const bool is_own = !reason.empty() && drain.reason == reason;
+      found = {is_own ? Drain::own : Drain::of_others, drain.reason};
+    }
+    // Some targets of the host are not drained any more.
+    if (found.first == Drain::own && !rest.empty()) found.first = Drain::none;
+    return found;
+  }
+
+  const Status& status;
+  std::vector<IdSet> ranks;
+  IdSet drained;
+  IdSet away;
+  std::vector<Group> groups;
+};
+
+Plan::Plan(Rules rules, std::vector<Node> nodes)
+    : rules_(std::move(rules)), nodes_(std::move(nodes)), progress_(nodes_.size()) {
+  for (Node& node : nodes_) {
+    if (node.step == Step::failed) node.step = Step::idle;
+    if (node.step == Step::skipped) node.step = Step::waiting;
+    if (!is_final(node.step)) node.why.clear();
+  }
+}
+
+void Plan::skip(std::size_t node, std::string why) {
+  nodes_[node].step = Step::skipped;
+  nodes_[node].why = std::move(why);
+}
+
+std::size_t Plan::at_work() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      nodes_, [](const Node& node) { return is_before_run(node.step) || is_after_run(node.step); }));
+}
+
+bool Plan::may_begin() const noexcept {
+  if (is_stopped_ || has_failed_) return false;
+  // One at a time, so that each is judged by a status that shows the drains before it.
+  return std::ranges::none_of(nodes_, [](const Node& node) { return node.step == Step::drain; });
+}
+
+Actions Plan::look(const Status& status) {
+  Actions actions;
+  const View view(status, rules_, nodes_);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (is_final(nodes_[i].step) || nodes_[i].step == Step::waiting || progress_[i].is_asked) continue;
+    look_at(i, view, actions);
+  }
+  if (may_begin() && at_work() < rules_.most_at_once) begin_one(View(status, rules_, nodes_), actions);
+  return actions;
+}
+
+void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
+  Node& at = nodes_[node];
+  Progress& progress = progress_[node];
+  const auto act = [&](Action::Kind kind) {
+    progress.is_asked = true;
+    actions.push_back({kind, node});
+  };
+  if (is_before_run(at.step)) {
+    const auto [drain, reason] = view.drain_of(node, at.reason);
+    if (drain == View::Drain::of_others) return skip(node, "drained already: " + reason);
+    if (drain == View::Drain::none) {
+      at.step = Step::waiting;
+      progress.is_idle = false;
+      return;
+    }
+    if (at.step == Step::drain && view.is_exceeded_by(view.ranks[node])) {
+      // Others have drained at the same time, or nodes were lost: this one gives way.
+      at.step = Step::undrain;
+      progress.is_idle = false;
+      at.gives_way = true;
+      return act(Action::Kind::undrain);
+    }
+    // Allocated again, by a scheduler that did not see the drain in time.
+    if (view.status.allocated.intersects(view.ranks[node])) progress.is_idle = false;
+    if (!progress.is_idle) {
+      at.step = Step::idle;
+      return act(Action::Kind::wait_idle);
+    }
+    if (is_stopped_) return;
+    at.step = Step::run;
+    return act(Action::Kind::run);
+  }
+  if (at.step == Step::run) return act(Action::Kind::run);
+  if (at.step == Step::ready) return act(Action::Kind::wait_ready);
+  if (at.step == Step::undrain) {
+    const auto [drain, reason] = view.drain_of(node, at.reason);
+    if (drain == View::Drain::own) return act(Action::Kind::undrain);
+    if (drain == View::Drain::of_others) at.why = "left drained: " + reason;
+    undrained(node);
+  }
+}
+
+void Plan::begin_one(const View& view, Actions& actions) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].step != Step::waiting) continue;
+    const IdSet& ranks = view.ranks[i];
+    if (ranks.empty()) {
+      skip(i, "not in the inventory");
+    } else if (ranks.intersects(view.status.exclude)) {
+      skip(i, "excluded");
+    } else if (const auto [drain, reason] = view.drain_of(i, ""); drain != View::Drain::none) {
+      skip(i, "drained already: " + reason);
+    } else if (!view.exceeds(ranks)) {
+      nodes_[i].step = Step::drain;
+      nodes_[i].reason = rules_.reason;
+      nodes_[i].why.clear();
+      progress_[i] = {.is_asked = true};
+      actions.push_back({Action::Kind::drain, i});
+      return;
+    }
+  }
+}
+
+void Plan::answered(std::size_t node) { progress_[node].is_asked = false; }
+
+void Plan::undrained(std::size_t node) {
+  progress_[node].is_asked = false;
+  nodes_[node].step = std::exchange(nodes_[node].gives_way, false) ? Step::waiting : Step::done;
+}
+
+void Plan::refused(std::size_t node) {
+  progress_[node].is_asked = false;
+  nodes_[node].step = Step::waiting;
+}
+
+void Plan::marked(std::size_t node) { progress_[node].is_asked = false; }
+
+void Plan::is_idle(std::size_t node) {
+  progress_[node].is_asked = false;
+  progress_[node].is_idle = true;
+}
+
+Actions Plan::has_run(std::size_t node) {
+  const bool is_back_soon = rules_.reboot && !progress_[node].was_offline;
+  nodes_[node].step = is_back_soon ? Step::offline : Step::ready;
+  if (is_back_soon) return {};
+  return {{Action::Kind::wait_ready, node}};
+}
+
+Actions Plan::was_offline(std::size_t node) {
+  progress_[node].was_offline = true;
+  if (nodes_[node].step != Step::offline) return {};
+  nodes_[node].step = Step::ready;
+  progress_[node].is_asked = true;
+  return {{Action::Kind::wait_ready, node}};
+}
+
+void Plan::is_ready(std::size_t node) {
+  nodes_[node].step = Step::undrain;
+  progress_[node].is_asked = false;
+}
+
+Actions Plan::fail(std::size_t node, const std::string& why) {
+  has_failed_ = true;
+  nodes_[node].step = Step::failed;
+  nodes_[node].why = why;
+  nodes_[node].reason = "rolling: " + why;
+  progress_[node] = {.is_asked = true};
+  return {{Action::Kind::mark, node}};
+}
+
+bool Plan::wants_look() const noexcept {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Step step = nodes_[i].step;
+    if (is_final(step) || step == Step::waiting || step == Step::offline || progress_[i].is_asked) continue;
+    if (is_stopped_ && step == Step::idle) continue;
+    return true;
+  }
+  return false;
+}
+
+bool Plan::is_over() const noexcept {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Step step = nodes_[i].step;
+    if (step == Step::waiting && (is_stopped_ || has_failed_)) continue;
+    if (step == Step::idle && is_stopped_) continue;
+    if (is_final(step) && !progress_[i].is_asked) continue;
+    return false;
+  }
+  return true;
+}
+
+bool Plan::is_complete() const noexcept {
+  return std::ranges::all_of(
+      nodes_, [](const Node& node) { return is_final(node.step) && node.step != Step::failed; });
+}
+
+}  // namespace resourced::cli::rolling

@@ -1,0 +1,148 @@
+#include "cli/rolling/state_file.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/json/reader.hpp"
+
+namespace resourced::cli::rolling {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+json header_of(const std::string& targets, const std::vector<std::string>& command) {
+  return {{"version", 1}, {"targets", targets}, {"command", command}};
+}
+
+json line_of(const Node& node) {
+  json line{{"host", node.host}, {"step", step_name(node.step)}};
+  if (!node.reason.empty()) line["reason"] = node.reason;
+  if (!node.why.empty()) line["why"] = node.why;
+  if (node.since != WallTime{}) line["since"] = to_number(node.since);
+  if (node.gives_way) line["gives_way"] = true;
+  return line;
+}
+
+Node node_of(std::string_view text) {
+  constexpr std::size_t depth = 2;
+  const auto read = json_text::read_json(text, depth, json_text::JsonManners::lenient);
+  const auto* object = std::get_if<json>(&read);
+  if (object == nullptr || !object->is_object()) throw Error(EINVAL, "not a JSON object");
+  const json& line = *object;
+  Node node;
+  node.host = line.at("host").get<std::string>();
+  node.step = parse_step(line.at("step").get<std::string>());
+  node.reason = line.value("reason", "");
+  node.why = line.value("why", "");
+  node.since = wall_time(line.value("since", 0.0));
+  node.gives_way = line.value("gives_way", false);
+  return node;
+}
+
+std::string state_home() {
+  const char* home = std::getenv("XDG_STATE_HOME");
+  if (home != nullptr && *home == '/') return home;
+  const char* user = std::getenv("HOME");
+  if (user == nullptr || *user == '\0')
+    throw Error(ENOENT, "no directory for the state: set HOME or XDG_STATE_HOME, or give --state FILE");
+  return std::string(user) + "/.local/state";
+}
+
+int open_file(const std::string& path) {
+  std::error_code failure;
+  const auto parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, failure);
+  if (failure) files::fail(parent.string(), failure.value());
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) files::fail(path, errno);
+  return fd;
+}
+
+}  // namespace
+
+std::string default_state_path(const std::string& targets, const std::vector<std::string>& command) {
+  // FNV-1a, which is the same in every build.
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char byte : header_of(targets, command).dump()) {
+    hash ^= static_cast<unsigned char>(byte);
+    hash *= 0x100000001b3U;
+  }
+  return fmt::format("{}/resourced/rolling/{:016x}", state_home(), hash);
+}
+
+StateFile::StateFile(std::string path, const std::string& targets, const std::vector<std::string>& command)
+    : path_(std::move(path)), file_(open_file(path_)) {
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+    throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
+  const std::string text = files::read_file(path_, most_bytes);
+  const std::string header = header_of(targets, command).dump();
+  if (text.find('\n') == std::string::npos) {
+    // New, or the first line was cut off by a crash.
+    if (::ftruncate(file_.get(), 0) != 0) files::fail(path_, errno);
+    append(header);
+  } else {
+    read(text, header);
+  }
+}
+
+void StateFile::read(const std::string& text, const std::string& header) {
+  std::size_t begin = 0;
+  for (std::size_t number = 1; begin < text.size(); ++number) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) {
+      // A crash has cut off the last line: its step has not begun.
+      if (::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) files::fail(path_, errno);
+      return;
+    }
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    if (number == 1) {
+      if (line != header)
+        throw Error(EINVAL, fmt::format("{}: the state of other targets or of another command", path_));
+      continue;
+    }
+    try {
+      Node node = node_of(line);
+      nodes_.insert_or_assign(node.host, node);
+    } catch (const std::exception& error) {
+      throw Error(EINVAL, fmt::format("{}:{}: {}", path_, number, error.what()));
+    }
+  }
+}
+
+void StateFile::record(const Node& node) { append(line_of(node).dump()); }
+
+void StateFile::append(const std::string& line) {
+  const std::string bytes = line + '\n';
+  std::size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t count = ::write(file_.get(), bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) files::fail(path_, errno);
+    written += static_cast<std::size_t>(count);
+  }
+  if (::fdatasync(file_.get()) != 0) files::fail(path_, errno);
+}
+
+void StateFile::remove() {
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) files::fail(path_, errno);
+}
+
+}  // namespace resourced::cli::rolling

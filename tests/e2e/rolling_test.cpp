@@ -1,0 +1,292 @@
+// resourcectl rolling with the real daemon and real commands: in order, over kills of the program at each
+// step and of the daemon, with failures, signals and reboots.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "fixture.hpp"
+#include "node_agent.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+/// `rolling` in the directory of a test, where its commands write `HOST` lines into the file `worked`.
+struct Work {
+  explicit Work(Cluster& cluster) : cluster(cluster) {}
+
+  [[nodiscard]] std::vector<std::string> arguments(const std::vector<std::string>& options,
+                                                   const std::string& script = "") const {
+    std::vector<std::string> all{"rolling", "--state", (cluster.dir / "rolled").string()};
+    all.insert(all.end(), options.begin(), options.end());
+    const std::string command = fmt::format("echo {{host}} >> {}; {}", worked_file().string(), script);
+    all.insert(all.end(), {"--", "sh", "-c", command});
+    return all;
+  }
+  [[nodiscard]] std::filesystem::path worked_file() const { return cluster.dir / "worked"; }
+  /// How often the command was started for each host.
+  [[nodiscard]] std::map<std::string, int> worked() const {
+    std::map<std::string, int> hosts;
+    if (!std::filesystem::exists(worked_file())) return hosts;
+    const std::string text = read_file(worked_file());
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = text.find('\n', begin);
+      ++hosts[text.substr(begin, end - begin)];
+      begin = end + 1;
+    }
+    return hosts;
+  }
+  /// The hosts that are drained, with their reasons.
+  [[nodiscard]] std::string drained() const {
+    return cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"});
+  }
+
+  Cluster& cluster;
+};
+
+std::map<std::string, int> once(const std::vector<std::string>& hosts) {
+  std::map<std::string, int> counts;
+  for (const std::string& host : hosts) counts[host] = 1;
+  return counts;
+}
+
+/// Reads lines of `rolling --json` until this step of this host.
+void expect_step(Process& rolling, const std::string& host, const std::string& step) {
+  while (true) {
+    const json line = json::parse(rolling.expect_line());
+    if (line["host"] == host && line["step"] == step) return;
+  }
+}
+
+TEST_SUITE_BEGIN("rolling");
+
+TEST_CASE("rolling waits for the allocations of a node, and works on one after the other") {
+  Cluster cluster;
+  const Work work(cluster);
+  RawClient scheduler(cluster.daemon.uri());
+  scheduler.receive(scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming));
+  const json entry{{"rank", "1"}, {"children", {{"core", "0"}}}};
+  const json execution{{"R_lite", json::array({entry})},
+                       {"nodelist", json::array({"test1"})},
+                       {"starttime", 0},
+                       {"expiration", 0}};
+  REQUIRE(scheduler.call("resource.alloc", {{"id", "j1"}, {"R", {{"version", 1}, {"execution", execution}}}})
+              .errnum == 0);
+  const auto rolling =
+      cluster.ctl.start(work.arguments({"--max", "1", "--json", "--reason", "kernel", "test[0-2]"}));
+  expect_step(*rolling, "test1", "idle");
+  CHECK(work.worked() == once({"test0"}));
+  CHECK(work.drained() == "test1 kernel\n");
+  REQUIRE(scheduler.call("resource.free", {{"id", "j1"}}).errnum == 0);
+  expect_step(*rolling, "test2", "done");
+  CHECK(rolling->finish().status == 0);
+  CHECK(work.worked() == once({"test0", "test1", "test2"}));
+  CHECK(work.drained().empty());
+  // Complete work leaves nothing behind: the next run begins anew.
+  for (const auto& file : std::filesystem::directory_iterator(cluster.dir.path()))
+    CHECK_FALSE(file.path().filename().string().starts_with("rolled."));
+  CHECK_FALSE(std::filesystem::exists(cluster.dir / "rolled"));
+}
+
+TEST_CASE("rolling where nobody reports what runs drains nothing") {
+  Cluster cluster;
+  const Work work(cluster);
+  const Outcome refused = cluster.ctl.run(work.arguments({"--max", "1", "test[0-1]"}));
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "resourcectl: nobody reports what runs on test[0-1]\n");
+  CHECK(work.drained().empty());
+  CHECK(cluster.ctl.run({"rolling", "--max", "0", "test0", "--", "true"}).status == 2);
+  CHECK(cluster.ctl.run({"rolling", "--max", "1", "test0", "true"}).status == 2);
+  CHECK(cluster.ctl.run({"rolling", "test0", "--", "true"}).status == 2);
+}
+
+TEST_CASE("rolling that is killed at any step goes on, and works on each node once") {
+  constexpr int most_kills = 60;
+  int kills = 0;
+  for (int lines = 0; lines < 14; ++lines) {
+    CAPTURE(lines);
+    Cluster cluster;
+    const Work work(cluster);
+    const auto arguments = work.arguments({"--max", "2", "--json", "--assume-idle", "test[0-3]"});
+    // Killed after so many lines, again and again, and in the end not at all.
+    for (int i = 0; i < 4; ++i) {
+      const auto rolling = cluster.ctl.start(arguments);
+      bool has_ended = false;
+      for (int line = 0; line < lines && !has_ended; ++line) has_ended = !rolling->read_line().has_value();
+      if (has_ended) {
+        CHECK(rolling->finish().status == 0);
+        break;
+      }
+      rolling->kill();
+      ++kills;
+      const json status = cluster.status();
+      CHECK(drained_ranks(status).size() <= 2);
+    }
+    if (std::filesystem::exists(cluster.dir / "rolled") || work.worked().empty()) {
+      const Outcome last = cluster.ctl.run(arguments);
+      CAPTURE(last.err);
+      CHECK(last.status == 0);
+    }
+    CHECK(work.worked() == once({"test0", "test1", "test2", "test3"}));
+    CHECK(work.drained().empty());
+  }
+  CHECK(kills > 20);
+  CHECK(kills < most_kills);
+}
+
+TEST_CASE("a command goes on when rolling is killed, and the next run waits for its end") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments =
+      work.arguments({"--max", "1", "--json", "--assume-idle", "test0"}, fmt::format("read line < {}", gate));
+  for (int i = 0; i < 3; ++i) {
+    const auto rolling = cluster.ctl.start(arguments);
+    if (i == 0) {
+      expect_step(*rolling, "test0", "run");
+      while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+    }
+    rolling->kill();
+  }
+  const auto last = cluster.ctl.start(arguments);
+  std::ofstream(gate) << "go\n";
+  expect_step(*last, "test0", "done");
+  CHECK(last->finish().status == 0);
+  CHECK(work.worked() == once({"test0"}));
+}
+
+TEST_CASE("the first failure stops rolling, with the node drained; the next run tries it again") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string sick = (cluster.dir / "sick").string();
+  cluster.dir.write("sick", "");
+  const auto arguments = work.arguments(
+      {"--max", "1", "--assume-idle", "test[0-2]"},
+      fmt::format("if test {{host}} = test1 && test -e {}; then echo no firmware >&2; exit 3; fi", sick));
+  const Outcome failed = cluster.ctl.run(arguments);
+  CHECK(failed.status == 1);
+  CHECK(failed.err ==
+        "resourcectl: test1: the command ended with status 3: no firmware; drained: test1; left: test[1-2]; "
+        "run it again to go on\n");
+  CHECK(work.drained() == "test1 rolling: the command ended with status 3: no firmware\n");
+  std::filesystem::remove(sick);
+  const Outcome done = cluster.ctl.run(arguments);
+  CHECK(done.status == 0);
+  CHECK(done.out ==
+        "test1: idle, the command runs\n"
+        "test1: waits until the node is online and healthy\n"
+        "test1: done\n"
+        "test2: drained, waits until nothing runs\n"
+        "test2: idle, the command runs\n"
+        "test2: waits until the node is online and healthy\n"
+        "test2: done\n"
+        "done: 3 nodes\n");
+  CHECK(work.worked() == std::map<std::string, int>{{"test0", 1}, {"test1", 2}, {"test2", 1}});
+  CHECK(work.drained().empty());
+}
+
+TEST_CASE("rolling leaves nodes alone that somebody else has drained, and goes on when there is room") {
+  Cluster cluster;
+  const Work work(cluster);
+  cluster.drain("1,7", "fan");
+  const Outcome outcome = cluster.ctl.run(work.arguments({"--max", "2", "--assume-idle", "test[0-2]"}));
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.find("test1: skipped: drained already: fan\n") != std::string::npos);
+  CHECK(work.worked() == once({"test0", "test2"}));
+  CHECK(work.drained() == "test[1,7] fan\n");
+  // One node of two is drained, so there is no room until the drain ends.
+  const auto rolling =
+      cluster.ctl.start(work.arguments({"--max", "1", "--json", "--assume-idle", "test[6-7]"}));
+  while (std::filesystem::exists(cluster.dir / "rolled") == false)
+    cluster.operator_client.call("resource.ping", json::object());
+  cluster.undrain("7");
+  CHECK(rolling->finish().status == 0);
+  CHECK(work.worked() == once({"test0", "test2", "test6", "test7"}));
+}
+
+TEST_CASE("SIGTERM begins nothing new, finishes the node at work, and says what is left") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments = work.arguments({"--max", "1", "--assume-idle", "test[0-2]"},
+                                        fmt::format("test {{host}} != test0 || read line < {}", gate));
+  const auto rolling = cluster.ctl.start(arguments);
+  while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+  rolling->signal(SIGTERM);
+  std::ofstream(gate) << "go\n";
+  const Outcome interrupted = rolling->finish();
+  CHECK(interrupted.status == 1);
+  CHECK(interrupted.err == "resourcectl: interrupted; left: test[1-2]; run it again to go on\n");
+  CHECK(work.drained().empty());
+  CHECK(cluster.ctl.run(arguments).status == 0);
+  CHECK(work.worked() == once({"test0", "test1", "test2"}));
+}
+
+TEST_CASE("rolling goes on over kills of the daemon") {
+  Cluster cluster;
+  const Work work(cluster);
+  const auto rolling =
+      cluster.ctl.start(work.arguments({"--max", "2", "--json", "--assume-idle", "test[0-7]"}));
+  for (const char* host : {"test0", "test3", "test5"}) {
+    expect_step(*rolling, host, "run");
+    cluster.daemon.kill();
+    cluster.daemon.start();
+  }
+  const Outcome outcome = rolling->finish();
+  CAPTURE(outcome.err);
+  CHECK(outcome.status == 0);
+  std::vector<std::string> hosts;
+  for (int i = 0; i < 8; ++i) hosts.push_back(fmt::format("test{}", i));
+  CHECK(work.worked() == once(hosts));
+  CHECK(work.drained().empty());
+}
+
+TEST_CASE("with --reboot a node is ready after it was offline and is online again") {
+  Watched watched(three_nodes());
+  Agents agents = watched.agents({"n0", "n1", "n2"});
+  WatchingScheduler scheduler(watched.daemon.uri());
+  scheduler.until_up({0, 1, 2});
+  const Work work(watched);
+  const auto arguments = work.arguments({"--max", "1", "--json", "--assume-idle", "--reboot", "n[0-1]"});
+  auto rolling = watched.ctl.start(arguments);
+  for (std::size_t node = 0; node < 2; ++node) {
+    const std::string host = fmt::format("n{}", node);
+    CAPTURE(host);
+    expect_step(*rolling, host, "offline");
+    if (node == 1) {
+      // The node reboots while nobody waits for it.
+      rolling->kill();
+      EventFollower events(watched.daemon.uri());
+      REQUIRE(agents[node]->terminate() == 0);
+      while (events.expect("offline")["context"]["idset"] != "1") {
+      }
+      agents[node] = watched.agent(host);
+      rolling = watched.ctl.start(arguments);
+    } else {
+      REQUIRE(agents[node]->terminate() == 0);
+      expect_step(*rolling, host, "ready");
+      agents[node] = watched.agent(host);
+    }
+    expect_step(*rolling, host, "done");
+  }
+  CHECK(rolling->finish().status == 0);
+  CHECK(work.worked() == once({"n0", "n1"}));
+  scheduler.until_up({0, 1, 2});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,317 @@
+// Rolling work in a simulated cluster: nodes go down, other operators drain and undrain, schedulers allocate,
+// answers are lost, and the program is killed at any step and run again.
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cli/rolling/plan.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+
+namespace resourced::cli::rolling {
+namespace {
+
+using proto::topics::Status;
+using text::IdSet;
+
+constexpr unsigned count = 12;
+constexpr unsigned rack_size = 4;
+
+std::string host_of(unsigned node) { return "n" + std::to_string(node); }
+
+class World {
+ public:
+  World(unsigned seed, const Rules& rules) : random_(seed), rules_(rules) {
+    for (unsigned i = 0; i < count; ++i) online_.insert(i);
+    restart();
+  }
+
+  unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
+
+  /// One thing happens, of the cluster or of the program.
+  void step(bool is_calm) {
+    if (!is_calm && draw(3) == 0) {
+      disturb();
+    } else if (!is_calm && draw(60) == 0) {
+      restart();
+    } else if (is_calm || draw(4) != 0) {
+      work();
+    }
+    if (is_calm) recover();
+  }
+
+  [[nodiscard]] bool is_over() const { return plan_->is_over() && pending_.empty(); }
+  [[nodiscard]] bool is_complete() const { return plan_->is_complete(); }
+  void restart() {
+    // What was sent may still arrive, but no answer is heard.
+    for (const Action& action : pending_) {
+      if (draw(2) == 0) apply_blindly(action);
+    }
+    pending_.clear();
+    std::vector<Node> nodes;
+    for (unsigned i = 0; i < count; ++i) {
+      const auto found = recorded_.find(i);
+      nodes.push_back(found == recorded_.end() ? Node{host_of(i)} : found->second);
+    }
+    resumed_.clear();
+    for (unsigned i = 0; i < count; ++i) {
+      if (nodes[i].step != Step::run) continue;
+      if (commands_.contains(i)) {
+        resumed_.insert(i);
+      } else {
+        nodes[i].step = Step::idle;
+      }
+    }
+    plan_.emplace(rules_, std::move(nodes));
+  }
+
+  void check_end() const {
+    for (unsigned i = 0; i < count; ++i) {
+      const Node& node = plan_->nodes()[i];
+      CAPTURE(node.host);
+      CAPTURE(step_name(node.step));
+      CAPTURE(node.why);
+      const auto ended = completed_.find(i);
+      const int times = ended == completed_.end() ? 0 : ended->second;
+      if (node.step == Step::done) {
+        CHECK(times == 1);
+        CHECK((node.why.starts_with("left drained") || !drains_.contains(i) || others_.contains(i)));
+      } else {
+        CHECK(node.step == Step::skipped);
+        CHECK(node.why.starts_with("drained already"));
+        CHECK(times == 0);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Status status() const {
+    Status status;
+    status.inventory = rset::ResourceSet({{IdSet::range(0, count - 1), IdSet::range(0, 3), IdSet{}}},
+                                         text::Hostlist::parse(fmt::format("n[0-{}]", count - 1)));
+    for (unsigned rack = 0; rack * rack_size < count; ++rack) {
+      status.inventory.add_property(fmt::format("rack{}", rack),
+                                    IdSet::range(rack * rack_size, rack * rack_size + rack_size - 1));
+    }
+    for (const auto& [node, reason] : drains_) status.drains.push_back({IdSet{node}, {}, reason});
+    for (const unsigned node : online_) status.online.insert(node);
+    for (const unsigned node : allocated_) status.allocated.insert(node);
+    return status;
+  }
+
+  [[nodiscard]] bool is_away(unsigned node) const {
+    return drains_.contains(node) || !online_.contains(node);
+  }
+
+  /// The nodes of each budget of which this one is part.
+  [[nodiscard]] std::vector<unsigned> group_of(unsigned node) const {
+    std::vector<unsigned> group;
+    const bool by_rack = !rules_.by.empty();
+    for (unsigned i = 0; i < count; ++i) {
+      if (!by_rack || i / rack_size == node / rack_size) group.push_back(i);
+    }
+    return group;
+  }
+
+  void disturb() {
+    const unsigned node = draw(count);
+    switch (draw(6)) {
+      case 0:
+        if (!drains_.contains(node)) {
+          drains_[node] = "fan";
+          others_.insert(node);
+        }
+        break;
+      case 1:
+        // Other operators end their own drains, and now and then those of this work.
+        if (drains_.contains(node) && (others_.contains(node) || draw(8) == 0)) {
+          drains_.erase(node);
+          others_.erase(node);
+        }
+        break;
+      case 2:
+        online_.erase(node);
+        break;
+      case 3:
+        online_.insert(node);
+        break;
+      case 4:
+        // Now and then by a scheduler that has yet to see the drain.
+        if (!is_away(node) || draw(4) == 0) allocated_.insert(node);
+        break;
+      default:
+        allocated_.erase(node);
+        break;
+    }
+  }
+
+  void recover() {
+    for (unsigned i = 0; i < count; ++i) {
+      if (draw(4) == 0) online_.insert(i);
+      if (draw(4) == 0) allocated_.erase(i);
+      if (draw(8) == 0 && others_.contains(i)) {
+        drains_.erase(i);
+        others_.erase(i);
+      }
+    }
+  }
+
+  void record() {
+    for (unsigned i = 0; i < count; ++i) recorded_[i] = plan_->nodes()[i];
+  }
+
+  void take(const Actions& actions) {
+    for (const Action& action : actions) {
+      const auto node = static_cast<unsigned>(action.node);
+      if (action.kind == Action::Kind::undrain) REQUIRE_FALSE(others_.contains(node));
+      if (action.kind != Action::Kind::run || resumed_.contains(node)) continue;
+      REQUIRE(drains_.contains(node));
+      REQUIRE_FALSE(others_.contains(node));
+      REQUIRE_FALSE(allocated_.contains(node));
+      commands_.erase(node);
+    }
+    record();
+    for (const Action& action : actions) {
+      if (action.kind == Action::Kind::drain) check_budget(static_cast<unsigned>(action.node));
+      pending_.push_back(action);
+    }
+  }
+
+  /// The drain was decided on the present state: with it no more than the budget are away, unless the node
+  /// was away already.
+  void check_budget(unsigned node) const {
+    if (is_away(node)) return;
+    const std::vector<unsigned> group = group_of(node);
+    std::size_t away = 1;
+    for (const unsigned other : group) away += is_away(other) ? 1 : 0;
+    REQUIRE(away <= rules_.budget.of(group.size()));
+  }
+
+  void work() {
+    if (pending_.empty() || draw(2) == 0) {
+      take(plan_->look(status()));
+      return;
+    }
+    const std::size_t which = draw(static_cast<unsigned>(pending_.size()));
+    const Action action = pending_[which];
+    if (!can_end(action)) return;
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
+    end(action);
+    record();
+  }
+
+  /// Waits and commands end when their time has come.
+  bool can_end(const Action& action) {
+    const auto node = static_cast<unsigned>(action.node);
+    switch (action.kind) {
+      case Action::Kind::wait_idle:
+        return !allocated_.contains(node);
+      case Action::Kind::wait_ready:
+        return online_.contains(node);
+      case Action::Kind::run:
+        start(node);
+        return draw(3) == 0;
+      default:
+        return true;
+    }
+  }
+
+  void start(unsigned node) {
+    resumed_.erase(node);
+    if (commands_.contains(node)) return;
+    commands_.insert(node);
+    ++completed_[node];
+  }
+
+  bool drain(unsigned node) {
+    if (drains_.contains(node)) return false;
+    drains_[node] = plan_->nodes()[node].reason;
+    return true;
+  }
+  bool undrain(unsigned node) {
+    // The planner has seen its own drain. Another operator may have ended it and begun one since.
+    if (!drains_.contains(node)) return false;
+    drains_.erase(node);
+    others_.erase(node);
+    return true;
+  }
+
+  void apply_blindly(const Action& action) {
+    const auto node = static_cast<unsigned>(action.node);
+    if (action.kind == Action::Kind::drain) (void)drain(node);
+    if (action.kind == Action::Kind::undrain) (void)undrain(node);
+    // A command that was started goes on.
+    if (action.kind == Action::Kind::run) start(node);
+  }
+
+  void end(const Action& action) {
+    const auto node = static_cast<unsigned>(action.node);
+    switch (action.kind) {
+      case Action::Kind::drain: {
+        const bool is_done = drain(node);
+        // Now and then the answer is lost.
+        if (draw(6) == 0) return plan_->answered(node);
+        return is_done ? plan_->answered(node) : plan_->refused(node);
+      }
+      case Action::Kind::undrain: {
+        const bool is_done = undrain(node);
+        if (draw(6) == 0 || !is_done) return plan_->answered(node);
+        return plan_->undrained(node);
+      }
+      case Action::Kind::wait_idle:
+        return plan_->is_idle(node);
+      case Action::Kind::wait_ready:
+        return plan_->is_ready(node);
+      case Action::Kind::run:
+        return take(plan_->has_run(node));
+      case Action::Kind::mark:
+        return plan_->marked(node);
+    }
+  }
+
+  std::mt19937 random_;
+  Rules rules_;
+  std::map<unsigned, std::string> drains_;
+  /// Drained by other operators.
+  std::set<unsigned> others_;
+  std::set<unsigned> online_;
+  std::set<unsigned> allocated_;
+  /// Commands that were started, and how often one was started for a node.
+  std::set<unsigned> commands_;
+  std::map<unsigned, int> completed_;
+
+  std::optional<Plan> plan_;
+  std::vector<Action> pending_;
+  std::map<unsigned, Node> recorded_;
+  std::set<unsigned> resumed_;
+};
+
+TEST_CASE("whatever happens, the budget holds and each node is worked on once") {
+  int completed = 0;
+  constexpr unsigned seeds = 300;
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    Rules rules;
+    rules.reason = "rolling: x";
+    rules.budget = seed % 3 == 0 ? Budget{30, true} : Budget{1 + seed % 4, false};
+    if (seed % 2 == 0) rules.by = {"rack?"};
+    World world(seed, rules);
+    for (int i = 0; i < 1500 && !world.is_over(); ++i) world.step(false);
+    int calm = 0;
+    for (; calm < 20000 && !world.is_over(); ++calm) world.step(true);
+    REQUIRE(world.is_over());
+    CHECK(world.is_complete());
+    world.check_end();
+    completed += world.is_complete() ? 1 : 0;
+  }
+  CHECK(completed == seeds);
+}
+
+}  // namespace
+}  // namespace resourced::cli::rolling
