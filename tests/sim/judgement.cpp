@@ -77,6 +77,18 @@ void Simulation::deliver() {
     transport_.sent.pop_front();
     receive(client, message);
   }
+  check_gate();
+}
+
+void Simulation::check_gate() {
+  const module::Module& module = service_->engine().module();
+  if (with_agents_ && agent_settings_.health.gate) {
+    (module.online() - seen_online_).for_each([&](unsigned rank) {
+      const std::string& host = configuration_.hosts.at(rank);
+      demand(passed_.contains(host), fmt::format("{} comes online, and no check there has passed", host));
+    });
+  }
+  seen_online_ = module.online();
 }
 
 void Simulation::receive(ClientId client, const proto::Message& message) {

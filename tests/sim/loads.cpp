@@ -118,6 +118,8 @@ void Simulation::take_load(const ResourceSet& resources) {
   if (!with_agents_) command.online = resources.ranks();
   command.replaced = resources_of(configured_hosts_)->encode();
   service_->step(engine::Load{std::move(command), partitions()});
+  disown_agents();
+  seen_online_ = service_->engine().module().online();
   const std::uint64_t sequence = log_->last_definition();
   reloads_[sequence] = {configuration_.exclude, configuration_.hosts};
   loads_.push_back({sequence, configuration_.hosts, configured_hosts_});

@@ -67,6 +67,9 @@ struct Consumer {
 struct Agent {
   ClientId client{};
   std::uint32_t matchtag = 0;
+  std::string host;
+  /// Its hello said that it runs checks, and no later agent has taken its place since.
+  bool checks = false;
 };
 
 }  // namespace resourced::sim

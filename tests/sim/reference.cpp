@@ -23,6 +23,14 @@ std::map<std::string, std::string> property_sets(const nlohmann::json& object, c
   return object.value(key, std::map<std::string, std::string>());
 }
 
+namespace {
+
+bool is_by_operator(const nlohmann::json& context) {
+  return context.contains("by") && context.at("by").contains("userid");
+}
+
+}  // namespace
+
 void Reference::begin(const Configuration& configuration) {
   names_.clear();
   excluded_.clear();
@@ -60,12 +68,13 @@ std::map<Reference::Name, Reference::Name> Reference::moved_to(const std::vector
 }
 
 void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json& resources) {
-  Reference next;
+  Reference next(returns_);
   next.begin({hosts, {}});
   for (const auto& [from, to] : moved_to(next.names_)) {
     if (online_.contains(from)) next.online_.insert(to);
     if (torpid_.contains(from)) next.torpid_.insert(to);
     if (drained_.contains(from)) next.drained_[to] = drained_[from];
+    if (drained_by_daemon_.contains(from)) next.drained_by_daemon_.insert(to);
   }
   const nlohmann::json& execution = resources.at("execution");
   for (const auto& [property, targets] : property_sets(execution, "properties"))
@@ -141,6 +150,7 @@ void Reference::define() {
   std::erase_if(drained_, [&](const auto& drain) {
     return !here.contains(drain.first) || shrunk_.contains(drain.first);
   });
+  std::erase_if(drained_by_daemon_, [&](const Name& name) { return !drained_.contains(name); });
   std::erase_if(properties_, [&](const auto& property) {
     return !here.contains(property.second) || shrunk_.contains(property.second);
   });
@@ -152,10 +162,24 @@ void Reference::drain(const nlohmann::json& context) {
   for (const Name& name : names(context.at("idset"))) {
     if (drained_.contains(name) && overwrite == 0) {
       // A later drain may add a missing reason.
-      if (drained_[name].empty()) drained_[name] = reason;
-      continue;
+      if (!drained_[name].empty() || reason.empty()) continue;
     }
     drained_[name] = reason;
+    if (is_by_operator(context)) {
+      drained_by_daemon_.erase(name);
+    } else {
+      drained_by_daemon_.insert(name);
+    }
+  }
+}
+
+void Reference::undrain(const nlohmann::json& context) {
+  for (const Name& name : names(context.at("idset"))) {
+    const bool may_end = excluded_.contains(name) || (returns_ && drained_by_daemon_.contains(name));
+    if (!is_by_operator(context) && !may_end)
+      throw std::runtime_error("a drain that an operator has to end is ended: " + context.dump());
+    drained_.erase(name);
+    drained_by_daemon_.erase(name);
   }
 }
 
@@ -202,7 +226,7 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "drain") {
     drain(context);
   } else if (name == "undrain") {
-    for (const Name& target : names(context.at("idset"))) drained_.erase(target);
+    undrain(context);
   } else if (name == "online") {
     online_.merge(names(context.at("idset")));
   } else if (name == "offline") {

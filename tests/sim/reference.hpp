@@ -29,6 +29,9 @@ class Reference {
   };
   using Ranks = std::set<unsigned>;
 
+  /// `returns`: the daemon may end the drains that it or an agent began.
+  explicit Reference(bool returns = false) : returns_(returns) {}
+
   /// The next event belongs to a start with this configuration.
   void begin(const Configuration& configuration);
   /// The next event is a definition with these ranks excluded, which the event does not contain.
@@ -38,6 +41,8 @@ class Reference {
   void load(const std::vector<std::string>& hosts, const nlohmann::json& resources);
   /// The configuration has replaced the loaded R; removes the properties of that R.
   void unload();
+  /// Throws std::runtime_error for an event that cannot follow, such as an undrain by the daemon or an agent
+  /// of a target that an operator has drained.
   void apply(const nlohmann::json& event);
 
   /// Ranks of the present start.
@@ -60,6 +65,7 @@ class Reference {
   [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
   void define();
   void drain(const nlohmann::json& context);
+  void undrain(const nlohmann::json& context);
   void alloc(const nlohmann::json& context);
   void free(const nlohmann::json& context);
 
@@ -69,6 +75,9 @@ class Reference {
   std::set<Name> torpid_;
   std::set<Name> shrunk_;
   std::map<Name, std::string> drained_;
+  /// Those of them whose present reason was not given by an operator.
+  std::set<Name> drained_by_daemon_;
+  bool returns_ = false;
   std::set<std::pair<std::string, Name>> properties_;
   std::set<std::pair<std::string, Name>> loaded_properties_;
   double expiration_ = 0;

@@ -25,12 +25,17 @@ constexpr std::size_t most_schedulers = 3;
 constexpr std::size_t most_consumers = 3;
 constexpr std::size_t most_agents = 12;
 
-json hello(const std::string& host) {
-  return {{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
+json hello(const std::string& host, bool checks) {
+  json payload{{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
+  if (checks) payload["health"] = true;
+  return payload;
 }
 
-nodes::Settings agent_settings() {
+nodes::Settings agent_settings(bool returns, bool gate, bool drains_silent) {
   nodes::Settings settings;
+  settings.health = {returns ? nodes::HealthReturn::automatic : nodes::HealthReturn::manual, gate};
+  if (drains_silent) settings.monitor.drain_after = Seconds(40);
+  settings.expect_all = drains_silent;
   settings.monitor.flap_count = 0;
   settings.monitor.torpid_after = Seconds(30);
   settings.monitor.offline_after = Seconds(60);
@@ -43,7 +48,9 @@ Simulation::Simulation(std::uint32_t seed)
     : random_(seed),
       with_agents_(chance(0.4)),
       with_partition_(chance(0.4)),
-      journal_max_(chance(0.5) ? 40 : 100000) {
+      journal_max_(chance(0.5) ? 40 : 100000),
+      agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
+  ended_ = Reference(agent_settings_.health.on_return == nodes::HealthReturn::automatic);
   spdlog::set_level(spdlog::level::off);
   configuration_ = random_configuration();
   configured_hosts_ = configuration_.hosts;
@@ -117,11 +124,11 @@ void Simulation::start() {
       .access = daemon::peers::Access({}, 0),
       .limits = {},
       .uptime = [this] { return uptime_; },
-      .agents = with_agents_ ? std::optional(agent_settings()) : std::nullopt,
+      .agents = with_agents_ ? std::optional(agent_settings_) : std::nullopt,
       .wake_at = [this](SteadyTime when) { wake_ = when; },
       .reload = nullptr,
-      .load = [this](const rset::ResourceSet& resources, const std::string& /*path*/,
-                     bool /*force*/) { take_load(resources); },
+      .load = [this](const rset::ResourceSet& resources, const std::string& /*path*/, bool /*force*/,
+                     const std::optional<module::Actor>& /*by*/) { take_load(resources); },
       .later = [this](Seconds /*pause*/, std::function<void()> work) { post(std::move(work)); },
   };
   service_ = std::make_unique<daemon::service::Service>(
@@ -136,6 +143,8 @@ void Simulation::start() {
   service_->step(input);
   service_->on_defined();
   operator_ = connect();
+  passed_.clear();
+  seen_online_ = service_->engine().module().online();
   check_ledger(before_);
   note(fmt::format("start on {}, exclude {}", fmt::join(configuration_.hosts, ","),
                    fmt::join(configuration_.exclude, ",")));
@@ -224,7 +233,9 @@ void Simulation::operate() {
   const std::uint32_t kind = below(20);
   if (kind < 7) {
     topic = "resource.drain";
-    if (chance(0.7)) payload["reason"] = fmt::format("r{}", below(3));
+    // Some are those of health and silence.
+    static const std::vector<const char*> reasons{"r0", "r1", "health: r0", "lost: silent since then"};
+    if (chance(0.7)) payload["reason"] = reasons[below(static_cast<std::uint32_t>(reasons.size()))];
     if (chance(0.5))
       payload["mode"] = std::vector<const char*>{"update", "overwrite", "force-overwrite"}[below(3)];
   } else if (kind < 12) {
@@ -259,6 +270,11 @@ void Simulation::reconfigure() {
   service_->step(command);
   if (service_->engine().applied() > before) reloads_[before + 1] = {configuration_.exclude};
   service_->set_access(daemon::peers::Access({}, 0));
+  if (with_agents_ && chance(0.5)) {
+    agent_settings_.health.gate = !agent_settings_.health.gate;
+    note(agent_settings_.health.gate ? "health-gate is set" : "health-gate is not set");
+    service_->set_agents(agent_settings_);
+  }
   deliver();
 }
 
@@ -351,10 +367,37 @@ void Simulation::say_hello() {
   if (!with_agents_ || agents_.size() >= most_agents) return;
   const std::string& host =
       configuration_.hosts[below(static_cast<std::uint32_t>(configuration_.hosts.size()))];
-  note("hello of " + host);
-  Agent agent{connect(), 0};
-  agent.matchtag = request(agent.client, "resource.agent", hello(host), streaming);
+  Agent agent{connect(), 0, host, chance(0.7)};
+  note(fmt::format("hello of {}{}", host, agent.checks ? ", which runs checks" : ""));
+  if (has_one_target(host)) {
+    passed_.erase(host);
+    for (auto& [client, other] : agents_) other.checks = other.checks && other.host != host;
+  }
+  agent.matchtag = request(agent.client, "resource.agent", hello(host, agent.checks), streaming);
   agents_.emplace(agent.client, agent);
+  deliver();
+}
+
+bool Simulation::has_one_target(const std::string& host) const {
+  return std::ranges::count(configuration_.hosts, host) == 1;
+}
+
+void Simulation::disown_agents() {
+  passed_.clear();
+  for (auto& [client, agent] : agents_) agent.checks = false;
+}
+
+// Also of agents that run no checks, or were replaced: those are refused.
+void Simulation::report_health() {
+  if (agents_.empty()) return;
+  const Agent& agent = random_peer(agents_)->second;
+  const bool passes = chance(0.6);
+  note(fmt::format("a check on {} {}", agent.host, passes ? "passes" : "fails"));
+  if (agent.checks && passes) passed_.insert(agent.host);
+  if (agent.checks && !passes && has_one_target(agent.host)) passed_.erase(agent.host);
+  json payload{{"matchtag", agent.matchtag}, {"status", passes ? 0 : 1}};
+  if (chance(0.5)) payload["reason"] = fmt::format("r{}", below(2));
+  request(agent.client, "resource.agent-health", payload, noresponse);
   deliver();
 }
 
@@ -474,7 +517,8 @@ void Simulation::step() {
   if (kind < 385) return follow();
   if (kind < 395) return unfollow();
   if (kind < 470) return say_hello();
-  if (kind < 520) return beat();
+  if (kind < 500) return beat();
+  if (kind < 520) return report_health();
   if (kind < 535) return end_agent();
   if (kind < 580) return stall();
   if (kind < 740) return sync();

@@ -6,6 +6,8 @@
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
+//  - behind the health gate no target comes online before a check of its host has passed, and only drains of
+//    the daemon and of agents end without an operator;
 //  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows.
 #pragma once
 
@@ -17,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -107,6 +110,7 @@ class Simulation {
   void unfollow();
   void say_hello();
   void beat();
+  void report_health();
   void end_agent();
   void stall();
   void sync();
@@ -136,6 +140,8 @@ class Simulation {
   void receive(const Asked& asked, const proto::Message& message);
   void check_status(const nlohmann::json& status, const Reference& state) const;
   void check_views();
+  /// Checks the targets that have come online since the last call.
+  void check_gate();
   /// The state after an event of this start, from the log up to that event.
   const Reference& state_after(std::uint64_t sequence);
 
@@ -200,6 +206,14 @@ class Simulation {
   std::map<std::uint32_t, std::uint64_t> ledger_asked_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
+  /// The agents of a host that has one target speak for each other; those of others for some target of it.
+  [[nodiscard]] bool has_one_target(const std::string& host) const;
+  /// No report of the present agents counts any more.
+  void disown_agents();
+  nodes::Settings agent_settings_;
+  /// Hosts of which a check has passed since the last hello, and since the daemon has started.
+  std::set<std::string> passed_;
+  text::IdSet seen_online_;
   std::uint64_t steps_ = 0;
   std::deque<std::string> trace_;
   Counts counts_;
