@@ -34,7 +34,7 @@ json hello(const std::string& host, bool checks) {
 nodes::Settings agent_settings(bool returns, bool gate, bool drains_silent) {
   nodes::Settings settings;
   settings.health = {returns ? nodes::HealthReturn::automatic : nodes::HealthReturn::manual, gate};
-  if (drains_silent) settings.monitor.drain_after = Seconds(40);
+  if (drains_silent) settings.monitor.drain_after = Seconds(10);
   settings.expect_all = drains_silent;
   settings.monitor.flap_count = 0;
   settings.monitor.torpid_after = Seconds(30);
