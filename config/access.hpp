@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/text/hostlist.hpp"
 
 namespace resourced::config {
 
@@ -28,6 +31,8 @@ struct AccessKey {
   std::string name;        ///< unique
   std::string public_key;  ///< Z85; unique
   Roles roles;
+  /// The hosts for which its agents may speak; nothing for all.
+  std::optional<text::Hostlist> hosts = std::nullopt;
   friend bool operator==(const AccessKey&, const AccessKey&) = default;
 };
 

@@ -95,6 +95,11 @@ AccessKey read_key(const TableReader& table) {
     table.fail("public-key", fmt::format("{} is not a key of {} characters (Z85)",
                                          text::quoted(key.public_key), text::z85_key_size));
   key.roles = required_roles(table);
+  if (table.has("hosts")) {
+    key.hosts = table.hostlist("hosts");
+    if (std::ranges::find(key.roles, Role::agent) == key.roles.end())
+      table.fail("hosts", "the key has no role agent");
+  }
   return key;
 }
 

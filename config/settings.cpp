@@ -90,6 +90,11 @@ properties = ["gpu", "debug"]
 #name = "login1"
 #public-key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 #roles = ["user"]
+#[[access.key]]
+#name = "rack7"
+#public-key = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
+#roles = ["agent"]
+#hosts = "node[0-7]"
 )"},
     {"limits", "Limits for each client.", ""},
     {"monitor", "How the daemon detects whether nodes are alive.", ""},
@@ -262,6 +267,11 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"access.key", "public-key", live, if_written, part(Type::text),
      R"(The public half of the key pair that "resourcectl keygen" made (Z85).)", ""},
     {"access.key", "roles", live, if_written, part(Type::list), "Roles of clients with this key.", ""},
+    {"access.key", "hosts", live, if_written, part(Type::text),
+     "With the role agent: the hosts for which agents with this key may speak, as a hostlist. Without it "
+     "they may "
+     "speak for any host.",
+     ""},
 
     {"limits", "outstanding-requests", live, always,
      integer<&Config::limits, &Limits::outstanding_requests>(1, max_requests),

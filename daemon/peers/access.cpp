@@ -1,9 +1,12 @@
 #include "daemon/peers/access.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "core/error.hpp"
 
 namespace resourced::daemon::peers {
 namespace {
@@ -72,7 +75,10 @@ std::string_view role_for(Right right) noexcept {
 
 Access::Access(const config::Access& rules, std::uint32_t owner)
     : owner_(owner), local_(rules.local), anonymous_(rules.anonymous), rules_(rules.rules) {
-  for (const config::AccessKey& key : rules.keys) keys_.emplace(key.public_key, key);
+  for (const config::AccessKey& key : rules.keys) {
+    keys_.emplace(key.public_key,
+                  Key{key, key.hosts ? std::make_shared<const text::HostIndex>(*key.hosts) : nullptr});
+  }
 }
 
 config::Roles Access::local_roles(const transport::Credentials& credentials) const {
@@ -95,10 +101,11 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   bool is_local = false;
   if (!credentials.key.empty()) {
     const auto found = keys_.find(credentials.key);
-    principal.name = found == keys_.end() ? "an unknown key" : "key " + found->second.name;
+    principal.name = found == keys_.end() ? "an unknown key" : "key " + found->second.rule.name;
     if (found != keys_.end()) {
-      roles = found->second.roles;
-      principal.actor = module::ByKey{found->second.name};
+      roles = found->second.rule.roles;
+      principal.actor = module::ByKey{found->second.rule.name};
+      principal.hosts = found->second.hosts;
     }
   } else if (credentials.userid != proto::userid_unknown) {
     principal.name = fmt::format("uid {}", credentials.userid);
@@ -117,6 +124,12 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   for (const config::Role role : roles) grant(principal.rights, role);
   principal.rolemask = rolemask_of(roles, is_local);
   return principal;
+}
+
+void Principal::check_speaks_for(std::string_view host) const {
+  if (hosts == nullptr || hosts->find(host)) return;
+  throw Error(EPERM, fmt::format("{} is not among the hosts of {}: add it to hosts in its [[access.key]]",
+                                 host, name));
 }
 
 void stamp(const Principal& sender, proto::Message& request) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "config/access.hpp"
 #include "core/module/actor.hpp"
+#include "core/text/host_index.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 
@@ -58,11 +60,15 @@ struct Principal {
   Rights rights;
   /// The actor of its requests where they carry no userid; nothing for a client that has no rights.
   std::optional<module::Actor> actor = std::nullopt;
+  /// The hosts for which its agents may speak. Null for all.
+  std::shared_ptr<const text::HostIndex> hosts = nullptr;
   /// A client of Flux's own resource module: rights (service::Gate::right_for), form and error texts are
   /// those of that module. The broker vouches for the credentials in each of its requests.
   bool of_instance = false;
 
   [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
+  /// Throws Error EPERM that names both.
+  void check_speaks_for(std::string_view host) const;
 };
 
 class Access {
@@ -81,7 +87,11 @@ class Access {
   config::Roles local_;
   config::Roles anonymous_;
   std::vector<config::AccessRule> rules_;
-  std::unordered_map<std::string, config::AccessKey> keys_;
+  struct Key {
+    config::AccessKey rule;
+    std::shared_ptr<const text::HostIndex> hosts;
+  };
+  std::unordered_map<std::string, Key> keys_;
 };
 
 /// Sets the credentials of a request to those of its connection, as every response carries them. An owner's

@@ -23,6 +23,7 @@ proto::Payload answer_of(const proto::topics::AgentAnswer& answer) {
 void AgentTopics::hello(const Call& call) {
   nodes::NodeReport report = proto::topics::parse_agent_hello(call.object());
   const nodes::Settings& settings = executor_.engine().nodes().watched();
+  call.sender.check_speaks_for(report.hostname);
   requests_.keep(call, [&](proto::RequestKey key) {
     if (!settings.wants(report)) {
       // Refused before it takes effect: a node must not be drained for cores that its next report will have.
@@ -30,7 +31,7 @@ void AgentTopics::hello(const Call& call) {
       return requests_.end(key, Error(ENODATA, "another report of this node is wanted"));
     }
     const nodes::AgentId agent = ++last_;
-    keys_.emplace(agent, key);
+    agents_.emplace(agent, Agent{key, report.hostname});
     requests_.become(key, streams::NodeAgent{agent});
     executor_.step(
         engine::AgentHello{agent, static_cast<nodes::ConnectionId>(key.client), std::move(report)});
@@ -82,9 +83,9 @@ void AgentTopics::discover(const nodes::DiscoverySettings& settings, nodes::Reco
 }
 
 void AgentTopics::tell(const nodes::AgentNews& news) {
-  const auto found = keys_.find(news.agent);
-  if (found == keys_.end()) return;
-  const proto::RequestKey key = found->second;
+  const auto found = agents_.find(news.agent);
+  if (found == agents_.end()) return;
+  const proto::RequestKey key = found->second.key;
   if (news.end) {
     requests_.end(key, *news.end);
   } else {
@@ -93,9 +94,23 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
   }
 }
 
+void AgentTopics::check_senders(const std::function<const peers::Principal*(proto::ClientId)>& sender) {
+  std::vector<std::pair<proto::RequestKey, Error>> ended;
+  for (const auto& [id, agent] : agents_) {
+    const peers::Principal* const principal = sender(agent.key.client);
+    if (principal == nullptr) continue;
+    try {
+      principal->check_speaks_for(agent.host);
+    } catch (const Error& error) {
+      ended.emplace_back(agent.key, error);
+    }
+  }
+  for (const auto& [key, error] : ended) requests_.end(key, error);
+}
+
 void AgentTopics::release(const streams::NodeAgent& gone, End end) {
   using AgentEnd = nodes::Nodes::End;
-  keys_.erase(gone.agent);
+  agents_.erase(gone.agent);
   // Ignored if the engine has ended the agent itself.
   executor_.step(engine::AgentEnd{gone.agent, end == End::cancelled ? AgentEnd::farewell : AgentEnd::lost});
 }

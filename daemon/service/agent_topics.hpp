@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
+#include "daemon/peers/access.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
@@ -29,13 +31,20 @@ class AgentTopics {
   void on_discovered(const rset::ResourceSet& inventory) const { define_(inventory); }
   /// Sends news from the engine to an agent.
   void tell(const nodes::AgentNews& news);
+  /// Ends the agents that may not speak for their hosts any more. `sender` returns null for a client that is
+  /// gone.
+  void check_senders(const std::function<const peers::Principal*(proto::ClientId)>& sender);
   /// An agent's request has ended.
   void release(const streams::NodeAgent& gone, End end);
 
  private:
   Executor& executor_;
   Requests& requests_;
-  std::unordered_map<nodes::AgentId, proto::RequestKey> keys_;
+  struct Agent {
+    proto::RequestKey key;
+    std::string host;
+  };
+  std::unordered_map<nodes::AgentId, Agent> agents_;
   nodes::AgentId last_ = 0;
   std::function<void(const rset::ResourceSet&)> define_;
 };

@@ -282,6 +282,41 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   CHECK(scheduler.settle().up() == std::set<unsigned>{3, 4});
 }
 
+TEST_CASE_FIXTURE(KeyedCluster,
+                  "a key that is bound to hosts speaks for these alone, and a reload may take some") {
+  const auto configure = [&](const std::string& hosts) {
+    daemon.configure(
+        fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n[monitor]\nmode = \"agents\"\n\n{}hosts = \"{}\"\n",
+                    eight_nodes, server_key, agent, hosts));
+    daemon.hang_up();
+  };
+  configure("test[2-3]");
+  WatchingScheduler scheduler(daemon.endpoints()[1]);
+  NodeAgent two(daemon.uri(), "test2", {"--key", agent_key, "--synthetic", four_cores});
+  NodeAgent three(daemon.uri(), "test3", {"--key", agent_key, "--synthetic", four_cores});
+  scheduler.until_up({2, 3});
+  const std::string refusal =
+      "test4 is not among the hosts of key agent: add it to hosts in its [[access.key]]";
+  NodeAgent four(daemon.uri(), "test4", {"--key", agent_key, "--synthetic", four_cores});
+  four.expect_log(refusal);
+  // Agents that no key identifies are those of users of this machine.
+  NodeAgent five(daemon.endpoints()[1], "test5");
+  scheduler.until_up({2, 3, 5});
+  {
+    client::ConnectionOptions options;
+    options.key_file = agent_key;
+    client::Connection connection(daemon.uri(), options);
+    CHECK(errno_of(connection, "resource.agent", hello("test3"), true) == 0);
+    CHECK(errno_of(connection, "resource.agent", hello("test4"), true) == EPERM);
+    CHECK(errno_of(connection, "resource.drain", {{"targets", "3"}}, false) == EPERM);
+    CHECK(errno_of(connection, "resource.undrain", {{"targets", "3"}}, false) == EPERM);
+  }
+
+  configure("test3");
+  two.expect_log("test2 is not among the hosts of key agent");
+  scheduler.until_lacks(2);
+}
+
 /// An R with more than one node.
 json two_nodes() {
   json payload = hello("n1");

@@ -64,6 +64,16 @@ TEST_CASE("keys have names and roles") {
   REQUIRE(access.keys.size() == 2);
   CHECK(access.keys[0] == AccessKey{"login1", key_text, {Role::user}});
   CHECK(access.keys[1].public_key == other_key_text);
+  CHECK_FALSE(access.keys[1].hosts);
+}
+
+TEST_CASE("the key of agents may be bound to hosts") {
+  const std::string entry =
+      "[[access.key]]\nname = 'nodes'\npublic-key = '" + key_text + "'\nroles = ['agent']\n";
+  const Access access = load_text(entry + "hosts = 'n[0-1],n7'\n").access;
+  REQUIRE(access.keys.size() == 1);
+  CHECK(access.keys[0].hosts == text::Hostlist::parse("n[0-1,7]"));
+  CHECK(load_text(entry + "hosts = ''\n").access.keys[0].hosts == text::Hostlist());
 }
 
 TEST_CASE("limits are read, and have defaults that no honest client meets") {
@@ -108,6 +118,10 @@ TEST_CASE("what is wrong with access and limits is named by file, line and key")
        ":2: access.rule[0].users: unknown user: \"4294967295\""},
       {"[[access.key]]\npublic-key = '" + key_text + "'\nroles = []\n", ":1: access.key[0].name: is missing"},
       {"[[access.key]]\nname = 'a'\nroles = []\n", ":1: access.key[0].public-key: is missing"},
+      {"[[access.key]]\nname = 'a'\npublic-key = '" + key_text + "'\nroles = ['user']\nhosts = 'n0'\n",
+       ":5: access.key[0].hosts: the key has no role agent"},
+      {"[[access.key]]\nname = 'a'\npublic-key = '" + key_text + "'\nroles = ['agent']\nhosts = 7\n",
+       ":5: access.key[0].hosts: must be a hostlist in a string, not an integer"},
       {key_entry("a", "short"),
        ":3: access.key[0].public-key: \"short\" is not a key of 40 characters (Z85)"},
       {key_entry("a", key_text) + key_entry("a", other_key_text),

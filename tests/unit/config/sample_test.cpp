@@ -70,7 +70,8 @@ TEST_CASE("every setting that the sample shows is accepted, and the default it s
   CHECK(shown.resource.verify == none.resource.verify);
   CHECK(shown.acquire.partitions.size() == 2);
   CHECK(shown.access.rules.size() == 1);
-  CHECK(shown.access.keys.size() == 1);
+  REQUIRE(shown.access.keys.size() == 2);
+  CHECK(shown.access.keys[1].hosts == text::Hostlist::parse("node[0-7]"));
   CHECK(shown.queues == std::vector<Queue>{{"batch", "node[0-5]"}});
 }
 
