@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -22,6 +23,15 @@ std::size_t raise_descriptor_limit() noexcept {
   const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : before;
+}
+
+void write_change(const service::ChangeLine& line) {
+  std::vector<process::JournalField> fields{{"MESSAGE_ID", "fe04ea30c9034f33bd338923486ba8f7"},
+                                            {"RESOURCED_EVENT", line.event},
+                                            {"RESOURCED_BY", line.by}};
+  if (!line.hosts.empty()) fields.push_back({"RESOURCED_HOSTS", line.hosts});
+  if (!line.reason.empty()) fields.push_back({"RESOURCED_REASON", line.reason});
+  process::log_with_fields(line.text, fields);
 }
 
 void set_up_logging(config::LogLevel level) {

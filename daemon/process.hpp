@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "daemon/service/change_log.hpp"
 
 namespace resourced::daemon {
 
@@ -16,6 +17,9 @@ namespace resourced::daemon {
 /// force. libzmq 4.3.4 aborts the process when it has no descriptor to accept a connection on a Unix socket,
 /// and with the usual limit of 1024 any local user could cause that.
 std::size_t raise_descriptor_limit() noexcept;
+
+/// Writes the line of a change to the log, with its parts as fields where that is systemd's journal.
+void write_change(const service::ChangeLine& line);
 
 void set_up_logging(config::LogLevel level);
 void set_log_level(config::LogLevel level);

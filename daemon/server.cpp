@@ -72,7 +72,7 @@ class Server {
                     load(resources, path, force, by);
                   },
                   [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
-                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies}),
+                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, SIGTERM, SIGINT),

@@ -4,11 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
+#include <unistd.h>
+
+// Without the place in the source, which no reader of the journal needs.
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
 
 namespace resourced::process {
 
@@ -42,6 +51,25 @@ std::shared_ptr<spdlog::logger> make_log(const std::string& program, spdlog::sin
   auto logger = std::make_shared<spdlog::logger>(program, std::move(sink));
   logger->set_formatter(std::move(formatter));
   return logger;
+}
+
+bool logs_to_journal() {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
+  return stream == std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
+}
+
+void log_with_fields(const std::string& message, const std::vector<JournalField>& fields) {
+  if (!spdlog::should_log(spdlog::level::info)) return;
+  static const bool to_journal = logs_to_journal();
+  if (!to_journal) return spdlog::info("{}", message);
+  std::vector<std::string> entry{"MESSAGE=" + message, "PRIORITY=6"};
+  for (const JournalField& field : fields) entry.push_back(field.name + "=" + field.value);
+  std::vector<iovec> parts;
+  parts.reserve(entry.size());
+  for (std::string& part : entry) parts.push_back({part.data(), part.size()});
+  if (sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) < 0) spdlog::info("{}", message);
 }
 
 void notify_ready(const std::string& status) {

@@ -28,7 +28,10 @@ store::Record stored(engine::Record&& record) {
 std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input,
                                                         std::optional<module::Actor> by) {
   engine::Effects effects = engine_.step(input, now_(), std::move(by));
+  const bool is_of_scheduler =
+      std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
   for (engine::Record& record : effects.records) {
+    if (record.event.by && !is_of_scheduler) listeners_.caused(record);
     text::IdSet ranks = std::move(record.ranks);
     const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);
     store::Record row = stored(std::move(record));

@@ -18,6 +18,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       wake_at_(std::move(settings.wake_at)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
+      changes_(std::move(settings.write_change)),
       outbox_(clients_, {[this](store::Sequence after, const streams::Update& update) {
                            subscribers_.update(after, update.holder, update.delta);
                          },
@@ -30,6 +31,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                    if (event.defines) wait_.on_replaced();
                    journal_.append(std::move(event), std::move(ranks));
                  },
+                 [this](const engine::Record& record) { changes_.add(record, uptime_()); },
                  [this] {
                    monitor_.on_changed();
                    wait_.on_changed();
@@ -224,6 +226,7 @@ void Service::on_answered() {
 void Service::on_committed(store::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
   outbox_.committed(last);
+  changes_.on_committed(last);
   journal_.on_committed(last);
   flush();
   journal_.flush();
@@ -313,6 +316,10 @@ void Service::set_access(peers::Access access) {
       if (!sender.rights.has(right)) requests_.end(key, Gate::denial(topic.name, right, sender));
     }
   }
+  agents_.check_senders([this](proto::ClientId client) {
+    const peers::Clients::Client* const known = clients_.find(client);
+    return known == nullptr ? nullptr : &known->principal;
+  });
   settle();
 }
 

@@ -22,6 +22,7 @@
 #include "daemon/service/agent_topics.hpp"
 #include "daemon/service/allocation_topics.hpp"
 #include "daemon/service/answers.hpp"
+#include "daemon/service/change_log.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_topics.hpp"
 #include "daemon/service/journal_topics.hpp"
@@ -61,6 +62,8 @@ class Service final : public transport::Listener {
     /// Reads a directory with the topologies of all nodes, for resource.reload with `xml`, on a thread of its
     /// own. Null where this is refused.
     InventoryFile::Read read_topologies = nullptr;
+    /// Writes a line of the daemon's log for a change. Null where the changes are logged otherwise.
+    ChangeLog::Write write_change = nullptr;
   };
   Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
@@ -167,6 +170,7 @@ class Service final : public transport::Listener {
   Stats stats_;
   transport::LoopHolds holds_;
   Gate gate_;
+  ChangeLog changes_;
   peers::Clients clients_;
   streams::Registry registry_;
   streams::Outbox outbox_;

@@ -272,6 +272,25 @@ TEST_CASE("a drain says who did it: in the list, over a restart, and after expor
   CHECK(Ctl(imported.uri()).output({"drain", "-n", "-o", "{user} {by} {ranks}"}) == name);
 }
 
+TEST_CASE("the log has a line for each change, which no reason can forge") {
+  Cluster cluster;
+  const std::string by = fmt::format(" by uid {}", geteuid());
+  cluster.drain("1-2", "bad\ndimm");
+  cluster.undrain("1");
+  cluster.ctl.done({"property", "add", "fast", "3"});
+  cluster.ctl.done({"expiration", "set", "4102444800"});
+  cluster.ctl.done({"shrink", "7"});
+  const std::string log = cluster.daemon.log();
+  for (const std::string& line :
+       {" info: drain test[1-2]" + by + ": bad dimm\n", " info: undrain test1" + by + "\n",
+        " info: property-update test3" + by + "\n", " info: resource-update" + by + "\n",
+        " info: shrink test7" + by + "\n"}) {
+    CAPTURE(line);
+    CHECK(log.find(line) != std::string::npos);
+  }
+  CHECK(log.find("restart") == std::string::npos);
+}
+
 TEST_SUITE_END();
 
 }  // namespace

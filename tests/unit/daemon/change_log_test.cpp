@@ -1,0 +1,95 @@
+// The lines of the daemon's log for changes: what they say, when they are written, and how many there may be.
+#include "daemon/service/change_log.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/time.hpp"
+
+namespace resourced::daemon::service {
+namespace {
+
+engine::Record drained(engine::Sequence sequence, const std::string& hosts, std::optional<std::string> reason,
+                       module::Actor by) {
+  engine::Record record;
+  record.sequence = sequence;
+  record.hosts = text::Hostlist::parse(hosts);
+  record.event = {wall_time(1), module::DrainEvent{{}, record.hosts, std::move(reason)}, std::move(by)};
+  return record;
+}
+
+struct Written {
+  std::vector<ChangeLine> lines;
+  ChangeLog log{[this](const ChangeLine& line) { lines.push_back(line); }};
+};
+
+TEST_CASE("a line says what happened, where, by whom and why, once the store has the event") {
+  Written written;
+  written.log.add(drained(1, "n[1-2]", "bad dimm", module::ByUser{1000}), steady_time(1));
+  written.log.add(drained(2, "n3", std::nullopt, module::ByKey{"login1"}), steady_time(1));
+  CHECK(written.lines.empty());
+  written.log.on_committed(1);
+  REQUIRE(written.lines.size() == 1);
+  CHECK(written.lines[0].text == "drain n[1-2] by uid 1000: bad dimm");
+  CHECK(written.lines[0].event == "drain");
+  CHECK(written.lines[0].hosts == "n[1-2]");
+  CHECK(written.lines[0].by == "uid 1000");
+  CHECK(written.lines[0].reason == "bad dimm");
+  written.log.on_committed(2);
+  REQUIRE(written.lines.size() == 2);
+  CHECK(written.lines[1].text == "drain n3 by key login1");
+
+  engine::Record reload;
+  reload.sequence = 3;
+  module::DefineEvent define;
+  define.method = module::DefineMethod::reload;
+  reload.event = {wall_time(1), define, module::BySignal{"HUP"}};
+  written.log.add(reload, steady_time(1));
+  written.log.on_committed(3);
+  CHECK(written.lines[2].text == "resource-define by signal HUP");
+}
+
+TEST_CASE("no text of a client adds a line or a field, or makes one long") {
+  Written written;
+  written.log.add(drained(1, "n1", "a\nMESSAGE=b\x1b[2J", module::ByKey{"k\n<0>x"}), steady_time(1));
+  written.log.add(drained(2, "n1", std::string(1 << 20, 'x'), module::ByHost{"n1"}), steady_time(1));
+  written.log.on_committed(2);
+  REQUIRE(written.lines.size() == 2);
+  for (const ChangeLine& line : written.lines) {
+    for (const std::string& text : {line.text, line.by, line.reason, line.hosts, line.event}) {
+      CHECK(text.find_first_of("\n\r\x1b") == std::string::npos);
+      CHECK(text.size() <= 1024);
+    }
+  }
+  CHECK(written.lines[0].text == "drain n1 by key k <0>x: a MESSAGE=b\\u001b[2J");
+}
+
+TEST_CASE("lines are limited, the next one says how many are missing, and agents do not hide users") {
+  Written written;
+  engine::Sequence last = 0;
+  for (int i = 0; i < 5000; ++i)
+    written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(1));
+  written.log.add(drained(++last, "n2", std::nullopt, module::ByUser{7}), steady_time(1));
+  written.log.on_committed(last);
+  CHECK(written.lines.size() == 1001);
+  CHECK(written.lines.back().text == "drain n2 by uid 7");
+  // Ten more in each second.
+  written.lines.clear();
+  for (int i = 0; i < 50; ++i)
+    written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(2));
+  written.log.on_committed(last);
+  REQUIRE(written.lines.size() == 10);
+  CHECK(written.lines[0].text == "drain n1 by host n1 (4000 more since the last such line)");
+  CHECK(written.lines[1].text == "drain n1 by host n1");
+}
+
+TEST_CASE("without a log nothing is kept") {
+  ChangeLog log(nullptr);
+  log.add(drained(1, "n1", std::nullopt, module::ByUser{7}), steady_time(1));
+  log.on_committed(1);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::service
