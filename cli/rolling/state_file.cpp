@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -24,8 +24,6 @@ namespace resourced::cli::rolling {
 using nlohmann::json;
 
 namespace {
-
-constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
 json header_of(const std::string& targets, const std::vector<std::string>& command) {
   return {{"version", 1}, {"targets", targets}, {"command", command}};
@@ -75,6 +73,23 @@ int open_file(const std::string& path) {
   return fd;
 }
 
+std::string read_all(const std::string& path, int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) files::fail(path, errno);
+  if (!S_ISREG(status.st_mode)) throw Error(EINVAL, path + ": not a regular file");
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = ::pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) files::fail(path, errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return text;
+}
+
 }  // namespace
 
 std::string default_state_path(const std::string& targets, const std::vector<std::string>& command) {
@@ -89,9 +104,13 @@ std::string default_state_path(const std::string& targets, const std::vector<std
 
 StateFile::StateFile(std::string path, const std::string& targets, const std::vector<std::string>& command)
     : path_(std::move(path)), file_(open_file(path_)) {
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+  // A lock of the process: those that it forks for commands do not keep it. Closing any other descriptor of
+  // the file would end it.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(file_.get(), F_SETLK, &whole) != 0)
     throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
-  const std::string text = files::read_file(path_, most_bytes);
+  const std::string text = read_all(path_, file_.get());
   const std::string header = header_of(targets, command).dump();
   if (text.find('\n') == std::string::npos) {
     // New, or the first line was cut off by a crash.
