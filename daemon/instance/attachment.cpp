@@ -101,6 +101,7 @@ void Attachment::begin() {
 void Attachment::report_kept() {
   for (const std::string& warning : beginning_.kept.warnings) channel_.log(Severity::warning, warning);
   if (beginning_.kept.rewritten) owner_.change({{eventlog_key, *beginning_.kept.rewritten}});
+  if (beginning_.kept.rewritten_actors) owner_.change({{actors_key, *beginning_.kept.rewritten_actors}});
   if (const auto& upgraded = beginning_.kept.upgraded) {
     channel_.log(Severity::info, fmt::format("resource.eventlog: reduced from {} to {} entries",
                                              upgraded->before, upgraded->after));

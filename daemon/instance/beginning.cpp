@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/rset/targets.hpp"
+#include "daemon/instance/kept_actors.hpp"
 #include "daemon/instance/kvs_log.hpp"
 
 namespace resourced::daemon::instance {
@@ -130,13 +131,29 @@ class Starter {
     const Seconds history = beginning.settings.history;
     if (!beginning.is_recovery && !beginning.arguments.notruncate && history < forever)
       horizon = now_ - history;
-    beginning.kept = read_kept_state(lookup(eventlog_key).value_or(""), lookup(checkpoint_key).value_or(""),
-                                     Brokers(welcome_.hosts, targets), horizon);
+    const Brokers brokers(welcome_.hosts, targets);
+    const std::string checkpoint = lookup(checkpoint_key).value_or("");
+    const auto events = lookup(eventlog_key);
+    beginning.kept = read_kept_state(events.value_or(""), checkpoint, brokers, horizon);
+    if (events) read_actors(beginning.kept, brokers);
     if (const auto text = lookup(properties_key)) {
       read_properties(*text, beginning);
       // The R in the KVS is the one with these changes.
       if (beginning.found && beginning.found->is_recorded)
         undo_properties(beginning, beginning.found->resources);
+    }
+  }
+
+  void read_actors(KeptState& kept, const Brokers& brokers) {
+    const auto text = lookup(actors_key);
+    if (!text) return;
+    try {
+      KeptActors actors = read_kept_actors(*text, kept.drains, brokers);
+      kept.drains = std::move(actors.drains);
+      kept.rewritten_actors = std::move(actors.rewritten);
+    } catch (const Error& error) {
+      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", actors_key, error.what()));
+      kept.rewritten_actors.emplace();
     }
   }
 

@@ -50,6 +50,8 @@ struct KeptState {
   /// In the order of the log; definitions are left out.
   std::vector<Line> history;
   std::vector<module::DrainGroup> drains;
+  /// The text that replaces the value of `resourced.actors` (kept_actors.hpp), if it has too many events.
+  std::optional<std::string> rewritten_actors;
   /// The text that replaces the event log, if events were upgraded or are too old.
   std::optional<std::string> rewritten;
   /// A warning for each part of an old log that was dropped.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 
 #include <boost/beast/core/detail/base64.hpp>
@@ -108,13 +109,24 @@ void KvsLog::add_changes(const store::Record& record) {
   if (changes_properties) changes_.push_back({properties_key, callbacks_.properties()});
   if (defines(record) && std::exchange(predecessor_.has_defined, false)) return;
   if (defines(record) || is_update || record.name == "drain" || record.name == "undrain") {
-    const std::string line = proto::without_actor(record.text, record.by) + '\n';
-    if (!changes_.empty() && changes_.back().key == eventlog_key && changes_.back().appends) {
-      changes_.back().value += line;
-    } else {
-      changes_.push_back({eventlog_key, line, true});
-    }
+    append_line(eventlog_key, proto::without_actor(record.text, record.by));
   }
+  if (record.name == "undrain" || (record.name == "drain" && record.by)) append_line(actors_key, record.text);
+}
+
+// All lines of a commit for one key are one change, also where those of two keys alternate.
+void KvsLog::append_line(const char* key, std::string line) {
+  line += '\n';
+  constexpr std::size_t alternating = 2;
+  const std::size_t last = std::min(alternating, changes_.size());
+  for (auto change = changes_.rbegin(); change != changes_.rbegin() + static_cast<std::ptrdiff_t>(last);
+       ++change) {
+    if (change->key != key) continue;
+    if (!change->appends) break;
+    change->value += line;
+    return;
+  }
+  changes_.push_back({key, std::move(line), true});
 }
 
 void KvsLog::change(std::vector<KvsChange> changes) {

@@ -40,6 +40,8 @@ inline constexpr const char* eventlog_key = "resource.eventlog";
 inline constexpr const char* checkpoint_key = "checkpoint.resource";
 /// Properties that were added or removed at run time. Flux's own module does not know this key.
 inline constexpr const char* properties_key = "resourced.properties";
+/// Who has drained (kept_actors.hpp).
+inline constexpr const char* actors_key = "resourced.actors";
 
 class KvsLog final : public store::EventLog {
  public:
@@ -93,6 +95,7 @@ class KvsLog final : public store::EventLog {
  private:
   void trim();
   void add_changes(const store::Record& record);
+  void append_line(const char* key, std::string line);
   void commit_soon();
   void commit();
   void on_committed(store::Sequence last, const std::vector<std::pair<std::string, std::string>>& events);

@@ -115,7 +115,7 @@ TEST_CASE(
   CHECK(stand.told == "drain;");
   CHECK(stand.committed == 1);
   REQUIRE(stand.commits.size() == 2);
-  CHECK(stand.changes(1) == "resource.eventlog+=line2\nline3\n;");
+  CHECK(stand.changes(1) == "resource.eventlog+=line2\nline3\n;resourced.actors+=line2\n;");
   stand.answer();
   CHECK(stand.committed == 3);
   CHECK(stand.told == "drain;undrain;drain;");

@@ -1,0 +1,29 @@
+// Who has drained the targets of a Flux instance. The instance's event log and checkpoint stay as Flux's own
+// module writes them, so the actors have a key of their own in the KVS, `resourced.actors`: the drains that
+// have an actor, and all undrains, as the lines of an event log with `by`.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/module/drain_table.hpp"
+#include "daemon/instance/kept_state.hpp"
+
+namespace resourced::daemon::instance {
+
+struct KeptActors {
+  /// The drains with their actors; there are none for those that another module has made.
+  std::vector<module::DrainGroup> drains;
+  /// The text that replaces the value of the key, if that has more than the present drains.
+  std::optional<std::string> rewritten;
+};
+
+/// Adds the actors in the value of the key to the present drains. Throws Error EINVAL or EPROTO for a line
+/// that is not an event.
+[[nodiscard]] KeptActors read_kept_actors(std::string_view log, const std::vector<module::DrainGroup>& drains,
+                                          const Brokers& brokers);
+
+}  // namespace resourced::daemon::instance
