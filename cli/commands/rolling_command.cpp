@@ -96,13 +96,16 @@ class Reporter {
       : context_(context), json_(json), is_live_(context.terminal() && !json) {
     for (const Node& node : nodes) steps_[node.host] = node.step;
   }
-  ~Reporter() {
-    if (is_live_) context_.out() << clear << std::flush;
-  }
+  ~Reporter() { end(); }
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
   Reporter(Reporter&&) = delete;
   Reporter& operator=(Reporter&&) = delete;
+
+  /// Removes the live line.
+  void end() {
+    if (std::exchange(is_live_, false)) context_.out() << clear << std::flush;
+  }
 
   void report(const Node& node) {
     steps_[node.host] = node.step;
@@ -239,6 +242,7 @@ void roll(Context& context, const RollingOptions& options) {
   rolling::Driver driver(context.connection(), state, std::move(plan), std::move(driver_options),
                          [&](const Node& node) { reporter.report(node); });
   driver.run();
+  reporter.end();
   conclude(context, driver.plan(), state, options.json);
 }
 

@@ -1,21 +1,15 @@
 // Changes by resourcectl: what they print, the targets that they name, and the ones that they refuse.
-#include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstdlib>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <pty.h>
 #include <pwd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixture.hpp"
+#include "harness/terminal.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -29,71 +23,6 @@ const std::string divided =
     "[[acquire.partition]]\nname = \"debug\"\ntargets = \"test[3-5]\"\n"
     "[[resource.config]]\nhosts = \"test[0-7]\"\ncores = \"0-3\"\n"
     "[[resource.config]]\nhosts = \"test[0-1]\"\nproperties = [\"fast\"]\n";
-
-/// resourcectl with a terminal as its input and output.
-class AtTerminal {
- public:
-  AtTerminal(const Cluster& cluster, const std::vector<std::string>& arguments) {
-    std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "--uri", cluster.daemon.uri()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& argument : command) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = ::forkpty(&fd_, nullptr, nullptr, nullptr);
-    if (pid_ < 0) throw std::runtime_error("forkpty failed");
-    if (pid_ == 0) {
-      ::execv(argv[0], argv.data());
-      ::_exit(127);
-    }
-  }
-  ~AtTerminal() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    ::close(fd_);
-  }
-  AtTerminal(const AtTerminal&) = delete;
-  AtTerminal& operator=(const AtTerminal&) = delete;
-
-  /// Reads until the terminal shows this text.
-  void expect(const std::string& text) {
-    while (shown_.find(text) == std::string::npos) {
-      if (!read_some()) throw std::runtime_error("the terminal shows: " + shown_);
-    }
-  }
-  void type(const std::string& text) const {
-    if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      throw std::runtime_error("cannot type");
-  }
-  /// Returns the exit status.
-  int finish() {
-    while (read_some()) {
-    }
-    int status = 0;
-    if (::waitpid(pid_, &status, 0) != pid_) throw std::runtime_error("waitpid failed");
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  [[nodiscard]] const std::string& shown() const { return shown_; }
-
- private:
-  /// Returns false at the end: EIO means that the other side is closed.
-  bool read_some() {
-    pollfd wait{fd_, POLLIN, 0};
-    constexpr int patience_ms = 30'000;
-    if (::poll(&wait, 1, patience_ms) != 1) throw Timeout("the terminal shows nothing more: " + shown_);
-    std::array<char, 4096> buffer{};
-    const ssize_t count = ::read(fd_, buffer.data(), buffer.size());
-    if (count <= 0) return false;
-    shown_.append(buffer.data(), static_cast<std::size_t>(count));
-    return true;
-  }
-
-  pid_t pid_ = -1;
-  int fd_ = -1;
-  std::string shown_;
-};
 
 TEST_SUITE_BEGIN("changes");
 
@@ -179,20 +108,20 @@ TEST_CASE("shrink of several nodes is confirmed") {
   CHECK(refused.status == 1);
   CHECK(refused.err == "resourcectl: shrink removes 2 nodes: test[2-3] for good: confirm with --yes\n");
   for (const char* answer : {"n\n", "\n", "\x04"}) {
-    AtTerminal terminal(cluster, {"shrink", "2-3"});
+    AtTerminal terminal(cluster.daemon.uri(), {"shrink", "2-3"});
     terminal.expect("Remove 2 nodes: test[2-3] for good? [y/N] ");
     terminal.type(answer);
     CHECK(terminal.finish() == 1);
     CHECK(terminal.shown().find("resourcectl: not confirmed: nothing is removed") != std::string::npos);
     CHECK(info() == before);
   }
-  AtTerminal terminal(cluster, {"shrink", "2-3"});
+  AtTerminal terminal(cluster.daemon.uri(), {"shrink", "2-3"});
   terminal.expect("Remove 2 nodes: test[2-3] for good? [y/N] ");
   terminal.type("y\n");
   CHECK(terminal.finish() == 0);
   CHECK(terminal.shown().ends_with("removed 2 nodes: test[2-3]\r\n"));
   CHECK(cluster.ctl.output({"shrink", "--yes", "4-5"}) == "removed 2 nodes: test[4-5]\n");
-  AtTerminal single(cluster, {"shrink", "6"});
+  AtTerminal single(cluster.daemon.uri(), {"shrink", "6"});
   CHECK(single.finish() == 0);
   CHECK(info() == "3 Nodes, 12 Cores, 0 GPUs\n");
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "fixture.hpp"
+#include "harness/terminal.hpp"
 #include "node_agent.hpp"
 
 namespace resourced::e2e {
@@ -253,6 +254,22 @@ TEST_CASE("rolling goes on over kills of the daemon") {
   for (int i = 0; i < 8; ++i) hosts.push_back(fmt::format("test{}", i));
   CHECK(work.worked() == once(hosts));
   CHECK(work.drained().empty());
+}
+
+TEST_CASE("on a terminal one line shows where the work is, and is gone in the end") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  AtTerminal terminal(cluster.daemon.uri(), work.arguments({"--max", "1", "--assume-idle", "test[0-1]"},
+                                                           fmt::format("read line < {}", gate)));
+  terminal.expect("test0: idle, the command runs\r\n0 of 2 done; run test0");
+  std::ofstream(gate) << "go\n";
+  terminal.expect("\r\x1b[Ktest0: done\r\n1 of 2 done");
+  terminal.expect("1 of 2 done; run test1");
+  std::ofstream(gate) << "go\n";
+  CHECK(terminal.finish() == 0);
+  CHECK(terminal.shown().ends_with("\r\x1b[Ktest1: done\r\n2 of 2 done\r\x1b[Kdone: 2 nodes\r\n"));
 }
 
 TEST_CASE("with --reboot a node is ready after it was offline and is online again") {
