@@ -326,8 +326,9 @@ void Engine::take(const DiscoverWithout& input, const Occasion& now, Effects& ef
 }
 
 void Engine::take(const AgentHello& input, const Occasion& now, Effects& effects) {
-  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady),
-            {now, module::ByHost{input.report.hostname}}, effects);
+  Occasion hello = now;
+  hello.by = module::ByHost{input.report.hostname};
+  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), hello, effects);
   // This agent may complete the inventory.
   effects.discovered = nodes_.discovered(now.steady);
 }
