@@ -148,6 +148,7 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   std::optional<Selection> selection;
   if (options.wait.wait || options.wait.dry_run)
     selection = select_targets(options.targets, snapshot.status(), excluded);
+  if (selection) require_ledger(context);
   if (options.wait.dry_run) {
     return show_drain(context, options.report, planned(options, selection->ranks), selection->request,
                       snapshot);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,19 @@ void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options) {
       .add_flag("--dry-run", options.dry_run,
                 "Change nothing: show what would be drained, what is allocated there, and what is left")
       ->excludes(wait);
+}
+
+void require_ledger(Context& context) {
+  // The allocations behind all ids that schedulers use: few, if any.
+  constexpr std::size_t longest_id = 64;
+  proto::topics::AllocationsRequest last;
+  last.after = std::string(longest_id, '~');
+  try {
+    context.call("resource.allocations", proto::topics::encode_allocations_request(last));
+  } catch (const Error& error) {
+    if (error.errnum() != ENOSYS) throw;
+    throw Error(ENOSYS, "this daemon keeps no allocations, so it cannot tell when targets are idle");
+  }
 }
 
 void wait_until_idle(Context& context, const DrainWaitOptions& options, const ReportOptions& report,

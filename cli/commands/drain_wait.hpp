@@ -24,6 +24,10 @@ struct DrainWaitOptions {
 /// --wait, --timeout, --assume-idle and --dry-run.
 void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options);
 
+/// Throws Error ENOSYS if the daemon keeps no allocations, as in a Flux instance: then it cannot tell when
+/// targets are idle.
+void require_ledger(Context& context);
+
 /// Waits until none of the targets has an allocation, also over restarts of the daemon. `targets` are named
 /// by hosts where that is possible (Selection::request). Throws Error ETIMEDOUT that says which are still
 /// allocated, EINTR after a signal, and EHOSTUNREACH if nobody reports what runs there.

@@ -15,6 +15,7 @@
 
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
+#include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/rolling/command_run.hpp"
@@ -235,6 +236,7 @@ void roll(Context& context, const RollingOptions& options) {
   Snapshot snapshot(context);
   const auto selection = select_targets(options.targets, snapshot.status(), Excluded::left_out);
   std::vector<Node> nodes = nodes_of(selection, snapshot.status(), state);
+  require_ledger(context);
   if (!options.assume_idle) check_reported(context, selection, snapshot.status());
   const std::vector<Node> before = nodes;
   rolling::Plan plan(std::move(rules), std::move(nodes));

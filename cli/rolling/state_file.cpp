@@ -121,6 +121,10 @@ StateFile::StateFile(std::string path, const std::string& targets, const std::ve
   }
 }
 
+StateFile::~StateFile() {
+  if (!has_nodes_) ::unlink(path_.c_str());
+}
+
 void StateFile::read(const std::string& text, const std::string& header) {
   std::size_t begin = 0;
   for (std::size_t number = 1; begin < text.size(); ++number) {
@@ -140,13 +144,17 @@ void StateFile::read(const std::string& text, const std::string& header) {
     try {
       Node node = node_of(line);
       nodes_.insert_or_assign(node.host, node);
+      has_nodes_ = true;
     } catch (const std::exception& error) {
       throw Error(EINVAL, fmt::format("{}:{}: {}", path_, number, error.what()));
     }
   }
 }
 
-void StateFile::record(const Node& node) { append(line_of(node).dump()); }
+void StateFile::record(const Node& node) {
+  has_nodes_ = true;
+  append(line_of(node).dump());
+}
 
 void StateFile::append(const std::string& line) {
   const std::string bytes = line + '\n';

@@ -2,6 +2,7 @@
 // begins, so that a later run goes on where this one was, whenever it ends.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,6 +25,13 @@ class StateFile {
   /// read or written.
   StateFile(std::string path, const std::string& targets, const std::vector<std::string>& command);
 
+  /// Removes a file without nodes.
+  ~StateFile();
+  StateFile(const StateFile&) = delete;
+  StateFile& operator=(const StateFile&) = delete;
+  StateFile(StateFile&&) = delete;
+  StateFile& operator=(StateFile&&) = delete;
+
   /// The nodes as the last run has left them, by host.
   [[nodiscard]] const std::map<std::string, Node, std::less<>>& nodes() const noexcept { return nodes_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -40,6 +48,7 @@ class StateFile {
   std::string path_;
   files::Descriptor file_;
   std::map<std::string, Node, std::less<>> nodes_;
+  bool has_nodes_ = false;
 };
 
 }  // namespace resourced::cli::rolling

@@ -1,6 +1,7 @@
 // resourcectl drain --wait and --dry-run: when the last allocation is freed, over a kill of the daemon, and
 // what is said when that does not happen.
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "fixture.hpp"
+#include "harness/other_user.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -173,6 +175,19 @@ TEST_CASE(
              {"set": "property:gpu", "now": {"nodes": 2, "cores": 8, "gpus": 2},
               "after": {"nodes": 2, "cores": 8, "gpus": 2}}]})"));
   CHECK(cluster.status() == before);
+}
+
+TEST_CASE("every user may see what a drain would do") {
+  if (!can_be_other_users()) return;
+  constexpr unsigned someone = 61001;
+  const TempDir dir;
+  std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
+  const std::string local = "local://" + (dir / "local").string();
+  const Daemon daemon(dir, {.listen = {"ipc://" + (dir / "bus").string(), local}});
+  const OtherUser user(someone);
+  CHECK(Ctl(local).output({"drain", "--dry-run", "test0"}) ==
+        "would drain 1 node: test0\nLEFT  NODES    CORES   GPUS\nall  8 -> 7 32 -> 28 0 -> 0\n");
+  CHECK(Ctl(local).run({"drain", "test0"}).status == 1);
 }
 
 TEST_SUITE_END();

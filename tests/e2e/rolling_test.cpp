@@ -106,6 +106,7 @@ TEST_CASE("rolling where nobody reports what runs drains nothing") {
   CHECK(refused.status == 1);
   CHECK(refused.err == "resourcectl: nobody reports what runs on test[0-1]\n");
   CHECK(work.drained().empty());
+  CHECK_FALSE(std::filesystem::exists(cluster.dir / "rolled"));
   CHECK(cluster.ctl.run({"rolling", "--max", "0", "test0", "--", "true"}).status == 2);
   CHECK(cluster.ctl.run({"rolling", "--max", "1", "test0", "true"}).status == 2);
   CHECK(cluster.ctl.run({"rolling", "test0", "--", "true"}).status == 2);

@@ -14,6 +14,7 @@
 #include "cli/views/views.hpp"
 #include "program_fixture.hpp"
 #include "run_program.hpp"
+#include "temp_dir.hpp"
 
 using namespace resourced;
 using nlohmann::json;
@@ -137,6 +138,31 @@ TEST_SUITE("program") {
     CHECK(json::parse(status({"--json"})) ==
           json::parse(R"({"state":"avail","up":true,"nnodes":2,"ranks":"0-1","nodelist":"n[0-1]",)"
                       R"("moves":[{"ranks":"1","from":"p","to":null}]})"));
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "nothing is drained where the daemon cannot tell when targets are idle") {
+    const auto status =
+        R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
+        R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}},"drain":{},"online":"0-1",)"
+        R"("offline":"","exclude":"","torpid":""})";
+    const test::TempDir dir;
+    const std::vector<std::vector<std::string>> commands{
+        {"drain", "--wait", "n0"},
+        {"drain", "--dry-run", "n0"},
+        {"rolling", "--state", dir.file("rolled"), "--max", "1", "n0", "--", "true"}};
+    for (const std::vector<std::string>& command : commands) {
+      CAPTURE(command.at(1));
+      const auto outcome = run_with(command, [&] {
+        bus.respond(bus.receive(), status);
+        const auto request = bus.receive();
+        CHECK(request.topic() == "resource.allocations");
+        bus.fail(request, ENOSYS, "Unknown service method 'resource.allocations'");
+      });
+      CHECK(bus.quiet());
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err ==
+            "resourcectl: this daemon keeps no allocations, so it cannot tell when targets are idle\n");
+    }
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "ping measures the round trip of what is sent back") {
