@@ -39,10 +39,11 @@ struct Allocation {
 };
 
 // The handler of each call gets one response without a payload, or why it was refused, with nothing done. The
-// daemon's errors: EEXIST for an id that is taken (alloc), EBUSY for a core or gpu that is held, EINVAL for
-// resources that are not in the inventory or a host that is not its rank's, EPERM for targets that this
-// connection has not acquired, ENOENT for an unknown id (free), EMSGSIZE for a request that is too large.
-// Errors of this side (Response::local) do not tell whether it was done.
+// daemon's errors: EEXIST for an id that is taken (alloc), EBUSY for a core or gpu that is held, EHOSTDOWN
+// for a target that is drained or excluded, EINVAL for resources that are not in the inventory or a host that
+// is not its rank's, EPERM for targets that this connection has not acquired, ENOENT for an unknown id
+// (free), EMSGSIZE for a request that is too large. Errors of this side (Response::local) do not tell whether
+// it was done.
 
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,

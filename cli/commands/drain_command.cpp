@@ -157,7 +157,7 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   change_targets(context, topic, encode(make_change<Change>(options, targets.request)), options.targets,
                  snapshot);
   report_drain(context, change, options, std::move(targets), snapshot);
-  // The response says that the drain is on disk: nothing new starts on these targets.
+  // The response says that the drain is on disk: nothing more is allocated on these targets (EHOSTDOWN).
   if (options.wait.wait) wait_until_idle(context, options.wait, options.report, *selection, snapshot);
 }
 

@@ -1,6 +1,6 @@
 // Decisions on allocations: what refuses them, in this order: the work of an alloc, the form, an id that is
 // taken or unknown, targets and resources that the inventory does not have, targets that the scheduler does
-// not hold, resources that are held.
+// not hold, targets that are drained or excluded, resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -137,6 +137,20 @@ IdSet all_of(const std::vector<Holding>& holdings) {
   return all;
 }
 
+// Whoever has drained a target and sees it idle relies on it to stay so: an alloc that its scheduler sent
+// before it has read of the drain is refused. A target that is merely offline or torpid may be up again at
+// any time.
+void check_usable(const IdSet& wanted, const IdSet& drained, const IdSet& excluded,
+                  const ResourceSet& inventory) {
+  const auto check = [&](const IdSet& unusable, std::string_view state) {
+    if (!wanted.intersects(unusable)) return;
+    const IdSet::Id rank = (wanted & unusable).first();
+    throw Error(EHOSTDOWN, fmt::format("rank {} ({}) is {}", rank, inventory.host(rank), state));
+  };
+  check(drained, "drained");
+  check(excluded, "excluded");
+}
+
 void check_free(const ResourceSet& wanted, const Ledger& ledger, const ResourceSet& inventory) {
   const auto held = ledger.first_held(wanted);
   if (!held) return;
@@ -175,6 +189,7 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
     check_in_inventory(wanted.resources, inventory_);
     if (const IdSet others = wanted.resources.ranks() - acquired; !others.empty())
       refuse_not_acquired(others.first(), inventory_);
+    check_usable(wanted.resources.ranks(), states_.drains.ranks(), exclude_, inventory_);
     check_free(wanted.resources, ledger_, inventory_);
     check_free(wanted.resources, together, inventory_);
     event.allocations.push_back(make_allocation(wanted, command.holdings));

@@ -68,7 +68,8 @@ fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
     return [done = std::move(done)](const client::Response& response) {
       using Kind = fifo::Scheduler::Answer::Kind;
       if (response.ok()) return done({});
-      done({response.local() ? Kind::unknown : Kind::refused, response.error().what()});
+      const Error error = response.error();
+      done({response.local() ? Kind::unknown : Kind::refused, error.what(), error.errnum()});
     };
   };
   return {[&connection, answer_to](fifo::Pool::JobId id, const rset::ResourceSet& resources,

@@ -1,6 +1,7 @@
 #include "examples/fifo_scheduler/scheduler.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <utility>
 
@@ -20,11 +21,17 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view blanks = " \t\r";
 /// Ids from here on stand for allocations of other programs.
 constexpr Pool::JobId first_foreign = Pool::JobId{1} << 63U;
+/// A job is denied after so many refusals of the ledger.
+constexpr int most_refusals = 8;
 
 std::string_view trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
+
+/// Whether the ledger refuses targets that have been drained, excluded or removed. The scheduler is told so,
+/// but perhaps not yet.
+bool is_of_targets(int errnum) { return errnum == EHOSTDOWN || errnum == EINVAL || errnum == EPERM; }
 
 }  // namespace
 
@@ -78,13 +85,20 @@ void Scheduler::release(Pool::JobId id) {
 void Scheduler::on_released(Pool::JobId id, const Answer& answer) {
   // The allocations after the next acquire tell whether it is still there.
   if (answer.kind == Answer::Kind::unknown) return;
-  freeing_.erase(id);
-  if (answer.kind == Answer::Kind::refused)
+  // An operator may have freed it (ENOENT).
+  if (answer.kind == Answer::Kind::refused && answer.errnum != ENOENT) {
+    freeing_.erase(id);
     return say({{"error", fmt::format("free: {}: {}", id, answer.why)}});
-  pool_.release(id);
-  say({{"free", id}});
-  try_head_ = true;
+  }
+  finish_release(id);
   schedule();
+}
+
+void Scheduler::finish_release(Pool::JobId id) {
+  freeing_.erase(id);
+  pool_.release(id);
+  if (id < first_foreign) say({{"free", id}});
+  try_head_ = true;
 }
 
 void Scheduler::deny(Pool::JobId id, std::string_view why) { say({{"id", id}, {"denied", why}}); }
@@ -95,6 +109,8 @@ void Scheduler::schedule() {
   if (!std::exchange(try_head_, false)) return;
   while (!queue_.empty()) {
     Job& head = queue_.front();
+    // The change that explains the refusal is on its way.
+    if (head.refused_view == view_) return;
     try {
       std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
       if (!allocation) return;
@@ -109,20 +125,31 @@ void Scheduler::schedule() {
 void Scheduler::record(Job job, rset::ResourceSet allocation) {
   const Pool::JobId id = job.id;
   const auto& recording =
-      recording_.emplace(id, Recording{std::move(job), std::move(allocation)}).first->second;
+      recording_.emplace(id, Recording{std::move(job), std::move(allocation), view_}).first->second;
   if (!ledger_) return on_recorded(id, {});
   ledger_->alloc(id, recording.allocation, [this, id](const Answer& answer) { on_recorded(id, answer); });
 }
 
 void Scheduler::on_recorded(Pool::JobId id, const Answer& answer) {
   if (answer.kind == Answer::Kind::unknown) return;
-  const auto recorded = recording_.extract(id);
+  auto recorded = recording_.extract(id);
   if (recorded.empty()) return;
   if (answer.kind == Answer::Kind::done)
     return say_(fmt::format(R"({{"id":{},"R":{}}})", id, recorded.mapped().allocation.encode()));
   pool_.release(id);
-  deny(id, answer.why);
   try_head_ = true;
+  Job& job = recorded.mapped().job;
+  const std::uint64_t view = recorded.mapped().view;
+  const bool was_old = is_of_targets(answer.errnum) || (answer.errnum == EBUSY && view != view_);
+  if (!was_old || ++job.refusals == most_refusals) return deny(id, answer.why);
+  job.refused_view = view;
+  requeue(std::move(job));
+  say({{"id", id}, {"wait", answer.why}});
+}
+
+void Scheduler::requeue(Job job) {
+  const auto later = std::ranges::find_if(queue_, [&](const Job& other) { return other.id > job.id; });
+  queue_.insert(later, std::move(job));
 }
 
 // Compares this scheduler's jobs with the ledger: after its start it takes over what an earlier one has left,
@@ -144,7 +171,8 @@ void Scheduler::on_allocations(const std::vector<client::Allocation>& allocation
       if (is_own) say_(fmt::format(R"({{"recovered":{},"R":{}}})", id, allocation.resources.encode()));
     }
   }
-  // Jobs that the ledger does not have: their alloc was not done, or their free was.
+  // Jobs that the ledger does not have: their alloc was not done, or their free was. Only when all of them
+  // are back in the queue is it known which job is first.
   for (const Pool::JobId id : pool_.jobs()) {
     if (there.contains(id)) {
       if (freeing_.contains(id)) release(id);
@@ -152,9 +180,9 @@ void Scheduler::on_allocations(const std::vector<client::Allocation>& allocation
     }
     if (auto lost = recording_.extract(id); !lost.empty()) {
       pool_.release(id);
-      queue_.push_front(std::move(lost.mapped().job));
+      requeue(std::move(lost.mapped().job));
     } else {
-      on_released(id, {});
+      finish_release(id);
     }
   }
 }
@@ -176,7 +204,8 @@ std::string Scheduler::reason_to_wait() const {
 
 void Scheduler::on_resources(const rset::ResourceSet& resources, const IdSet& up) {
   pool_.acquire(resources, up);
-  acquired_ = try_head_ = judge_ = true;
+  acquired_ = judge_ = true;
+  change_view();
   const rset::ResourceCounts counts = resources.counts();
   say({{"acquired", {{"nodes", counts.nodes}, {"cores", counts.cores}, {"gpus", counts.gpus}}},
        {"up", up.encode()}});
@@ -202,18 +231,20 @@ void Scheduler::on_expiration(WallTime time) {
 
 void Scheduler::on_shrink(const IdSet& ranks) {
   pool_.shrink(ranks);
-  try_head_ = judge_ = true;
+  judge_ = true;
+  change_view();
   say({{"shrink", ranks.encode()}});
 }
 
 void Scheduler::on_down(const IdSet& ranks) {
   pool_.set_down(ranks);
+  change_view();
   say({{"down", ranks.encode()}});
 }
 
 void Scheduler::on_up(const IdSet& ranks) {
   pool_.set_up(ranks);
-  try_head_ = true;
+  change_view();
   say({{"up", ranks.encode()}});
 }
 

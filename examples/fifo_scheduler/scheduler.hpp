@@ -4,9 +4,11 @@
 //
 // An allocation is recorded in the daemon's ledger before it is printed, and a free before it is answered. So
 // the next scheduler after a crash finds in the ledger all that was printed. Where the connection is lost
-// before the ledger's answer, the allocations after the next acquire tell what was done.
+// before the ledger's answer, the allocations after the next acquire tell what was done. An allocation that
+// the ledger refuses because targets were drained or removed meanwhile goes back to its place in the queue.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -35,13 +37,14 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Answer {
     enum class Kind {
       done,
-      /// Nothing was done, for the reason in `why`.
+      /// Nothing was done, for the reason in `why`, with the errno of the daemon.
       refused,
       /// The connection was lost before the answer.
       unknown,
     };
     Kind kind = Kind::done;
     std::string why = {};
+    int errnum = 0;
   };
   using Done = std::function<void(const Answer&)>;
   /// The ledger of the daemon. `done` is never called from inside these functions.
@@ -81,6 +84,10 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Job {
     Pool::JobId id;
     Request request;
+    /// How often the ledger has refused an allocation for this job, and the view that the last one was made
+    /// from.
+    int refusals = 0;
+    std::optional<std::uint64_t> refused_view = std::nullopt;
   };
 
   void say(const nlohmann::ordered_json& object);
@@ -91,6 +98,14 @@ class Scheduler final : public client::AcquisitionObserver {
   void on_recorded(Pool::JobId id, const Answer& answer);
   void release(Pool::JobId id);
   void on_released(Pool::JobId id, const Answer& answer);
+  void finish_release(Pool::JobId id);
+  /// Puts a job back into the queue, which is in the order of ids.
+  void requeue(Job job);
+  /// Targets are up, down or gone that were not before.
+  void change_view() {
+    ++view_;
+    try_head_ = true;
+  }
   /// Denies requests that the present inventory could never satisfy.
   void judge_queue();
   [[nodiscard]] std::string reason_to_wait() const;
@@ -104,6 +119,7 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Recording {
     Job job;
     rset::ResourceSet allocation;
+    std::uint64_t view;
   };
   std::map<Pool::JobId, Recording> recording_;
   std::set<Pool::JobId> freeing_;
@@ -116,6 +132,8 @@ class Scheduler final : public client::AcquisitionObserver {
   /// judge_queue().
   bool try_head_ = false;
   bool judge_ = false;
+  /// Counts changes of the targets that are up.
+  std::uint64_t view_ = 0;
   std::optional<Error> error_;
 };
 

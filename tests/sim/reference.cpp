@@ -189,6 +189,9 @@ void Reference::alloc(const nlohmann::json& context) {
     if (!is_new) throw std::runtime_error("an id is allocated twice");
     for (const nlohmann::json& entry : allocation.at("R").at("execution").at("R_lite")) {
       for (const unsigned rank : parse_ranks(entry.at("rank"))) {
+        const Name& name = names_.at(rank);
+        if (drained_.contains(name) || excluded_.contains(name))
+          throw std::runtime_error("a drained or excluded target is allocated");
         for (const unsigned core : parse_ranks(entry.at("children").at("core")))
           place->second.emplace(names_.at(rank).host, core);
       }

@@ -284,6 +284,29 @@ TEST_CASE("drained, offline and removed targets keep their allocations until the
   CHECK(it.text().empty());
 }
 
+TEST_CASE("nothing more is allocated on a target that is drained or excluded") {
+  World it("node[0-3]");
+  it.alloc("j", part("3", "0", "node3"));
+  it.step(module::DrainCommand{"node3", {}, {}});
+  CHECK(it.refusal(EHOSTDOWN, [&] { it.alloc("k", part("2-3", "1", "node[2-3]")); }) ==
+        "rank 3 (node3) is drained");
+  module::ReloadCommand reload;
+  reload.exclude = IdSet{1};
+  it.step(reload);
+  CHECK(it.refusal(EHOSTDOWN, [&] {
+    it.alloc({{"k", part("0", "1", "node0")}, {"l", part("0-1", "0", "node[0-1]")}});
+  }) == "rank 1 (node1) is excluded");
+  CHECK(it.text() == "j:3/0;");
+  it.step(module::UndrainCommand{"node3", {}, {}});
+  it.alloc("k", part("2-3", "1", "node[2-3]"));
+  // A target that is offline or torpid may be back before the job starts.
+  module::MonitorCommand monitor;
+  monitor.offline = IdSet{0};
+  monitor.torpid = IdSet{2};
+  it.step(monitor);
+  it.alloc("l", part("0,2", "2", "node[0,2]"));
+}
+
 TEST_CASE("an allocation of targets that have all left is of the partition that made it") {
   World it("node[0-3]", {{"left", IdSet::parse("0-1"), {}}, {"right", IdSet::parse("2-3"), {}}});
   it.step(Acquire{1, "left"});

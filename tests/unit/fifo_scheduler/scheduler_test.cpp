@@ -1,7 +1,10 @@
 // The scheduler with the input of its user and its acquisition: lines and callbacks in, JSON out.
 #include "examples/fifo_scheduler/scheduler.hpp"
 
+#include <cerrno>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -157,6 +160,151 @@ TEST_CASE("an error of the acquisition is the end") {
   CHECK_FALSE(stand.scheduler.error());
   stand.scheduler.on_error(Error(EBUSY, "held by another"));
   CHECK(stand.scheduler.error()->errnum() == EBUSY);
+}
+
+/// A scheduler with a ledger that answers when it is told to.
+struct LedgerStand {
+  LedgerStand() { connect(); }
+
+  /// The first response after a connection, with the ids and hosts that the ledger has.
+  std::vector<std::string> connect(const std::vector<client::Allocation>& allocations = {}) {
+    calls.clear();
+    scheduler.on_resources(four_nodes(), IdSet::range(0, 3));
+    scheduler.on_allocations(allocations);
+    return take();
+  }
+  /// The connection is lost: all requests get an answer of this side.
+  void lose() {
+    scheduler.on_lost(Error(ECONNRESET, "gone"));
+    for (Call& call : std::exchange(calls, {})) call.done({Scheduler::Answer::Kind::unknown, "gone"});
+    (void)take();
+  }
+  /// What was asked of the ledger and not answered: the id and hosts of each alloc, the id of each free.
+  std::vector<std::string> asked(std::initializer_list<const char*> lines = {}) {
+    for (const char* line : lines) scheduler.command(line);
+    scheduler.schedule();
+    std::vector<std::string> texts;
+    for (const Call& call : calls) texts.push_back(call.text);
+    said.clear();
+    return texts;
+  }
+  /// Answers the oldest request, and returns the output.
+  std::vector<std::string> answer(Scheduler::Answer answer = {}) {
+    const Call call = calls.front();
+    calls.erase(calls.begin());
+    call.done(answer);
+    return take();
+  }
+  std::vector<std::string> refuse(int errnum) {
+    return answer({Scheduler::Answer::Kind::refused, "so it is", errnum});
+  }
+  std::vector<std::string> take() {
+    scheduler.schedule();
+    std::vector<std::string> lines;
+    for (Json& object : std::exchange(said, {})) {
+      if (object.contains("R")) object["R"] = object["R"]["execution"]["nodelist"][0];
+      lines.push_back(object.dump());
+    }
+    return lines;
+  }
+
+  struct Call {
+    std::string text;
+    Scheduler::Done done;
+  };
+  std::vector<Call> calls;
+  std::vector<Json> said;
+  Scheduler scheduler{
+      [this](std::string_view line) { said.push_back(Json::parse(line)); }, [] { return wall_time(1000); },
+      Scheduler::Ledger{
+          [this](Pool::JobId id, const rset::ResourceSet& resources, Scheduler::Done done) {
+            calls.push_back({std::to_string(id) + " " + resources.nodelist().encode(), std::move(done)});
+          },
+          [this](Pool::JobId id, Scheduler::Done done) {
+            calls.push_back({"free " + std::to_string(id), std::move(done)});
+          }}};
+};
+
+const Scheduler::Answer recorded{};
+
+TEST_CASE("an allocation that an operator has freed is free") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=4/node"}) == Lines{"1 n[0-3]"});
+  stand.answer(recorded);
+  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
+  CHECK(stand.refuse(EPERM) == Lines{R"({"error":"free: 1: so it is"})"});
+  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
+  CHECK(stand.refuse(ENOENT) == Lines{R"({"free":1})"});
+  CHECK(stand.asked({"slot=4/node"}) == Lines{"2 n[0-3]"});
+}
+
+TEST_CASE("jobs whose alloc was lost with the connection are served in their order") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=1/node", "slot=1/node", "slot=1/node"}) == Lines{"1 n0", "2 n1", "3 n2"});
+  stand.lose();
+  stand.connect();
+  CHECK(stand.asked() == Lines{"1 n0", "2 n1", "3 n2"});
+}
+
+TEST_CASE("no job overtakes one whose alloc was lost with the connection") {
+  LedgerStand stand;
+  stand.asked({"slot=2/node"});
+  stand.answer(recorded);
+  CHECK(stand.asked({"slot=2/node", "slot=2/node", "free 1"}) == Lines{"2 n[2-3]", "free 1"});
+  stand.lose();
+  CHECK(stand.connect() ==
+        Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})", R"({"free":1})"});
+  CHECK(stand.asked() == Lines{"2 n[0-1]", "3 n[2-3]"});
+}
+
+TEST_CASE("an allocation of another program that is gone is free, without a word") {
+  LedgerStand stand;
+  client::Allocation other{"other", four_nodes()};
+  stand.connect({other});
+  CHECK(stand.asked({"slot=4/node"}).empty());
+  stand.lose();
+  CHECK(stand.connect() == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
+  CHECK(stand.asked() == Lines{"1 n[0-3]"});
+}
+
+TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=1/node", "slot=4/node"}) == Lines{"1 n0"});
+  SUBCASE("the refusal comes before the change") {
+    CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"id":1,"wait":"so it is"})"});
+    CHECK(stand.asked().empty());
+    stand.scheduler.on_down({0});
+  }
+  SUBCASE("the change comes first") {
+    stand.scheduler.on_down({0});
+    CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"down":"0"})", R"({"id":1,"wait":"so it is"})"});
+  }
+  SUBCASE("the target has been removed") {
+    CHECK(stand.refuse(EINVAL) == Lines{R"({"id":1,"wait":"so it is"})"});
+    stand.scheduler.on_shrink({0});
+  }
+  CHECK(stand.asked() == Lines{"1 n1"});
+}
+
+TEST_CASE("a job that the ledger refuses again and again is denied in the end") {
+  LedgerStand stand;
+  stand.asked({"slot=1/node"});
+  Lines last;
+  for (int refusals = 0; refusals < 8; ++refusals) {
+    REQUIRE(stand.calls.size() == 1);
+    stand.scheduler.on_up({0});
+    last = stand.refuse(EHOSTDOWN);
+  }
+  CHECK(last.back() == R"({"id":1,"denied":"so it is"})");
+  CHECK(stand.asked().empty());
+}
+
+TEST_CASE("what a change of the targets does not explain is denied at once") {
+  LedgerStand stand;
+  stand.asked({"slot=1/node"});
+  CHECK(stand.refuse(EBUSY) == Lines{R"({"id":1,"denied":"so it is"})"});
+  stand.asked({"slot=1/node"});
+  CHECK(stand.refuse(EMSGSIZE) == Lines{R"({"id":2,"denied":"so it is"})"});
 }
 
 }  // namespace
