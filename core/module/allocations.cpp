@@ -123,20 +123,27 @@ const Allocation* Ledger::find(std::string_view id) const {
   return found == allocations_.end() ? nullptr : found->second.get();
 }
 
-ResourceSet Ledger::resources(const ResourceSet& all) const {
+ResourceSet HeldResources::within(const ResourceSet& all) const {
   std::vector<ResourceGroup> groups;
   const auto add = [&](const HeldAt& index, bool is_gpu) {
+    // As a rule neighbouring numbers are held on the same ranks.
+    const IdSet* last = nullptr;
     for (const auto& [number, holding] : index) {
-      IdSet ranks = holding & all.ranks();
-      if (ranks.empty()) continue;
+      if (last != nullptr && holding == *last) {
+        (is_gpu ? groups.back().gpus : groups.back().cores).insert(number);
+        continue;
+      }
+      IdSet here = holding & all.ranks();
+      if (here.empty()) continue;
       const IdSet numbers{number};
-      groups.push_back({std::move(ranks), is_gpu ? IdSet{} : numbers, is_gpu ? numbers : IdSet{}});
+      groups.push_back({std::move(here), is_gpu ? IdSet{} : numbers, is_gpu ? numbers : IdSet{}});
+      last = &holding;
     }
   };
-  add(cores_, false);
-  add(gpus_, true);
+  add(cores, false);
+  add(gpus, true);
   if (groups.empty()) return {};
-  return {std::move(groups), all.hosts(ranks_ & all.ranks())};
+  return {std::move(groups), all.hosts(ranks & all.ranks())};
 }
 
 std::size_t Ledger::work_of(const ResourceSet& resources) {
@@ -154,7 +161,7 @@ std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted) const 
   std::optional<Held> held;
   for (const ResourceGroup& group : wanted.groups()) {
     const Ranks ranks(group.ranks);
-    if (!ranks.first_in(ranks_)) continue;
+    if (!ranks.first_in(held_.ranks)) continue;
     const auto look = [&](const HeldAt& index, const IdSet& numbers, bool is_gpu) {
       numbers.for_each_range([&](IdSet::Range run) {
         for (auto at = index.lower_bound(run.first); !held && at != index.end() && at->first <= run.last;
@@ -164,8 +171,8 @@ std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted) const 
         }
       });
     };
-    look(gpus_, group.gpus, true);
-    if (!held) look(cores_, group.cores, false);
+    look(held_.gpus, group.gpus, true);
+    if (!held) look(held_.cores, group.cores, false);
     if (held) return held;
   }
   return held;
@@ -198,18 +205,27 @@ void Ledger::for_each_slot(const IdSet& ranks, F f) {
   });
 }
 
+std::size_t Ledger::runs_held(const ResourceSet& resources) {
+  std::size_t runs = 0;
+  for (const ResourceGroup& group : resources.groups())
+    runs += runs_of(group.ranks) * (group.cores.count() + group.gpus.count());
+  return runs;
+}
+
 void Ledger::index(const Allocation& allocation) {
+  work_of_held_ += runs_held(allocation.resources);
   for (const ResourceGroup& group : allocation.resources.groups()) {
     const Ranks ranks(group.ranks);
-    group.cores.for_each([&](IdSet::Id core) { ranks.add_to(cores_[core]); });
-    group.gpus.for_each([&](IdSet::Id gpu) { ranks.add_to(gpus_[gpu]); });
-    ranks.add_to(ranks_);
+    group.cores.for_each([&](IdSet::Id core) { ranks.add_to(held_.cores[core]); });
+    group.gpus.for_each([&](IdSet::Id gpu) { ranks.add_to(held_.gpus[gpu]); });
+    ranks.add_to(held_.ranks);
   }
   for_each_slot(allocation.resources.ranks(),
                 [&](IdSet::Id /*rank*/, auto& here) { here.push_back(&allocation); });
 }
 
 void Ledger::unindex(const Allocation& allocation) {
+  work_of_held_ -= runs_held(allocation.resources);
   const auto take = [](HeldAt& index, const IdSet& numbers, const Ranks& ranks) {
     numbers.for_each([&](IdSet::Id number) {
       const auto at = index.find(number);
@@ -220,8 +236,8 @@ void Ledger::unindex(const Allocation& allocation) {
   };
   for (const ResourceGroup& group : allocation.resources.groups()) {
     const Ranks ranks(group.ranks);
-    take(cores_, group.cores, ranks);
-    take(gpus_, group.gpus, ranks);
+    take(held_.cores, group.cores, ranks);
+    take(held_.gpus, group.gpus, ranks);
   }
   text::IdSetBuilder empty;
   for_each_slot(allocation.resources.ranks(), [&](IdSet::Id rank, auto& here) {
@@ -232,7 +248,7 @@ void Ledger::unindex(const Allocation& allocation) {
     if (here.empty()) empty.append(rank, rank);
   });
   const IdSet unused = empty.take();
-  Ranks(unused).take_from(ranks_);
+  Ranks(unused).take_from(held_.ranks);
 }
 
 void Ledger::put(const SharedAllocation& allocation) {

@@ -33,6 +33,19 @@ struct LedgerChanges {
   std::vector<std::string> freed;
 };
 
+/// The cores and gpus that are allocated, without their holders. A copy costs as much as its highest numbers.
+struct HeldResources {
+  /// The ranks where each number is held.
+  using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
+  HeldAt cores;
+  HeldAt gpus;
+  /// Ranks with a core or gpu that is held.
+  text::IdSet ranks;
+
+  /// As a set of `all`, the set that the ranks and hosts are from. Ranks that are not in it are left out.
+  [[nodiscard]] rset::ResourceSet within(const rset::ResourceSet& all) const;
+};
+
 class Ledger {
  public:
   using Allocations = std::map<std::string, SharedAllocation, std::less<>>;
@@ -43,10 +56,10 @@ class Ledger {
   /// Null if there is none.
   [[nodiscard]] const Allocation* find(std::string_view id) const;
   /// Ranks with a core or gpu that is allocated.
-  [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
-  /// The cores and gpus that are allocated, and `all`, the set that their ranks and hosts are from. Ranks
-  /// that are not in it are left out.
-  [[nodiscard]] rset::ResourceSet resources(const rset::ResourceSet& all) const;
+  [[nodiscard]] const text::IdSet& ranks() const noexcept { return held_.ranks; }
+  [[nodiscard]] const HeldResources& held() const noexcept { return held_; }
+  /// An upper bound of the work of HeldResources::within(), in runs of ranks that it goes through.
+  [[nodiscard]] std::size_t work_of_held() const noexcept { return work_of_held_; }
 
   /// A core or gpu that an allocation holds.
   struct Held {
@@ -80,13 +93,14 @@ class Ledger {
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
  private:
-  using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
+  using HeldAt = HeldResources::HeldAt;
   /// The allocations on each of consecutive ranks.
   static constexpr text::IdSet::Id page_size = 256;
   using Page = std::array<std::vector<const Allocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
   SharedAllocation take(std::string_view id);
+  [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const Allocation& allocation);
   void unindex(const Allocation& allocation);
   [[nodiscard]] const Allocation& holder_of(text::IdSet::Id rank, bool is_gpu, text::IdSet::Id number) const;
@@ -94,10 +108,9 @@ class Ledger {
   void for_each_slot(const text::IdSet& ranks, F f);
 
   Allocations allocations_;
-  HeldAt cores_;
-  HeldAt gpus_;
+  HeldResources held_;
+  std::size_t work_of_held_ = 0;
   std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
-  text::IdSet ranks_;
   std::uint64_t version_ = 0;
 };
 

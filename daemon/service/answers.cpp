@@ -36,26 +36,6 @@ proto::Payload Answers::status() {
   return cached(status_, version(), encode);
 }
 
-proto::Payload Answers::sched_status() {
-  if (reported_version_ != acquisition_.reported_version()) sched_status_.payload.reset();
-  reported_version_ = acquisition_.reported_version();
-  return cached(sched_status_, version(), [this] {
-    // In an instance of Flux the job manager reports about all targets.
-    std::optional<text::IdSet> reported;
-    if (!module_.has_brokers()) reported = acquisition_.reported();
-    const module::Ledger& ledger = module_.ledger();
-    if (allocated_ || ledger.empty())
-      return proto::topics::encode_sched_status(module_, allocated_, reported);
-    const rset::ResourceSet present = module_.inventory().copy_ranks(module_.acquirable());
-    return proto::topics::encode_sched_status(module_, ledger.resources(present), reported);
-  });
-}
-
-void Answers::set_allocated(std::optional<rset::ResourceSet> resources) {
-  allocated_ = std::move(resources);
-  sched_status_.payload.reset();
-}
-
 proto::Payload Answers::inventory() {
   return cached(inventory_, module_.inventory_version(),
                 [this] { return proto::topics::encode_inventory(module_); });

@@ -21,9 +21,6 @@ class Answers {
       : module_(module), acquisition_(acquisition), health_(health) {}
 
   [[nodiscard]] proto::Payload status();
-  [[nodiscard]] proto::Payload sched_status();
-  /// As Service::set_allocated().
-  void set_allocated(std::optional<rset::ResourceSet> resources);
   [[nodiscard]] proto::Payload inventory();
   /// Throws as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
@@ -58,9 +55,6 @@ class Answers {
   const nodes::Health& health_;
   Cached status_;
   std::uint64_t health_version_ = 0;
-  Cached sched_status_;
-  std::uint64_t reported_version_ = 0;
-  std::optional<rset::ResourceSet> allocated_;
   Cached inventory_;
   Cached hostlist_;
   std::map<std::string, Resources> resources_;

@@ -28,11 +28,6 @@ void QueryTopics::status(const Call& call) {
   requests_.respond(call, answers_.status());
 }
 
-void QueryTopics::sched_status(const Call& call) {
-  require_inventory(EINVAL, "error preparing response: No such file or directory");
-  requests_.respond(call, answers_.sched_status());
-}
-
 void QueryTopics::inventory(const Call& call) {
   require_inventory(ENOENT, "No such file or directory");
   requests_.respond(call, answers_.inventory());

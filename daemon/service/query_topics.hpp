@@ -29,7 +29,6 @@ class QueryTopics {
   void set_configuration(std::string configuration);
 
   void status(const Call& call);
-  void sched_status(const Call& call);
   void inventory(const Call& call);
   void configuration(const Call& call) { requests_.respond(call, configuration_); }
   void ping(const Call& call);

@@ -52,6 +52,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       monitor_(executor_, requests_),
       wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
+      sched_status_(executor_, requests_, poster("resource.sched-status")),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
               std::move(settings.read_topologies), poster("resource.reload")) {
@@ -167,6 +168,7 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     void operator()(const streams::FeasibilityCheck& check) const { service.feasibility_.release(check); }
     void operator()(const streams::InventoryLoad& /*the only one*/) const { service.reload_.release(); }
     void operator()(const streams::StateWait& /*keyed by its request*/) const { service.wait_.release(key); }
+    void operator()(const streams::StatusQuery& /*likewise*/) const { service.sched_status_.release(key); }
   };
   std::visit(Visitor{*this, key, end}, stream);
 }

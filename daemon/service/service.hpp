@@ -30,6 +30,7 @@
 #include "daemon/service/query_topics.hpp"
 #include "daemon/service/reload_topics.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/service/sched_status.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/service/wait_topics.hpp"
@@ -91,7 +92,7 @@ class Service final : public transport::Listener {
   /// Sets the R that sched-status shows as allocated; nothing is shown as an empty R. The answer adds the
   /// properties that the targets have in the inventory.
   void set_allocated(std::optional<rset::ResourceSet> resources) {
-    answers_.set_allocated(std::move(resources));
+    sched_status_.set_allocated(std::move(resources));
   }
   /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
   void on_defined();
@@ -190,6 +191,7 @@ class Service final : public transport::Listener {
   WaitTopics wait_;
   QueryTopics query_;
   // Declared last, so that their threads end before the other members are destroyed.
+  SchedStatus sched_status_;
   FeasibilityTopics feasibility_;
   ReloadTopics reload_;
 };

@@ -59,9 +59,12 @@ struct InventoryLoad {};
 /// A resource.wait.
 struct StateWait {};
 
+/// A resource.sched-status that a thread encodes.
+struct StatusQuery {};
+
 /// What a request waits for or holds; monostate until its handler has called set().
 using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
-                            FeasibilityCheck, InventoryLoad, StateWait>;
+                            FeasibilityCheck, InventoryLoad, StateWait, StatusQuery>;
 
 class Registry {
  public:

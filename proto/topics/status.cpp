@@ -285,35 +285,27 @@ ParentStatus parse_parent_status(const nlohmann::json& payload) {
   return status;
 }
 
-namespace {
-
 std::string encode_allocated(ResourceSet allocated, const ResourceSet& inventory) {
+  if (allocated.empty()) return std::string(empty_resources);
   for (const auto& [name, ranks] : inventory.properties())
     allocated.add_property(name, ranks & allocated.ranks());
   return allocated.encode(false);
 }
 
-}  // namespace
-
-std::string encode_sched_status(const Module& module, const std::optional<ResourceSet>& allocated,
-                                const std::optional<IdSet>& reported) {
+SchedStatusText encode_sched_status(const Module& module, const std::optional<IdSet>& reported) {
   const IdSet all = module.acquirable();
-  std::string out = R"({"all":)";
-  out += module.inventory().copy_ranks(all).encode(false);
-  out += R"(,"allocated":)";
-  if (allocated) {
-    out += encode_allocated(*allocated, module.inventory());
-  } else {
-    out += empty_resources;
-  }
-  out += R"(,"down":)";
-  out += module.inventory().copy_ranks(all - module.available()).encode(false);
+  SchedStatusText text;
+  text.before = R"({"all":)";
+  text.before += module.inventory().copy_ranks(all).encode(false);
+  text.before += R"(,"allocated":)";
+  text.after = R"(,"down":)";
+  text.after += module.inventory().copy_ranks(all - module.available()).encode(false);
   if (reported) {
-    append_key(out, "reported");
-    append_string(out, reported->encode());
+    append_key(text.after, "reported");
+    append_string(text.after, reported->encode());
   }
-  out += '}';
-  return out;
+  text.after += '}';
+  return text;
 }
 
 nlohmann::json encode_attr_get(std::string_view name) { return {{"name", name}}; }

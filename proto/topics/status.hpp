@@ -79,13 +79,17 @@ struct ParentStatus {
 [[nodiscard]] ParentStatus parse_parent_status(const nlohmann::json& payload);
 
 /// resource.sched-status: `{"all": R, "allocated": R, "down": R, "reported": IDSET?}`, the first and the
-/// third without excluded targets. `allocated` is shown with the properties that its targets have in the
-/// inventory; nothing is an empty R. `reported` are targets about which somebody reports what is allocated:
-/// what is not allocated there is free. Without the key this holds for all targets, as in an instance of
-/// Flux.
-[[nodiscard]] std::string encode_sched_status(const module::Module& module,
-                                              const std::optional<rset::ResourceSet>& allocated,
-                                              const std::optional<text::IdSet>& reported = std::nullopt);
+/// third without excluded targets, is the text before `allocated`, encode_allocated(), and the text after it.
+/// `reported` are targets about which somebody reports what is allocated: what is not allocated there is
+/// free. Without the key this holds for all targets, as in an instance of Flux.
+struct SchedStatusText {
+  std::string before;
+  std::string after;
+};
+[[nodiscard]] SchedStatusText encode_sched_status(const module::Module& module,
+                                                  const std::optional<text::IdSet>& reported = std::nullopt);
+/// With the properties that the targets have in the inventory.
+[[nodiscard]] std::string encode_allocated(rset::ResourceSet allocated, const rset::ResourceSet& inventory);
 
 struct SchedStatus {
   rset::ResourceSet all;

@@ -1,0 +1,136 @@
+#include "daemon/service/sched_status.hpp"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/module/module.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/streams/registry.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::daemon::service {
+
+using rset::ResourceSet;
+
+namespace {
+
+std::string joined(const proto::topics::SchedStatusText& text, const ResourceSet& allocated,
+                   const ResourceSet& inventory) {
+  return text.before + proto::topics::encode_allocated(allocated, inventory) + text.after;
+}
+
+}  // namespace
+
+SchedStatus::~SchedStatus() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+SchedStatus::Version SchedStatus::version() const {
+  const module::Module& module = executor_.module();
+  return {module.state_version(), module.ledger().version(),
+          executor_.engine().acquisition().reported_version(), allocated_version_};
+}
+
+void SchedStatus::set_allocated(std::optional<ResourceSet> resources) {
+  allocated_ = std::move(resources);
+  ++allocated_version_;
+}
+
+void SchedStatus::ask(const Call& call) {
+  const module::Module& module = executor_.module();
+  if (module.has_brokers() && !module.defined())
+    throw Error(EINVAL, "error preparing response: No such file or directory");
+  if (payload_ && encoded_ == version()) return requests_.respond(call, payload_);
+  if (allocated_ || module.ledger().work_of_held() <= most_work) {
+    encode();
+    return requests_.respond(call, payload_);
+  }
+  requests_.keep(call, [&](proto::RequestKey key) {
+    requests_.become(key, streams::StatusQuery{});
+    (under_way_ == version() ? served_ : waiting_).insert(key);
+    if (!under_way_) serve_waiting();
+  });
+}
+
+void SchedStatus::release(proto::RequestKey key) {
+  served_.erase(key);
+  waiting_.erase(key);
+}
+
+void SchedStatus::serve_waiting() {
+  if (waiting_.empty() || start()) return;
+  encode();
+  for (const proto::RequestKey key : std::exchange(waiting_, {})) requests_.finish(key, payload_);
+}
+
+void SchedStatus::encode() {
+  const module::Module& module = executor_.module();
+  // In an instance of Flux the job manager reports about all targets.
+  std::optional<text::IdSet> reported;
+  if (!module.has_brokers()) reported = executor_.engine().acquisition().reported();
+  ResourceSet allocated;
+  if (allocated_) {
+    allocated = *allocated_;
+  } else if (!module.ledger().empty()) {
+    allocated = module.ledger().held().within(module.inventory().copy_ranks(module.acquirable()));
+  }
+  payload_ = proto::make_payload(
+      joined(proto::topics::encode_sched_status(module, reported), allocated, module.inventory()));
+  encoded_ = version();
+}
+
+bool SchedStatus::start() {
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { work(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+  const module::Module& module = executor_.module();
+  std::function<void()> next =
+      [this, held = module.ledger().held(), inventory = module.inventory(), targets = module.acquirable(),
+       text = proto::topics::encode_sched_status(module, executor_.engine().acquisition().reported())] {
+        post_([this, payload = proto::make_payload(joined(text, held.within(inventory.copy_ranks(targets)),
+                                                          inventory))] { on_encoded(payload); });
+      };
+  under_way_ = version();
+  served_ = std::exchange(waiting_, {});
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = std::move(next);
+  }
+  wake_.notify_one();
+  return true;
+}
+
+void SchedStatus::work() {
+  while (true) {
+    std::function<void()> next;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stopping_ || work_; });
+      if (stopping_) return;
+      next = std::exchange(work_, nullptr);
+    }
+    next();
+  }
+}
+
+void SchedStatus::on_encoded(proto::Payload payload) {
+  payload_ = std::move(payload);
+  encoded_ = *std::exchange(under_way_, std::nullopt);
+  for (const proto::RequestKey key : std::exchange(served_, {})) requests_.finish(key, payload_);
+  serve_waiting();
+}
+
+}  // namespace resourced::daemon::service
