@@ -227,6 +227,7 @@ void Engine::take(const Command& command, const Occasion& now, Effects& effects)
     verified.drains.push_back({text::IdSet::range(node.rank, node.rank), node.reason});
   }
   verified.returns = acquisition_.holders() == 0;
+  if (verified.returns) verified.online = nodes_.returned(verified.online & module_.returning());
   execute(std::move(verified), now, effects);
   effects.unfit = std::move(unfit);
 }

@@ -105,6 +105,11 @@ class Nodes {
   /// From now on a target is online only if it is available in the enclosing instance, too.
   void enclose(const module::Module& module) { presence_.emplace(module.online()); }
   [[nodiscard]] bool enclosed() const noexcept { return presence_.has_value(); }
+  /// These targets, which had left, return and would be online without an enclosing instance. Returns those
+  /// that are.
+  [[nodiscard]] text::IdSet returned(const text::IdSet& online) {
+    return presence_ ? presence_->returned(online) : online;
+  }
 
   /// A new agent, which must not have been here before. The later agent takes the place of the earlier one of
   /// a host with one target. On a host with several targets an agent gets a target without an agent, or else

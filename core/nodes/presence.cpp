@@ -18,9 +18,14 @@ MonitorBatch Presence::seen(MonitorBatch batch) {
   return batch;
 }
 
+IdSet Presence::returned(const IdSet& online) {
+  online_ |= online;
+  return online - parent_down_;
+}
+
 std::vector<Command> Presence::told(const ParentChange& change, const Module& module) {
-  parent_down_ |= change.down;
-  parent_down_ -= change.up | change.shrink;
+  parent_down_ |= change.down | change.shrink;
+  parent_down_ -= change.up;
   std::vector<Command> commands;
   module::MonitorCommand states{change.down, change.up & online_, change.up & torpid_, {}};
   if (!states.empty()) commands.emplace_back(std::move(states));

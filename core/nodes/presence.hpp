@@ -24,8 +24,12 @@ class Presence {
   /// unavailable in the parent.
   [[nodiscard]] MonitorBatch seen(MonitorBatch batch);
 
-  /// Records a change in the parent. Returns the commands that follow, in order. The module refuses an
-  /// expiration that is not after its own starttime.
+  /// These targets, which had left, return and would be online. Returns those that are available in the
+  /// parent.
+  [[nodiscard]] text::IdSet returned(const text::IdSet& online);
+
+  /// Records a change in the parent. A target that it removes is unavailable there. Returns the commands that
+  /// follow, in order. The module refuses an expiration that is not after its own starttime.
   [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
  private:

@@ -262,6 +262,27 @@ TEST_CASE("a target is online if its agent and the enclosing instance say so") {
   CHECK(it.take_log() == Log{"online 0"});
 }
 
+TEST_CASE("a removed target that returns is online only if the enclosing instance says so") {
+  Watching it("n[0-3]");
+  (void)it.step(Enclose{}, 2);
+  (void)it.step(module::ShrinkCommand{"0-1"}, 3);
+  nodes::ParentChange change;
+  change.down = IdSet{0};
+  change.shrink = IdSet{2};
+  (void)it.step(ParentSays{change}, 4);
+  (void)it.step(module::UnshrinkCommand{"0-2"}, 5);
+  it.take_log();
+  module::ReloadCommand reload;
+  reload.online = IdSet::range(0, 3);
+  (void)it.step(reload, 6);
+  CHECK(it.engine.module().inventory().ranks() == IdSet::range(0, 3));
+  CHECK(it.engine.module().online() == IdSet{1});
+  nodes::ParentChange up;
+  up.up = IdSet{0};
+  (void)it.step(ParentSays{up}, 7);
+  CHECK(it.engine.module().online() == IdSet{0, 1});
+}
+
 TEST_CASE("of the expirations of this instance and the enclosing one the later holds") {
   Watching it("n[0-1]");
   (void)it.step(Enclose{}, 2);
