@@ -1,7 +1,10 @@
 #include "daemon/store/imported_state.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -21,6 +24,16 @@ using module::UpdateEvent;
 using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
+
+namespace {
+
+[[noreturn]] void refuse_one_of_several(const std::string& host, IdSet::Id rank) {
+  throw Error(EINVAL,
+              fmt::format("context.nodelist: no restart event tells which of the targets of {} is rank {}",
+                          text::quoted(host), rank));
+}
+
+}  // namespace
 
 Hostlist ImportedState::apply(const module::Event& event) {
   Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
@@ -100,17 +113,43 @@ ImportedState::Translated ImportedState::translate(const module::AllocEvent& eve
 }
 
 ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
-  const Numbers freed = event.partial ? numbers_of(event.ranks, event.nodelist) : Numbers{};
   for (const std::string& id : event.ids) {
     const auto found = allocations_.find(id);
     if (found == allocations_.end())
       throw Error(EINVAL, fmt::format("context.ids: unknown allocation: {}", id));
     auto& numbers = found->second.numbers;
+    const Numbers freed = event.partial ? freed_of(found->second, event) : Numbers{};
     std::erase_if(numbers,
                   [&](const auto& target) { return !event.partial || freed.contains(target.second); });
     if (numbers.empty()) allocations_.erase(found);
   }
   return {module::FreeEvent{}, event.nodelist};
+}
+
+// Targets that have left can be freed, so the event does not show that they are back.
+ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
+                                               const module::FreeEvent& event) const {
+  std::vector<std::string> hosts;
+  event.nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
+  Numbers freed;
+  std::size_t position = 0;
+  event.ranks.for_each([&](IdSet::Id rank) {
+    const std::optional<TargetName> named = targets_.name_of(rank);
+    if (hosts.empty() && !named)
+      throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
+    const std::string& host = hosts.empty() ? named->host : hosts[position++];
+    Numbers on_host;
+    std::optional<IdSet::Id> same;
+    for (const auto& [was, number] : allocated.numbers) {
+      if (names_[number].host != host) continue;
+      on_host.insert(number);
+      if (named == names_[number]) same = number;
+    }
+    if (!same && on_host.count() > 1) refuse_one_of_several(host, rank);
+    if (!same && !on_host.empty()) same = on_host.first();
+    if (same) freed.insert(*same);
+  });
+  return freed;
 }
 
 TableChanges::Allocated ImportedState::row_of(const Allocated& allocated) const {
@@ -208,8 +247,8 @@ void ImportedState::take_back(const std::vector<std::string>& hosts) {
   shrunk_ -= back;
 }
 
-// A target that had left has no events until another R with it is loaded. That R then has all targets of the
-// host, so the event shows that none of them is gone.
+// But for a free, a target that had left has no events until another R with it is loaded. That R then has all
+// targets of the host, so the event shows that none of them is gone.
 void ImportedState::see(const TargetName& name) {
   if (reloadable_.empty()) return;
   const bool is_host_there = targets_.present().rank_of(name.host).has_value();
@@ -282,11 +321,7 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
     name = targets_.name_of(rank);
     if (!name || name->host != host) {
       const bool is_one_of_several = targets_.present().rank_of(host, 1) || (!name && repeats);
-      if (is_one_of_several) {
-        throw Error(EINVAL, fmt::format("context.nodelist: no restart event tells which of the targets of {} "
-                                        "is rank {}",
-                                        text::quoted(host), rank));
-      }
+      if (is_one_of_several) refuse_one_of_several(host, rank);
       const std::uint32_t ordinal = targets_.ordinal_of(host, 0);
       name = TargetName{std::move(host), ordinal};
     }

@@ -60,6 +60,8 @@ class ImportedState {
     module::SharedAllocation allocation;
     std::map<text::IdSet::Id, text::IdSet::Id> numbers;
   };
+  // The targets of an allocation that a partial free names.
+  [[nodiscard]] Numbers freed_of(const Allocated& allocated, const module::FreeEvent& event) const;
   [[nodiscard]] TableChanges::Allocated row_of(const Allocated& allocated) const;
 
   // An event with these numbers as ranks, as fold_states() takes it, and the hosts that it concerns.

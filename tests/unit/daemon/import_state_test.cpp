@@ -196,6 +196,43 @@ TEST_CASE(
                        Error);
 }
 
+TEST_CASE("a free of a part that has left does not bring it back") {
+  const auto event = [](const char* name, const std::string& context) {
+    return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
+  const std::string alloc = event(
+      "alloc", R"({"allocations":[{"id":"j","R":{"version":1,"execution":{"R_lite":[{"rank":"0-2",)"
+               R"("children":{"core":"0"}}],"nodelist":["n[0-2]"],"starttime":0.0,"expiration":0.0}}}]})");
+  const std::string reload = event("resource-define", R"({"method":"reload"})");
+  const std::string free = event("free", R"({"ids":["j"],"idset":"1","nodelist":"n1"})");
+  const Present store(restart + alloc + update(R"({"shrink":"1","nodelist":"n1"})") + reload + free);
+  CHECK(store.shrunk() == Names{"n1"});
+  REQUIRE(store.state.allocations.size() == 1);
+  CHECK(store.state.allocations[0].resources.ranks().encode() == "0,2");
+  // The ranks are others by now.
+  const Present renumbered(restart + alloc + reload +
+                           event("free", R"({"ids":["j"],"idset":"7","nodelist":"n2"})"));
+  CHECK(renumbered.state.allocations[0].resources.nodelist().encode() == "n[0-1]");
+}
+
+TEST_CASE("targets of an allocation that share a host are freed each by itself") {
+  const auto event = [](const char* name, const std::string& context) {
+    return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
+  const std::string start = event("restart", R"({"ranks":"0-2","online":"","nodelist":"h,h,k"})");
+  const std::string alloc = event(
+      "alloc", R"({"allocations":[{"id":"j","R":{"version":1,"execution":{"R_lite":[{"rank":"0-2",)"
+               R"("children":{"core":"0"}}],"nodelist":["h,h,k"],"starttime":0.0,"expiration":0.0}}}]})");
+  const auto free = [&](const char* rank) {
+    return event("free", fmt::format(R"({{"ids":["j"],"idset":"{}","nodelist":"h"}})", rank));
+  };
+  const Present store(start + alloc + free("1"));
+  CHECK(store.state.allocations[0].resources.ranks().encode() == "0,2");
+  CHECK_THROWS_WITH_AS(Present(start + alloc + free("5")),
+                       doctest::Contains("no restart event tells which of the targets of \"h\" is rank 5"),
+                       Error);
+}
+
 TEST_CASE("an expiration is imported against the configured one") {
   const Present store(restart + update(R"({"expiration":5000})") + update(R"({"expiration":6000})"),
                       {.configured_expiration = wall_time(700)});
