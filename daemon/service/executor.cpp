@@ -33,7 +33,9 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   for (engine::Record& record : effects.records) {
     if (record.event.by && !is_of_scheduler) listeners_.caused(record);
     text::IdSet ranks = std::move(record.ranks);
-    const bool defines = std::holds_alternative<module::DefineEvent>(record.event.body);
+    const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
+    const bool defines = definition != nullptr;
+    if (defines && definition->loaded) listeners_.replaced();
     store::Record row = stored(std::move(record));
     store::LoggedEvent event{row.sequence,  row.timestamp, row.text,     defines,
                              row.resources, row.hidden,    row.of_ledger};

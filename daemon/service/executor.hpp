@@ -28,6 +28,8 @@ class Executor {
     std::function<void(const nodes::AgentNews&)> agent;
     /// Agents have reported the inventory. Called last, and may take a step.
     std::function<void(const rset::ResourceSet&)> discovered;
+    /// Another inventory, whose ranks may be other targets, has taken the place of the former one.
+    std::function<void()> replaced;
   };
   Executor(store::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now,
            Listeners listeners)

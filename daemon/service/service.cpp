@@ -28,7 +28,6 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                   return engine::Now{now(), uptime()};
                 },
                 {[this](store::LoggedEvent event, text::IdSet ranks) {
-                   if (event.defines) wait_.on_replaced();
                    journal_.append(std::move(event), std::move(ranks));
                  },
                  [this](const engine::Record& record) { changes_.add(record, uptime_()); },
@@ -37,7 +36,8 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                    wait_.on_changed();
                  },
                  [this](const nodes::AgentNews& news) { agents_.tell(news); },
-                 [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); }}),
+                 [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); },
+                 [this] { wait_.on_replaced(); }}),
       requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
                 [this](proto::RequestKey key, const streams::Stream& stream, End end) {
                   release(key, stream, end);

@@ -170,6 +170,18 @@ TEST_CASE("wait: another inventory ends the requests that wait for the present o
   CHECK(stand.answer(late) == "done");
 }
 
+TEST_CASE("wait: a reload of the configuration, which keeps the ranks, ends no request") {
+  WaitStand stand{nodes::Settings{}};
+  const proto::ClientId client = stand.connect();
+  CHECK(stand.ask(client, wait_for("ready", "n0")).empty());
+  module::ReloadCommand reload;
+  reload.exclude = IdSet{7};
+  stand.service->step(reload);
+  CHECK(stand.answer(client).empty());
+  stand.join("n0");
+  CHECK(stand.answer(client) == "done");
+}
+
 TEST_CASE("wait: a malformed request is refused") {
   WaitStand stand;
   const proto::ClientId client = stand.connect();
