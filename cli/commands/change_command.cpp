@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/module/command.hpp"
+#include "core/text/hostlist.hpp"
 #include "proto/topics/operate.hpp"
 
 namespace resourced::cli::commands {
@@ -89,6 +91,20 @@ struct ShrinkOptions {
   ReportOptions report;
 };
 
+/// Whether all of these are hosts of targets that will return.
+bool will_return(const std::string& targets, const text::Hostlist& returning) {
+  text::Hostlist hosts;
+  try {
+    hosts = text::Hostlist::parse(targets);
+  } catch (const Error&) {
+    return false;
+  }
+  if (hosts.empty() || hosts.size() > returning.size()) return false;
+  bool all = true;
+  hosts.for_each([&](std::string_view host) { all = all && returning.find(host); });
+  return all;
+}
+
 /// Asks before several targets leave the inventory. Throws Error ECANCELED if the answer is no.
 void confirm_shrink(Context& context, const std::string& nodes) {
   if (!context.interactive() || context.out().fail())
@@ -109,6 +125,11 @@ void add_shrink_command(CLI::App& app, Context& context) {
   shrink->callback([options, &context] {
     // The request names the targets that the question named, whatever happens to ranks in the meantime.
     Snapshot snapshot(context);
+    if (will_return(options->targets, snapshot.status().returning)) {
+      context.call("resource.shrink", proto::topics::encode_shrink({options->targets}));
+      return print_change(context, options->report, options->targets + ": will not return",
+                          {{"change", "shrink"}, {"targets", options->targets}});
+    }
     auto selection = select_targets(options->targets, snapshot.status());
     const Targets targets{std::move(selection.request), std::move(selection.ranks)};
     const auto nodes = count_nodes(*targets.ranks, snapshot);

@@ -12,7 +12,9 @@ void Tables::apply(const TableChanges& changes) {
   apply_allocations(changes);
   if (changes.forget_shrunk) shrunk_.clear();
   changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    shrunk_.insert({std::string(host), ordinal});
+    const module::TargetName target{std::string(host), ordinal};
+    shrunk_.insert(target);
+    std::erase_if(properties_, [&](const auto& property) { return property.first.second == target; });
   });
   changes.unshrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     shrunk_.erase({std::string(host), ordinal});

@@ -58,15 +58,18 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
   if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
   UpdateEvent update;
-  update.shrink = parse_targets(command.targets, inventory_);
-  update.shrink_nodelist = addressable().hosts(update.shrink);
+  // The shrink of a target that will return takes back its return.
+  update.shrink = parse_targets(
+      command.targets,
+      returning_.empty() ? inventory_ : configured_.copy_ranks(inventory_.ranks() | returning_));
+  update.shrink_nodelist = configured_.hosts(update.shrink);
   return {{now, std::move(update)}};
 }
 
 std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime now) const {
   if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
   IdSet targets = parse_targets(command.targets, configured_);
-  if (const IdSet others = targets - shrunk() - returning_; !others.empty()) {
+  if (const IdSet others = targets - shrunk(); !others.empty()) {
     throw Error(EEXIST, fmt::format("{} not removed", configured_.hosts(others).encode()));
   }
   targets -= returning_;

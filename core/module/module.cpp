@@ -343,9 +343,7 @@ void Module::drop_states_of_others() {
   states_.torpid &= targets;
 }
 
-IdSet Module::shrunk() const {
-  return has_brokers() ? IdSet{} : configured_.ranks() - inventory_.ranks() - returning_;
-}
+IdSet Module::shrunk() const { return has_brokers() ? IdSet{} : configured_.ranks() - inventory_.ranks(); }
 
 void Module::apply_to(const UnshrinkEvent& event, Outcome& /*outcome*/) { returning_ |= event.ranks; }
 
@@ -359,6 +357,8 @@ void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
   fold_inventory(event, inventory_);
   for (const auto& [name, ranks] : event.property_add)
     kept_properties_[name] |= ranks - with_property(configured_, name);
+  if (!event.lost)
+    for (auto& [name, ranks] : kept_properties_) ranks -= event.shrink;
   for (const auto& [name, ranks] : event.property_remove) kept_properties_[name] -= ranks;
   delta.property_add = event.property_add;
   delta.property_remove = event.property_remove;
@@ -368,6 +368,7 @@ void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
   delta.down = event.shrink;
   if (!event.lost) exclude_ -= event.shrink;
   available_ -= event.shrink;
+  returning_ -= event.shrink;
   // A lost target may be there again after the next definition, and its drain can be ended before that.
   if (const IdSet gone = event.shrink - broker_ranks(brokers_); has_brokers() && !event.lost && !gone.empty())
     addressable_.remove_ranks(gone);

@@ -139,10 +139,10 @@ class Module {
   /// The inventory before changes of run time. It has the targets that left for good, since they count in the
   /// names of the others.
   [[nodiscard]] const rset::ResourceSet& configured() const noexcept { return configured_; }
-  /// The targets of configured() that left for good. With brokers such targets are only lost, and not
-  /// counted.
+  /// The targets of configured() that left for good and are not back yet. With brokers such targets are only
+  /// lost, and not counted.
   [[nodiscard]] text::IdSet shrunk() const;
-  /// Those that will return (UnshrinkEvent).
+  /// Those of them that will return (UnshrinkEvent).
   [[nodiscard]] const text::IdSet& returning() const noexcept { return returning_; }
   /// How the properties of the recorded inventory differ from the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;

@@ -132,6 +132,7 @@ StoreWriter::StoreWriter(const std::string& path)
       put_property_(database_,
                     "INSERT OR REPLACE INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)"),
       take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ? AND ordinal = ?"),
+      take_properties_(database_, "DELETE FROM property WHERE host = ? AND ordinal = ?"),
       forget_properties_(database_, "DELETE FROM property"),
       put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host, ordinal) VALUES (?, ?)"),
       take_shrunk_(database_, "DELETE FROM shrunk WHERE host = ? AND ordinal = ?"),
@@ -261,6 +262,7 @@ void StoreWriter::write(const Record& record) {
   if (record.changes.forget_shrunk) forget_shrunk_.run();
   record.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
+    take_properties_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
   });
   record.changes.unshrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
     take_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();

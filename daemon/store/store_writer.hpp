@@ -119,6 +119,7 @@ class StoreWriter {
   Statement forget_drains_;
   Statement put_property_;
   Statement take_property_;
+  Statement take_properties_;
   Statement forget_properties_;
   Statement put_shrunk_;
   Statement take_shrunk_;

@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -141,6 +142,9 @@ void append_shrunk(std::string& out, const Module& module) {
   if (shrunk.empty()) return;
   append_key(out, "shrunk");
   append_string(out, configured.hosts(shrunk).encode());
+  if (module.returning().empty()) return;
+  append_key(out, "returning");
+  append_string(out, configured.hosts(module.returning()).encode());
 }
 
 Hostlist hosts_by_rank(const ResourceSet& all) {
@@ -258,9 +262,12 @@ Status parse_status(const nlohmann::json& payload) {
                                  answered_idset(partition, "leaving")};
     }
   }
-  if (const auto shrunk = payload.find("shrunk"); shrunk != payload.end()) {
-    if (!shrunk->is_string()) throw Error(EPROTO, "the daemon's answer: shrunk: not a string");
-    status.shrunk = Hostlist::parse(shrunk->get_ref<const std::string&>());
+  for (const auto& [key, hosts] :
+       {std::pair("shrunk", &status.shrunk), std::pair("returning", &status.returning)}) {
+    const auto found = payload.find(key);
+    if (found == payload.end()) continue;
+    if (!found->is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
+    *hosts = Hostlist::parse(found->get_ref<const std::string&>());
   }
   return status;
 }

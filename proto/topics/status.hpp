@@ -59,8 +59,9 @@ struct Status {
   text::IdSet unchecked;
   /// By name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
-  /// The hosts of targets that left for good.
+  /// The hosts of targets that left for good, and of those among them that will return.
   text::Hostlist shrunk;
+  text::Hostlist returning;
 };
 
 /// Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for one that is

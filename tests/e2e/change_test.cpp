@@ -158,7 +158,11 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
   CHECK(cluster.ctl.output({"unshrink", "test2"}) ==
         "test2: back with the next reload of the configuration while no scheduler has acquired resources, or "
         "restart\n");
-  CHECK(cluster.status()["shrunk"] == "test3");
+  CHECK(cluster.status()["shrunk"] == "test[2-3]");
+  CHECK(cluster.status()["returning"] == "test2");
+  cluster.ctl.done({"unshrink", "-q", "test3"});
+  CHECK(cluster.ctl.output({"shrink", "test3"}) == "test3: will not return\n");
+  CHECK(cluster.status()["returning"] == "test2");
   cluster.daemon.kill();
   cluster.daemon.start();
   CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");

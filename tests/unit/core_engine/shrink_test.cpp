@@ -68,7 +68,8 @@ TEST_CASE("a target returns at the next start after its shrink is taken back") {
   CHECK(effects.records[0].hosts.encode() == "n3");
   CHECK(effects.updates.empty());
   CHECK(cluster.ranks() == "0-1");
-  CHECK(cluster.module().shrunk() == IdSet{2});
+  CHECK(cluster.module().shrunk() == IdSet{2, 3});
+  CHECK(cluster.module().returning() == IdSet{3});
   const Cluster next(cluster.tables);
   CHECK(next.ranks() == "0-1,3");
   CHECK(next.module().shrunk() == IdSet{2});
@@ -109,6 +110,36 @@ TEST_CASE("a target that returns is online once its agent says so") {
   (void)cluster.reload("");
   CHECK(cluster.ranks() == "0-3");
   CHECK(cluster.module().available() == IdSet::range(0, 2));
+}
+
+TEST_CASE("the shrink of a target that will return takes back its return") {
+  Cluster cluster;
+  (void)cluster.change(module::ShrinkCommand{"2-3"});
+  (void)cluster.change(module::UnshrinkCommand{"2-3"});
+  const Effects effects = cluster.change(module::ShrinkCommand{"n3"});
+  REQUIRE(effects.records.size() == 1);
+  CHECK(effects.records[0].hosts.encode() == "n3");
+  CHECK(cluster.module().returning() == IdSet{2});
+  CHECK(Cluster(cluster.tables).ranks() == "0-2");
+  CHECK_THROWS_WITH_AS(cluster.change(module::ShrinkCommand{"n3"}), "unknown host: n3", Error);
+  (void)cluster.reload();
+  CHECK(cluster.ranks() == "0-2");
+  CHECK(cluster.module().shrunk() == IdSet{3});
+}
+
+TEST_CASE("a target that returns has none of its earlier changes of properties, after a reload or a start") {
+  Cluster cluster;
+  (void)cluster.change(module::PropertyCommand{module::PropertyCommand::Op::add, "new", "0,3"});
+  (void)cluster.change(module::PropertyCommand{module::PropertyCommand::Op::remove, "fast", "3"});
+  (void)cluster.change(module::ShrinkCommand{"3"});
+  (void)cluster.change(module::UnshrinkCommand{"3"});
+  const Cluster next(cluster.tables);
+  (void)cluster.reload();
+  for (const Cluster* each : {&std::as_const(cluster), &next}) {
+    const auto& properties = each->module().inventory().properties();
+    CHECK(properties.at("new") == IdSet{0});
+    CHECK(properties.at("fast") == IdSet{2, 3});
+  }
 }
 
 TEST_CASE("an unshrink of targets that are here is refused, and one again changes nothing") {
