@@ -16,7 +16,7 @@ class AllocationTopics {
   /// allocations that are looked at for it.
   static constexpr std::size_t most_listed = 500;
   static constexpr std::size_t most_listed_bytes = std::size_t{256} << 10;
-  static constexpr std::size_t most_looked_at = 5000;
+  static constexpr std::size_t most_looked_at = 1000;
 
   AllocationTopics(Executor& executor, Requests& requests) : executor_(executor), requests_(requests) {}
 
