@@ -173,11 +173,13 @@ EventBody read_alloc(const Context& context) {
     module::AllocationRequest read = named("allocations", [&] { return read_allocation(entry); });
     auto partition = named("allocations", [&] { return optional_string(entry, "partition"); });
     auto text = std::make_shared<const std::string>(read.resources.encode());
+    const auto nslots = read.resources.nslots();
     event.allocations.push_back(
         std::make_shared<const module::Allocation>(module::Allocation{std::move(read.id),
                                                                       std::move(read.resources),
                                                                       std::move(text),
                                                                       {},
+                                                                      nslots,
                                                                       read.expiration,
                                                                       std::move(read.note),
                                                                       std::move(partition).value_or("")}));

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -34,6 +36,10 @@ struct AbsentResources {
   TargetName target;
   text::IdSet cores;
   text::IdSet gpus;
+  /// As ResourceGroup has it.
+  std::shared_ptr<const nlohmann::json> extra = nullptr;
+  /// The properties that the R gives to the target.
+  std::vector<std::string> properties = {};
 };
 
 /// Never changed once it is made, so the ledger, events and records share it.
@@ -45,6 +51,8 @@ struct Allocation {
   /// `resources` as text, for the log and for responses.
   std::shared_ptr<const std::string> text;
   std::vector<AbsentResources> absent = {};
+  /// The slots of all targets, absent ones too.
+  std::optional<std::uint64_t> nslots = std::nullopt;
   std::optional<WallTime> expiration = std::nullopt;
   std::optional<std::string> note = std::nullopt;
   /// The partition of the scheduler that made it; empty for the rest of the inventory.

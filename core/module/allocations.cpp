@@ -81,6 +81,21 @@ const ResourceGroup& group_of(const ResourceSet& resources, IdSet::Id rank) {
   return *found;
 }
 
+/// The keys that belong to no target.
+ResourceSet without_targets(const ResourceSet& resources) {
+  ResourceSet result;
+  result.inherit(resources);
+  return result;
+}
+
+AbsentResources absent_resources(const ResourceSet& resources, IdSet::Id rank, TargetName name) {
+  const ResourceGroup& group = group_of(resources, rank);
+  AbsentResources absent{std::move(name), group.cores, group.gpus, group.extra};
+  for (const auto& [property, ranks] : resources.properties())
+    if (ranks.contains(rank)) absent.properties.push_back(property);
+  return absent;
+}
+
 using NewRank = std::function<std::optional<IdSet::Id>(IdSet::Id)>;
 
 // The same resources on the targets' ranks in another set. Targets without one are left out.
@@ -97,7 +112,7 @@ ResourceSet in_other_ranks(const ResourceSet& resources, const ResourceSet& to, 
     IdSet ranks = there(group.ranks);
     if (!ranks.empty()) groups.push_back({std::move(ranks), group.cores, group.gpus, group.extra});
   }
-  if (groups.empty()) return {};
+  if (groups.empty()) return without_targets(resources);
   IdSet ranks;
   for (const ResourceGroup& group : groups) ranks |= group.ranks;
   ResourceSet result(std::move(groups), to.hosts(ranks));
@@ -181,12 +196,12 @@ std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted) const 
 const Allocation& Ledger::holder_of(IdSet::Id rank, bool is_gpu, IdSet::Id number) const {
   const Page& page = *pages_.at(rank / page_size);
   const auto& here = page.at(rank % page_size);
-  const auto found = std::ranges::find_if(here, [&](const Allocation* allocation) {
-    const ResourceGroup& group = group_of(allocation->resources, rank);
+  const auto found = std::ranges::find_if(here, [&](const SharedAllocation* allocation) {
+    const ResourceGroup& group = group_of((*allocation)->resources, rank);
     return (is_gpu ? group.gpus : group.cores).contains(number);
   });
   RESOURCED_INVARIANT(found != here.end());
-  return **found;
+  return ***found;
 }
 
 template <class F>
@@ -212,20 +227,19 @@ std::size_t Ledger::runs_held(const ResourceSet& resources) {
   return runs;
 }
 
-void Ledger::index(const Allocation& allocation) {
-  work_of_held_ += runs_held(allocation.resources);
-  for (const ResourceGroup& group : allocation.resources.groups()) {
+void Ledger::index(const SharedAllocation& place) {
+  const ResourceSet& resources = place->resources;
+  work_of_held_ += runs_held(resources);
+  for (const ResourceGroup& group : resources.groups()) {
     const Ranks ranks(group.ranks);
     group.cores.for_each([&](IdSet::Id core) { ranks.add_to(held_.cores[core]); });
     group.gpus.for_each([&](IdSet::Id gpu) { ranks.add_to(held_.gpus[gpu]); });
     ranks.add_to(held_.ranks);
   }
-  for_each_slot(allocation.resources.ranks(),
-                [&](IdSet::Id /*rank*/, auto& here) { here.push_back(&allocation); });
+  for_each_slot(resources.ranks(), [&](IdSet::Id /*rank*/, auto& here) { here.push_back(&place); });
 }
 
-void Ledger::unindex(const Allocation& allocation) {
-  work_of_held_ -= runs_held(allocation.resources);
+void Ledger::unindex(const ResourceSet& resources, const SharedAllocation& place) {
   const auto take = [](HeldAt& index, const IdSet& numbers, const Ranks& ranks) {
     numbers.for_each([&](IdSet::Id number) {
       const auto at = index.find(number);
@@ -234,14 +248,14 @@ void Ledger::unindex(const Allocation& allocation) {
       if (at->second.empty()) index.erase(at);
     });
   };
-  for (const ResourceGroup& group : allocation.resources.groups()) {
+  for (const ResourceGroup& group : resources.groups()) {
     const Ranks ranks(group.ranks);
     take(held_.cores, group.cores, ranks);
     take(held_.gpus, group.gpus, ranks);
   }
   text::IdSetBuilder empty;
-  for_each_slot(allocation.resources.ranks(), [&](IdSet::Id rank, auto& here) {
-    const auto found = std::ranges::find(here, &allocation);
+  for_each_slot(resources.ranks(), [&](IdSet::Id rank, auto& here) {
+    const auto found = std::ranges::find(here, &place);
     RESOURCED_INVARIANT(found != here.end());
     *found = here.back();
     here.pop_back();
@@ -256,18 +270,36 @@ void Ledger::put(const SharedAllocation& allocation) {
   RESOURCED_INVARIANT(!first_held(allocation->resources));
   const auto [place, is_new] = allocations_.try_emplace(allocation->id, allocation);
   RESOURCED_INVARIANT(is_new);
-  index(*place->second);
+  index(place->second);
   ++version_;
 }
 
 SharedAllocation Ledger::take(std::string_view id) {
   const auto found = allocations_.find(id);
   RESOURCED_INVARIANT(found != allocations_.end());
+  work_of_held_ -= runs_held(found->second->resources);
+  unindex(found->second->resources, found->second);
   SharedAllocation allocation = std::move(found->second);
   allocations_.erase(found);
-  unindex(*allocation);
   ++version_;
   return allocation;
+}
+
+const SharedAllocation& Ledger::take_part(std::string_view id, const IdSet& ranks) {
+  const auto found = allocations_.find(id);
+  RESOURCED_INVARIANT(found != allocations_.end());
+  SharedAllocation& place = found->second;
+  // The slots are those of all targets.
+  Allocation rest = *place;
+  rest.nslots.reset();
+  work_of_held_ -= runs_held(place->resources);
+  unindex(place->resources.copy_ranks(ranks), place);
+  ResourceSet resources = place->resources.copy_ranks(place->resources.ranks() - ranks);
+  if (resources.empty()) resources = without_targets(place->resources);
+  place = with(rest, std::move(resources), rest.absent);
+  work_of_held_ += runs_held(place->resources);
+  ++version_;
+  return place;
 }
 
 LedgerChanges Ledger::apply(const AllocEvent& event) {
@@ -278,14 +310,14 @@ LedgerChanges Ledger::apply(const AllocEvent& event) {
 LedgerChanges Ledger::apply(const FreeEvent& event) {
   LedgerChanges changes;
   for (const std::string& id : event.ids) {
-    const SharedAllocation allocation = take(id);
-    ResourceSet rest;
-    if (event.partial) rest = allocation->resources.copy_ranks(allocation->resources.ranks() - event.ranks);
-    if (!event.partial || (rest.empty() && allocation->absent.empty())) {
-      changes.freed.push_back(id);
+    const Allocation* allocation = find(id);
+    RESOURCED_INVARIANT(allocation != nullptr);
+    const bool has_more = !allocation->absent.empty() || !event.ranks.includes(allocation->resources.ranks());
+    if (event.partial && has_more) {
+      changes.allocated.push_back(take_part(id, event.ranks));
     } else {
-      changes.allocated.push_back(with(*allocation, std::move(rest), allocation->absent));
-      put(changes.allocated.back());
+      (void)take(id);
+      changes.freed.push_back(id);
     }
   }
   return changes;
@@ -295,33 +327,40 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
   if (empty()) return;
   const RankMap map(from, to);
   Ledger moved;
-  std::vector<SharedAllocation> changing;
+  struct Changing {
+    SharedAllocation allocation;
+    /// Targets that leave now, after those that were absent before.
+    std::vector<AbsentResources> gone;
+  };
+  std::vector<Changing> changing;
   for (const auto& [id, allocation] : allocations_) {
     if (allocation->absent.empty() && map.keeps(allocation->resources.ranks())) {
       moved.put(allocation);
     } else {
-      changing.push_back(allocation);
+      changing.push_back({allocation, {}});
     }
   }
-  for (SharedAllocation& allocation : changing) {
-    std::vector<AbsentResources> gone;
+  for (auto& [allocation, gone] : changing) {
     allocation->resources.ranks().for_each([&](IdSet::Id rank) {
       if (map.rank_of(rank)) return;
-      const ResourceGroup& group = group_of(allocation->resources, rank);
-      gone.push_back({{from.host(rank), from.ordinal_of(rank)}, group.cores, group.gpus});
+      gone.push_back(absent_resources(allocation->resources, rank, {from.host(rank), from.ordinal_of(rank)}));
     });
     ResourceSet there =
         in_other_ranks(allocation->resources, to, [&](IdSet::Id rank) { return map.rank_of(rank); });
-    std::vector<AbsentResources> absent = allocation->absent;
-    std::ranges::move(gone, std::back_inserter(absent));
-    allocation = with(*allocation, std::move(there), std::move(absent));
+    allocation = with(*allocation, std::move(there), allocation->absent);
     moved.put(allocation);
   }
-  // Absent targets come back last: where resources are allocated to a target that is there, those stay.
-  for (const SharedAllocation& allocation : changing) {
-    if (allocation->absent.empty()) continue;
-    (void)moved.take(allocation->id);
-    moved.put(moved.restore(recorded(*allocation, to), to));
+  // Absent targets come back last: where resources are allocated to a target that is there, those stay. Those
+  // that leave now do not: where hosts repeat, another target has their name.
+  for (auto& [allocation, gone] : changing) {
+    SharedAllocation restored = moved.take(allocation->id);
+    if (!restored->absent.empty()) restored = moved.restore(recorded(*restored, to), to);
+    if (!gone.empty()) {
+      std::vector<AbsentResources> absent = restored->absent;
+      std::ranges::move(gone, std::back_inserter(absent));
+      restored = with(*restored, restored->resources, std::move(absent));
+    }
+    moved.put(restored);
   }
   moved.version_ = version_ + 1;
   *this = std::move(moved);
@@ -339,19 +378,27 @@ RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& con
   text::Hostlist hosts = allocation.resources.nodelist();
   IdSet::Id next = ranks.empty() ? 0 : ranks.last() + 1;
   for (const AbsentResources& absent : allocation.absent) {
-    groups.push_back({IdSet{next++}, absent.cores, absent.gpus});
+    groups.push_back({IdSet{next++}, absent.cores, absent.gpus, absent.extra});
     hosts.append(absent.target.host);
     row.ordinals.push_back(absent.target.ordinal);
   }
   row.resources = ResourceSet(std::move(groups), std::move(hosts));
   row.resources.inherit(allocation.resources);
+  row.resources.set_nslots(allocation.nslots);
+  for (const auto& [name, having] : allocation.resources.properties())
+    row.resources.add_property(name, having);
+  next = ranks.empty() ? 0 : ranks.last() + 1;
+  for (const AbsentResources& absent : allocation.absent) {
+    for (const std::string& name : absent.properties) row.resources.add_property(name, IdSet{next});
+    ++next;
+  }
   return row;
 }
 
 SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const ResourceSet& present) const {
   const ResourceSet& resources = recorded.resources;
-  Allocation allocation{recorded.id,         resources,     nullptr,           {},
-                        recorded.expiration, recorded.note, recorded.partition};
+  Allocation allocation{recorded.id,        resources,           nullptr,       {},
+                        resources.nslots(), recorded.expiration, recorded.note, recorded.partition};
   // As a rule all targets are where they were.
   if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
       present.hosts(resources.ranks()) == resources.nodelist() && !first_held(resources)) {
@@ -379,7 +426,7 @@ SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const Resou
       const ResourceSet here({{IdSet{*target.rank}, group.cores, group.gpus}}, present.hosts({*target.rank}));
       if (first_held(here) || !taken.insert(*target.rank).second) target.rank.reset();
     }
-    if (!target.rank) allocation.absent.push_back({target.name, group.cores, group.gpus});
+    if (!target.rank) allocation.absent.push_back(absent_resources(resources, rank, target.name));
     is_same = is_same && target.rank == rank;
     targets.emplace(rank, std::move(target));
   });

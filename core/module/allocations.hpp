@@ -96,13 +96,16 @@ class Ledger {
   using HeldAt = HeldResources::HeldAt;
   /// The allocations on each of consecutive ranks.
   static constexpr text::IdSet::Id page_size = 256;
-  using Page = std::array<std::vector<const Allocation*>, page_size>;
+  /// They stand in allocations_, where an allocation of which a part is freed is replaced in its place.
+  using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
   SharedAllocation take(std::string_view id);
+  /// Takes targets out of an allocation that keeps others. Costs what they have, and the runs of the others.
+  const SharedAllocation& take_part(std::string_view id, const text::IdSet& ranks);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
-  void index(const Allocation& allocation);
-  void unindex(const Allocation& allocation);
+  void index(const SharedAllocation& place);
+  void unindex(const rset::ResourceSet& resources, const SharedAllocation& place);
   [[nodiscard]] const Allocation& holder_of(text::IdSet::Id rank, bool is_gpu, text::IdSet::Id number) const;
   template <class F>
   void for_each_slot(const text::IdSet& ranks, F f);

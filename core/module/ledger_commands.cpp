@@ -161,6 +161,7 @@ void check_free(const ResourceSet& wanted, const Ledger& ledger, const ResourceS
 SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vector<Holding>& holdings) {
   Allocation allocation{wanted.id, wanted.resources,
                         std::make_shared<const std::string>(wanted.resources.encode())};
+  allocation.nslots = wanted.resources.nslots();
   if (wanted.expiration != WallTime{}) allocation.expiration = wanted.expiration;
   allocation.note = wanted.note;
   const IdSet::Id first = wanted.resources.ranks().first();
@@ -228,7 +229,7 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
       if (const IdSet unknown = *command.ranks - all; !unknown.empty())
         throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), id));
     }
-    // Only one allocation is larger than the bound of a request, if the inventory has shrunk since.
+    // A single one may be larger than the bound: freed parts have divided its runs of targets.
     if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
     const IdSet& ranks = command.ranks ? *command.ranks : all;
     if (command.scheduler) check_frees(*command.scheduler, acquired, *allocation, ranks);

@@ -7,12 +7,16 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
 #include "fixture.hpp"
 #include "harness/other_user.hpp"
 #include "loop_payloads.hpp"
@@ -44,16 +48,17 @@ double on_this_machine(double milliseconds) {
   return milliseconds * slowness;
 }
 
-std::string role_config(const std::string& role, const std::string& hosts) {
+std::string role_config(const std::string& role, const std::string& hosts, const std::string& cores) {
   return fmt::format(
       "[monitor]\nmode = \"agents\"\n[[access.rule]]\nusers = [{}]\nroles = [\"{}\"]\n"
-      "[[resource.config]]\nhosts = \"{}\"\ncores = \"0-63\"\ngpus = \"0-7\"\n",
-      someone, role, hosts);
+      "[[resource.config]]\nhosts = \"{}\"\ncores = \"{}\"\ngpus = \"0-7\"\n",
+      someone, role, hosts, cores);
 }
 
 struct Loop {
-  explicit Loop(const std::string& role, const std::string& hosts = "n[0-16383]")
-      : config(role_config(role, hosts)) {
+  explicit Loop(const std::string& role, const std::string& hosts = "n[0-16383]",
+                const std::string& cores = "0-63")
+      : config(role_config(role, hosts, cores)) {
     std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
   }
 
@@ -289,6 +294,57 @@ TEST_CASE("no allocation holds the loop for long, however a scheduler names its 
     CAPTURE(hostile.payload.size());
     CHECK(hold["ms"].get<double>() < bound);
   }
+}
+
+TEST_CASE("what very many allocations hold is told without holding the loop for long") {
+  if (!can_be_other_users()) return;
+  const double bound = on_this_machine(5);
+  constexpr std::size_t jobs = 12000;
+  constexpr unsigned cores = 128;
+  constexpr std::size_t most_bytes = 15 * kibibyte;
+  Loop loop("user", "n[0-16383]", "0-127");
+  RawClient scheduler(loop.daemon.uri());
+  scheduler.receive(scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming));
+  // A job on each node, of about half of its cores.
+  std::mt19937 random(7);
+  std::string batch;
+  const auto send = [&] {
+    const std::string payload = R"({"allocations":[)" + std::exchange(batch, {}) + "]}";
+    REQUIRE(scheduler.receive(scheduler.send_text("resource.alloc", payload + '\0')).errnum == 0);
+  };
+  for (std::size_t job = 0; job < jobs; ++job) {
+    std::string numbers = "127";
+    for (unsigned core = 0; core < cores - 1; ++core)
+      if (random() % 2 == 0) numbers += fmt::format(",{}", core);
+    const std::string one = fmt::format(
+        R"({{"id":"j{0}","R":{{"version":1,"execution":{{"R_lite":[{{"rank":"{0}","children":{{"core":"{1}"}}}}],)"
+        R"("starttime":0,"expiration":0,"nodelist":["n{0}"]}}}}}})",
+        job, numbers);
+    if (batch.size() + one.size() > most_bytes) send();
+    batch += (batch.empty() ? "" : ",") + one;
+  }
+  send();
+  const auto user = loop.client();
+  std::size_t freed = 0;
+  const json hold = loop.best(bound, [&] {
+    const json id{{"id", fmt::format("j{}", freed++)}};
+    REQUIRE(scheduler.receive(scheduler.send("resource.free", id)).errnum == 0);
+    const json answer = user->call("resource.sched-status").json();
+    const auto allocated = rset::ResourceSet::from_json(answer["allocated"]);
+    CHECK(allocated.ranks() ==
+          text::IdSet::range(static_cast<text::IdSet::Id>(freed), static_cast<text::IdSet::Id>(jobs - 1)));
+  });
+  CAPTURE(hold.dump());
+  CHECK(hold["ms"].get<double>() < bound);
+  // Requests that wait at the same time, and one whose client goes away.
+  const json last{{"id", fmt::format("j{}", freed)}};
+  REQUIRE(scheduler.receive(scheduler.send("resource.free", last)).errnum == 0);
+  loop.client()->send(local_frame(request_parts("resource.sched-status", 1, {}, std::uint8_t{0})));
+  const auto other = loop.client();
+  other->send(local_frame(request_parts("resource.sched-status", 1, {}, std::uint8_t{0})));
+  const json answer = user->call("resource.sched-status").json();
+  CHECK(other->response().json() == answer);
+  CHECK(user->call("resource.sched-status").json() == answer);
 }
 
 TEST_CASE("a wait for all targets does not hold the loop, however a user names them") {

@@ -367,6 +367,49 @@ TEST_CASE("another inventory is loaded: allocations follow their hosts, and come
   it.free({"j", "k"}, {}, {2});
 }
 
+TEST_CASE("hosts that repeat: what was on a target that left is not put on another one of its host") {
+  World it("h,h,k");
+  it.alloc("z", part("0", "0", "h"));
+  it.step(Release{1});
+  module::LoadCommand command;
+  command.inventory = std::make_shared<const ResourceSet>(
+      ResourceSet({{IdSet{1}, IdSet::range(0, 3), IdSet{0}}}, text::Hostlist::parse("h")));
+  command.online = command.inventory->ranks();
+  it.step(Load{command, {}});
+  CHECK(it.text() == "z:h/0?");
+}
+
+TEST_CASE("an allocation whose targets were all away comes back with all of its R") {
+  World it("a,b,c");
+  const ResourceSet resources = ResourceSet::parse(
+      R"({"version":1,"execution":{"R_lite":[{"rank":"1-2","children":{"core":"0","x":"1"},"y":2}],)"
+      R"("nodelist":["b,c"],"nslots":2,"properties":{"p":"1"},"starttime":1.0,"expiration":5000000000.0},)"
+      R"("scheduling":{"writer":"x"},"attributes":{"system":{"z":1}}})");
+  it.alloc("j", resources);
+  const World away = it.restarted("a");
+  CHECK(away.text() == "j:b/0?c/0?");
+  World some = away.restarted("b,a");
+  CHECK(some.text() == "j:0/0;c/0?");
+  const auto r_of = [](const World& world) {
+    return world.engine.module().ledger().find("j")->resources.to_json().dump();
+  };
+  CHECK(r_of(some.restarted("a,b,c")) == resources.to_json().dump());
+  // The same where the R is loaded.
+  const auto load = [&](std::string_view hosts) {
+    module::LoadCommand command;
+    command.inventory = cluster(hosts);
+    command.online = command.inventory->ranks();
+    it.step(Load{command, {}});
+  };
+  it.step(Release{1});
+  load("a");
+  CHECK(it.text() == "j:b/0?c/0?");
+  load("a,c");
+  load("a,b,c");
+  CHECK(r_of(it) == resources.to_json().dump());
+  CHECK(r_of(it.restarted("a,b,c")) == resources.to_json().dump());
+}
+
 TEST_CASE("R keeps the keys that the daemon has no use for") {
   World it("node[0-3]");
   ResourceSet resources = ResourceSet::parse(
