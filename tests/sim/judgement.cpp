@@ -141,7 +141,7 @@ void Simulation::receive_change(const proto::Message& message) {
   const auto errnum = message.errnum();
   if (errnum == 0) ++counts_.ledger;
   demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
-             errnum == ENOENT,
+             errnum == ENOENT || errnum == EHOSTDOWN,
          fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
 }
 
