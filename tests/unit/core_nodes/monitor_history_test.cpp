@@ -31,6 +31,11 @@ struct WatchedTarget {
   bool told_online = false;
   bool told_torpid = false;
   bool changed = false;
+  // Torpid or offline since then.
+  bool absent = false;
+  SteadyTime absent_at{};
+  bool overdue = false;
+  bool told_overdue = false;
 };
 
 class Model {
@@ -50,6 +55,7 @@ class Model {
     targets_[rank].gone_at = now;
   }
   void goodbye(IdSet::Id rank, SteadyTime now) {
+    if (targets_[rank].connected) targets_[rank].heard_at = now;
     if (targets_[rank].online) fall(targets_[rank], now);
     targets_[rank].connected = false;
   }
@@ -57,7 +63,8 @@ class Model {
   void expect(IdSet::Id rank, SteadyTime now) {
     if (targets_[rank].known) return;
     targets_[rank].known = true;
-    targets_[rank].fell_at = now;
+    targets_[rank].fell_at = targets_[rank].heard_at = now;
+    miss(targets_[rank], now);
   }
 
   nodes::MonitorBatch tick(SteadyTime now) {
@@ -67,6 +74,11 @@ class Model {
       if (target.online && is_dead(target, now)) fall(target, now);
       if (target.online && !target.torpid && target.heard_at + settings.torpid_after <= now) {
         target.torpid = true;
+        change(target, now);
+        miss(target, now);
+      }
+      if (target.absent && !target.overdue && target.absent_at + settings.drain_after <= now) {
+        target.overdue = true;
         change(target, now);
       }
       if (target.known && !target.online && target.fell_at + settings.lost_after <= now) {
@@ -82,6 +94,7 @@ class Model {
     SteadyTime next(forever);
     if (pending()) next = opened_ + settings.coalesce;
     for (const WatchedTarget& target : targets_) {
+      if (target.absent && !target.overdue) next = std::min(next, target.absent_at + settings.drain_after);
       if (target.online) {
         next = std::min(next, target.heard_at + settings.offline_after);
         if (!target.torpid) next = std::min(next, target.heard_at + settings.torpid_after);
@@ -110,8 +123,14 @@ class Model {
     target.changed = true;
   }
 
+  static void miss(WatchedTarget& target, SteadyTime now) {
+    if (!target.absent) target.absent_at = now;
+    target.absent = true;
+  }
+
   void hear(WatchedTarget& target, SteadyTime now) {
     target.known = true;
+    target.absent = target.overdue = target.told_overdue = false;
     target.heard_at = now;
     if (!target.online || target.torpid) change(target, now);
     target.online = true;
@@ -120,6 +139,7 @@ class Model {
 
   void fall(WatchedTarget& target, SteadyTime now) {
     change(target, now);
+    miss(target, now);
     target.online = target.torpid = false;
     target.fell_at = now;
     target.falls.push_back(now);
@@ -139,6 +159,10 @@ class Model {
       if (target.torpid && !target.told_torpid) batch.torpid.insert(rank);
       if (target.online && !target.torpid && target.told_torpid) batch.lively.insert(rank);
       if (target.flapping && !lost.contains(rank)) batch.flapping.insert(rank);
+      if (target.overdue && !target.told_overdue && !lost.contains(rank)) {
+        batch.silent.push_back({rank, target.heard_at});
+        target.told_overdue = true;
+      }
       target.told_online = target.online;
       target.told_torpid = target.torpid;
       target.changed = target.flapping = false;
@@ -177,6 +201,7 @@ class AgentHistory {
     model_.settings.coalesce = Seconds(below(8) / 4.0);
     model_.settings.flap_window = Seconds(below(100));
     model_.settings.lost_after = below(3) == 0 ? forever : Seconds(below(60));
+    model_.settings.drain_after = below(3) == 0 ? forever : Seconds(below(60));
     model_.settings.flap_count = flap_count_;
     monitor_.configure(model_.settings);
   }
@@ -225,6 +250,9 @@ class AgentHistory {
       CHECK(batch->lively.encode() == expected.lively.encode());
       CHECK(batch->flapping.encode() == expected.flapping.encode());
       CHECK(batch->lost.encode() == expected.lost.encode());
+      CHECK(std::ranges::equal(batch->silent, expected.silent, [](const auto& one, const auto& other) {
+        return one.rank == other.rank && one.since == other.since;
+      }));
     }
     CHECK(monitor_.next_deadline().value_or(SteadyTime(forever)) == model_.deadline());
   }
