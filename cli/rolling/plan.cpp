@@ -67,7 +67,7 @@ struct Plan::View {
     std::size_t most = 0;
   };
 
-  View(const Status& status, const Rules& rules, const std::vector<Node>& nodes) : status(status) {
+  View(const Status& present, const Rules& rules, const std::vector<Node>& nodes) : status(present) {
     IdSet work;
     ranks.reserve(nodes.size());
     for (const Node& node : nodes) {

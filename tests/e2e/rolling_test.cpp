@@ -24,7 +24,7 @@ using nlohmann::json;
 
 /// `rolling` in the directory of a test, where its commands write `HOST` lines into the file `worked`.
 struct Work {
-  explicit Work(Cluster& cluster) : cluster(cluster) {}
+  explicit Work(Cluster& its_cluster) : cluster(its_cluster) {}
 
   [[nodiscard]] std::vector<std::string> arguments(const std::vector<std::string>& options,
                                                    const std::string& script = "") const {
