@@ -131,7 +131,7 @@ TEST_CASE("a wait for ready targets ends when the last check has passed") {
   stand.settle();
   CHECK(stand.silent(waiting));
   CHECK(stand.report(agent, {{"status", 0}}) == 0);
-  
+
   CHECK(stand.receive(waiting).errnum() == 0);
 }
 
