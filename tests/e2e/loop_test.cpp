@@ -313,9 +313,10 @@ TEST_CASE("what very many allocations hold is told without holding the loop for 
     REQUIRE(scheduler.receive(scheduler.send_text("resource.alloc", payload + '\0')).errnum == 0);
   };
   for (std::size_t job = 0; job < jobs; ++job) {
-    std::string numbers = "127";
+    std::string numbers;
     for (unsigned core = 0; core < cores - 1; ++core)
-      if (random() % 2 == 0) numbers += fmt::format(",{}", core);
+      if (random() % 2 == 0) numbers += fmt::format("{},", core);
+    numbers += std::to_string(cores - 1);
     const std::string one = fmt::format(
         R"({{"id":"j{0}","R":{{"version":1,"execution":{{"R_lite":[{{"rank":"{0}","children":{{"core":"{1}"}}}}],)"
         R"("starttime":0,"expiration":0,"nodelist":["n{0}"]}}}}}})",
