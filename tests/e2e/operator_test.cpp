@@ -114,7 +114,8 @@ TEST_CASE("status says what operators know of every target") {
   cluster.operator_client.call("resource.drain", {{"targets", "5"}});
   const json status = cluster.status();
 
-  CHECK(status.size() == 7);
+  CHECK(status.size() == 8);
+  CHECK(status["unchecked"] == "");
   CHECK(status["allocated"] == "");
   CHECK(status["R"]["execution"]["nodelist"] == json::parse(R"(["test[0-7]"])"));
   CHECK_FALSE(status["R"].contains("scheduling"));
