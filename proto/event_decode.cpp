@@ -73,6 +73,21 @@ class Context {
     return value->get<double>();
   }
 
+  std::optional<WallTime> time(const char* key) const {
+    const auto seconds = number(key);
+    if (!seconds) return std::nullopt;
+    if (!std::isfinite(*seconds) || *seconds < 0)
+      throw Error(EINVAL, fmt::format("context.{}: {} is not a time", key, *seconds));
+    return wall_time(*seconds);
+  }
+
+  bool flag(const char* key) const {
+    const json* value = find(key);
+    if (value == nullptr) return false;
+    if (!value->is_boolean()) throw Error(EINVAL, fmt::format("context.{}: must be a boolean", key));
+    return value->get<bool>();
+  }
+
   std::optional<module::Actor> actor() const {
     const json* value = find("by");
     if (value == nullptr) return std::nullopt;
@@ -110,7 +125,7 @@ void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
 }
 
 template <class Drained>
-EventBody read_drained(const Context& context) {
+Drained read_drained(const Context& context) {
   Drained event;
   event.ranks = context.idset("idset");
   event.nodelist = context.hosts("nodelist");
@@ -121,6 +136,31 @@ EventBody read_drained(const Context& context) {
     throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
   }
   event.overwrite = static_cast<module::Overwrite>(static_cast<int>(overwrite));
+  event.scheduled = context.flag("scheduled");
+  return event;
+}
+
+EventBody read_drain(const Context& context) {
+  auto event = read_drained<module::DrainEvent>(context);
+  event.until = context.time("until");
+  return event;
+}
+
+EventBody read_undrain(const Context& context) { return read_drained<module::UndrainEvent>(context); }
+
+EventBody read_schedule(const Context& context) {
+  module::ScheduleEvent event{
+      context.idset("idset"), context.hosts("nodelist"), {}, context.time("until"), context.text("reason")};
+  check_hosts(event.nodelist, event.ranks);
+  const auto from = context.time("from");
+  if (!from) throw Error(EINVAL, "context.from: is missing");
+  event.from = *from;
+  return event;
+}
+
+EventBody read_cancel(const Context& context) {
+  module::CancelEvent event{context.idset("idset"), context.hosts("nodelist")};
+  check_hosts(event.nodelist, event.ranks);
   return event;
 }
 
@@ -217,8 +257,10 @@ const std::map<std::string_view, Reader>& readers() {
       {"property-update", read_property_update},
       {"shrink", read_shrink},
       {"unshrink", read_unshrink},
-      {"drain", read_drained<module::DrainEvent>},
-      {"undrain", read_drained<module::UndrainEvent>},
+      {"drain", read_drain},
+      {"undrain", read_undrain},
+      {"drain-schedule", read_schedule},
+      {"drain-cancel", read_cancel},
       {"online", read_ranks<module::OnlineEvent>},
       {"offline", read_ranks<module::OfflineEvent>},
       {"torpid", read_ranks<module::TorpidEvent>},

@@ -48,6 +48,8 @@ struct Name {
   std::string_view operator()(const module::UnshrinkEvent&) const noexcept { return "unshrink"; }
   std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
+  std::string_view operator()(const module::ScheduleEvent&) const noexcept { return "drain-schedule"; }
+  std::string_view operator()(const module::CancelEvent&) const noexcept { return "drain-cancel"; }
   std::string_view operator()(const module::OnlineEvent&) const noexcept { return "online"; }
   std::string_view operator()(const module::OfflineEvent&) const noexcept { return "offline"; }
   std::string_view operator()(const module::TorpidEvent&) const noexcept { return "torpid"; }
@@ -67,10 +69,7 @@ class ContextWriter {
   }
   void operator()(const module::DefineEvent& event) { text("method", method_name(event.method)); }
   void operator()(const UpdateEvent& event) {
-    if (event.expiration) {
-      append_key(out_, "expiration");
-      append_number(out_, to_number(*event.expiration));
-    }
+    if (event.expiration) time("expiration", *event.expiration);
     properties("property-add", event.property_add);
     properties("property-remove", event.property_remove);
     const UpdateKind kind = kind_of(event);
@@ -89,12 +88,26 @@ class ContextWriter {
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
+    if (event.until) time("until", *event.until);
+    scheduled(event.scheduled);
   }
   void operator()(const module::UndrainEvent& event) {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
+    scheduled(event.scheduled);
+  }
+  void operator()(const module::ScheduleEvent& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
+    time("from", event.from);
+    if (event.until) time("until", *event.until);
+    if (event.reason) text("reason", *event.reason);
+  }
+  void operator()(const module::CancelEvent& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
   }
   void operator()(const module::OnlineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
@@ -125,6 +138,15 @@ class ContextWriter {
   void overwrite(module::Overwrite mode) {
     append_key(out_, "overwrite");
     append_integer(out_, static_cast<int>(mode));
+  }
+  void scheduled(bool value) {
+    if (!value) return;
+    append_key(out_, "scheduled");
+    out_ += "true";
+  }
+  void time(std::string_view key, WallTime value) {
+    append_key(out_, key);
+    append_number(out_, to_number(value));
   }
   void idset(std::string_view key, const text::IdSet& ids) {
     append_key(out_, key);

@@ -16,11 +16,14 @@
 #include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/commands/user_name.hpp"
 #include "cli/views/listing.hpp"
+#include "cli/views/schedule.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "core/time.hpp"
 #include "proto/topics/operate.hpp"
 #include "proto/topics/status.hpp"
 
@@ -40,7 +43,26 @@ struct DrainOptions {
   ReportOptions report;
   std::string include;
   DrainWaitOptions wait;
+  std::string from;
+  std::string until;
+  bool scheduled = false;
 };
+
+/// The times of --from and --until; a duration counts from now.
+struct DrainTimes {
+  std::optional<WallTime> from;
+  std::optional<WallTime> until;
+  bool begins_later = false;
+};
+
+DrainTimes read_times(const Context& context, const DrainOptions& options) {
+  DrainTimes times;
+  const WallTime now = context.now();
+  if (!options.from.empty()) times.from = parse_time(options.from, now, Unsigned::ahead);
+  if (!options.until.empty()) times.until = parse_time(options.until, now, Unsigned::ahead);
+  times.begins_later = times.from && *times.from > now;
+  return times;
+}
 
 /// A DrainCommand or an UndrainCommand.
 template <class Change>
@@ -77,6 +99,12 @@ void check_reason(const Context& context, const DrainOptions& options, Snapshot&
                                   *host, options.targets, *host));
 }
 
+void set_times(module::DrainCommand& command, const DrainTimes& times) {
+  command.from = times.from;
+  command.until = times.until;
+}
+void set_times(module::UndrainCommand& /*command*/, const DrainTimes& /*times*/) {}
+
 /// The targets that a change leaves as they are.
 IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Status& status) {
   IdSet unchanged;
@@ -92,6 +120,7 @@ IdSet unchanged_by_undrain(const DrainOptions& options, const proto::topics::Sta
   if (!options.update && options.force == 0) return unchanged;
   unchanged = status.inventory.ranks();
   for (const auto& drain : status.drains) unchanged -= drain.targets;
+  for (const auto& drain : status.scheduled) unchanged -= drain.targets;
   return unchanged;
 }
 
@@ -106,10 +135,10 @@ constexpr DrainChange drain_change{"drain", "drained", "drained already", unchan
 constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unchanged_by_undrain};
 
 void report_drain(const Context& context, const DrainChange& change, const DrainOptions& options,
-                  Targets targets, Snapshot& snapshot) {
+                  const DrainTimes& times, Targets targets, Snapshot& snapshot) {
   if (options.report.quiet) return;
   IdSet skipped;
-  if (targets.ranks) {
+  if (targets.ranks && !times.begins_later) {
     skipped = *targets.ranks & change.unchanged(options, snapshot.status());
     *targets.ranks -= skipped;
   }
@@ -117,11 +146,15 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
   nlohmann::ordered_json object{{"change", change.name}};
   add_targets(object, targets, snapshot);
   if (!reason.empty()) object["reason"] = reason;
+  if (times.begins_later) object["from"] = to_number(*times.from);
+  if (times.until) object["until"] = to_number(*times.until);
   if (!skipped.empty()) object["skipped"] = snapshot.status().inventory.hosts(skipped).encode();
   std::string text;
   if (!targets.ranks || !targets.ranks->empty()) {
-    text = fmt::format("{} {}", change.done, describe(targets, snapshot));
+    text = fmt::format("{} {}", times.begins_later ? "will drain" : change.done, describe(targets, snapshot));
     if (!reason.empty()) text += fmt::format(" ({})", reason);
+    if (times.begins_later) text += " from " + views::format_time(*times.from);
+    if (times.until) text += " until " + views::format_time(*times.until);
   }
   if (!skipped.empty()) {
     text += fmt::format("{}{} {}", text.empty() ? "nothing to do: " : "; ",
@@ -154,9 +187,11 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
                       snapshot);
   }
   auto targets = read_targets(options.targets, snapshot, excluded, !options.report.quiet);
-  change_targets(context, topic, encode(make_change<Change>(options, targets.request)), options.targets,
-                 snapshot);
-  report_drain(context, change, options, std::move(targets), snapshot);
+  auto command = make_change<Change>(options, targets.request);
+  const DrainTimes times = read_times(context, options);
+  set_times(command, times);
+  change_targets(context, topic, encode(command), options.targets, snapshot);
+  report_drain(context, change, options, times, std::move(targets), snapshot);
   // The response says that the drain is on disk: nothing more is allocated on these targets (EHOSTDOWN).
   if (options.wait.wait) wait_until_idle(context, options.wait, options.report, *selection, snapshot);
 }
@@ -166,14 +201,18 @@ void list_drains(Context& context, DrainOptions& options) {
     throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
   if (options.wait.wait || options.wait.dry_run)
     throw UsageError("drain: TARGETS is required with --wait and --dry-run");
+  if (!options.from.empty() || !options.until.empty())
+    throw UsageError("drain: TARGETS is required with --from and --until");
   options.output.terminal = context.terminal();
-  (void)views::render(views::drain_columns(), options.output);
+  const auto columns = options.scheduled ? views::schedule_columns : views::drain_columns;
+  const auto view = options.scheduled ? views::schedule_view : views::drain_view;
+  (void)views::render(columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include;
   // Names can come from a directory on the network, so they are looked up only where they are shown.
   const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
-  const views::Listing drains = views::drain_view(context.call("resource.status"), filter,
-                                                  shows_users ? views::UserName(user_name) : nullptr);
+  const views::Listing drains =
+      view(context.call("resource.status"), filter, shows_users ? views::UserName(user_name) : nullptr);
   context.out() << views::render(drains, options.output);
 }
 
@@ -193,11 +232,20 @@ void register_drain(CLI::App& app, Context& context) {
   add_report_options(*drain, options->report);
   add_drain_wait_options(*drain, options->wait);
   add_targets_option(*drain, options->include);
+  drain
+      ->add_option("--from", options->from,
+                   "Begin at this time: seconds since the epoch, a date (ISO 8601), or a duration from now")
+      ->excludes("--wait")
+      ->excludes("--dry-run");
+  drain->add_option("--until", options->until, "End the drain at this time");
+  drain->add_flag("--scheduled", options->scheduled,
+                  "List the drains that begin later, or end by themselves");
   drain->callback([options, drain, &context] {
     if (drain->count("TARGETS") == 0) {
       list_drains(context, *options);
       return;
     }
+    if (options->scheduled) throw UsageError("drain: --scheduled lists, and takes no TARGETS: see -i");
     options->report.json = options->output.json;
     run_drain_change<module::DrainCommand>(context, drain_change, *options, Excluded::left_out,
                                            "resource.drain", proto::topics::encode_drain);

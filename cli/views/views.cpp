@@ -72,10 +72,6 @@ bool wants(const ViewFilter& filter, std::string_view state) {
   return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
 }
 
-IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
-  return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
-}
-
 std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::topics::Status& status,
                                                                    const IdSet& targets) {
   IdSet drained;
@@ -145,6 +141,10 @@ Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
 
 }  // namespace
 
+IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
+  return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
+}
+
 std::vector<std::string> parse_status_states(const std::string& text) {
   return parse_states(text, status_states, {{"drain", "drained"}, {"excluded", "exclude"}}, shrunk_state);
 }
@@ -202,9 +202,6 @@ Listing drain_columns() {
   return listing;
 }
 
-namespace {
-
-// The cells of an actor: its name, and the actor itself.
 std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const UserName& user_name) {
   if (!by) return {Cell(nullptr, "-"), Cell(nullptr, "-")};
   const auto* user = std::get_if<module::ByUser>(&*by);
@@ -213,8 +210,6 @@ std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const 
   if (!name) name = proto::actor_name(*by);
   return {*std::move(name), Cell(proto::actor_to_json(*by), proto::encode_actor(*by))};
 }
-
-}  // namespace
 
 Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName& user_name) {
   const auto status = proto::topics::parse_status(payload);

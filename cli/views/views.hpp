@@ -6,12 +6,15 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/views/listing.hpp"
+#include "core/module/actor.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cli::views {
@@ -22,6 +25,9 @@ struct ViewFilter {
   /// Only these targets, idset or hostlist; empty: all.
   std::string targets;
 };
+
+/// The targets that pass the filter. Throws Error as parse_targets() does.
+[[nodiscard]] text::IdSet wanted_targets(const ViewFilter& filter, const rset::ResourceSet& all);
 
 /// Splits `a,b`. Throws UsageError that lists the known states for an unknown one.
 [[nodiscard]] std::vector<std::string> parse_status_states(const std::string& text);
@@ -38,6 +44,10 @@ struct ViewFilter {
 
 /// The name of a user id; nothing for one that is not known on this machine.
 using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
+
+/// The cells of the columns `user` and `by` of an actor.
+[[nodiscard]] std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by,
+                                                const UserName& user_name);
 
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason, time and actor.
 /// The columns `user` and `by` are not in the standard table. `user` is the name of the user, or the number

@@ -90,6 +90,8 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   const auto forget_drains = [&] {
     if (input.command.recorded.drains.size() != module_.drains().ranks().count())
       rewrite_drains(effects.records.back().changes, module_);
+    if (input.command.recorded.scheduled.size() != module_.scheduled_drains().ranks().count())
+      rewrite_scheduled(effects.records.back().changes, module_);
   };
   bool is_undrained = false;
   for (auto& [event, recorded] : events) {
@@ -147,7 +149,7 @@ void Engine::set_aside(const IdSet& drained) {
   for (const auto& group : module_.drains().groups()) {
     const module::DrainTable::Key& key = group.first;
     module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by});
+      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by, key.until});
     });
   }
 }
@@ -372,6 +374,12 @@ void Engine::take(const ParentSays& input, const Occasion& now, Effects& effects
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
+  // A longer list waits for the next Tick, for which the time has come already.
+  constexpr std::size_t most = 16;
+  for (Event& event : module_.due(now.wall, most)) {
+    const Occasion occasion{now, event.by};
+    apply(std::move(event), occasion, effects);
+  }
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }
 

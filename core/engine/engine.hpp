@@ -234,6 +234,8 @@ class Engine {
 
   /// When a Tick has something to do if nothing else comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
+  /// The same for times that operators have set. The wall clock may be set meanwhile.
+  [[nodiscard]] std::optional<WallTime> next_due() const { return module_.next_due(); }
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }

@@ -67,6 +67,16 @@ void record_allocations(TableChanges& changes, const std::vector<module::SharedA
   }
 }
 
+TableChanges::Drained row_of(const module::DrainGroup& group, const Module& module) {
+  return {module.names(group.ranks), group.timestamp, group.reason, group.by, group.until};
+}
+
+void add_rows(std::vector<TableChanges::Drained>& rows, const module::DrainTable& table,
+              const Module& module) {
+  for (const auto& [key, ranks] : table.groups())
+    rows.push_back(row_of({ranks, key.timestamp, key.reason, key.by, key.until}, module));
+}
+
 struct Concerned {
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
   IdSet operator()(const module::AllocEvent& event) const {
@@ -93,6 +103,8 @@ struct ConcernedHosts {
   }
   Hostlist operator()(const module::FreeEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::UnshrinkEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::ScheduleEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::CancelEvent& event) const { return event.nodelist; }
   Hostlist operator()(const UpdateEvent& event) const {
     Hostlist hosts = targets.hosts(property_targets(event));
     hosts.append(event.shrink_nodelist);
@@ -112,6 +124,7 @@ void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime ti
   changes.expiration = {define.inventory->expiration(), define.inventory->expiration(), timestamp};
   changes.forget_shrunk = true;
   rewrite_drains(changes, module);
+  rewrite_scheduled(changes, module);
   if (module.ledger().empty()) return;
   changes.forget_allocations = true;
   std::vector<module::SharedAllocation> all;
@@ -144,10 +157,12 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record.sequence = sequence;
   record.ranks = std::visit(Concerned{}, event.body);
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
-  for (const module::DrainGroup& group : outcome.drained) {
-    record.changes.drained.push_back({module.names(group.ranks), group.timestamp, group.reason, group.by});
-  }
+  for (const module::DrainGroup& group : outcome.drained)
+    record.changes.drained.push_back(row_of(group, module));
   record.changes.undrained = module.names(outcome.undrained);
+  for (const module::DrainGroup& group : outcome.scheduled)
+    record.changes.scheduled.push_back(row_of(group, module));
+  record.changes.unscheduled = module.names(outcome.unscheduled);
   record_allocations(record.changes, outcome.ledger.allocated, module);
   record.changes.freed = outcome.ledger.freed;
   record.of_ledger = is_of_ledger(event.body);
@@ -175,9 +190,14 @@ void rewrite_drains(TableChanges& changes, const Module& module) {
 }
 
 void add_drains(TableChanges& changes, const Module& module) {
-  for (const auto& [key, ranks] : module.drains().groups()) {
-    changes.drained.push_back({module.names(ranks), key.timestamp, key.reason, key.by});
-  }
+  add_rows(changes.drained, module.drains(), module);
+}
+
+void rewrite_scheduled(TableChanges& changes, const Module& module) {
+  changes.forget_scheduled = true;
+  changes.unscheduled = {};
+  changes.scheduled.clear();
+  add_rows(changes.scheduled, module.scheduled_drains(), module);
 }
 
 }  // namespace resourced::engine

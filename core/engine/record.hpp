@@ -26,9 +26,13 @@ struct TableChanges {
     WallTime timestamp{};
     std::optional<std::string> reason;
     std::optional<module::Actor> by = std::nullopt;
+    std::optional<WallTime> until = std::nullopt;
   };
   std::vector<Drained> drained;
   module::TargetNames undrained;
+  /// The same for drains that are scheduled, with the time when they begin.
+  std::vector<Drained> scheduled;
+  module::TargetNames unscheduled;
   /// A property of these targets compared with the configuration.
   struct Property {
     std::string name;
@@ -69,8 +73,9 @@ struct TableChanges {
   std::optional<Inventory> inventory;
   /// The hosts of the brokers of a Flux instance that begins.
   std::optional<text::Hostlist> brokers;
-  /// Empty the table of drains first, as some of its targets are gone.
+  /// Empty the table of drains first, as some of its targets are gone; or that of scheduled drains.
   bool forget_drains = false;
+  bool forget_scheduled = false;
   /// Empty the table of targets that left for good first: a new inventory has all its targets.
   bool forget_shrunk = false;
   /// Remove a loaded R from the table, as a changed configuration has replaced it.
@@ -103,5 +108,7 @@ void add_drains(TableChanges& changes, const module::Module& module);
 /// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
 /// find all drained targets in its inventory.
 void rewrite_drains(TableChanges& changes, const module::Module& module);
+/// The same for scheduled drains.
+void rewrite_scheduled(TableChanges& changes, const module::Module& module);
 
 }  // namespace resourced::engine

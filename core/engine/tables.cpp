@@ -7,7 +7,10 @@
 namespace resourced::engine {
 
 void Tables::apply(const TableChanges& changes) {
-  apply_drains(changes);
+  if (changes.forget_drains) drains_.clear();
+  apply_drains(drains_, changes.undrained, changes.drained);
+  if (changes.forget_scheduled) scheduled_.clear();
+  apply_drains(scheduled_, changes.unscheduled, changes.scheduled);
   apply_properties(changes);
   apply_allocations(changes);
   if (changes.forget_shrunk) shrunk_.clear();
@@ -25,15 +28,15 @@ void Tables::apply(const TableChanges& changes) {
   if (changes.expiration) expiration_ = changes.expiration;
 }
 
-void Tables::apply_drains(const TableChanges& changes) {
-  if (changes.forget_drains) drains_.clear();
-  changes.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    drains_.erase({std::string(host), ordinal});
+void Tables::apply_drains(Drains& drains, const module::TargetNames& gone,
+                          const std::vector<TableChanges::Drained>& changed) {
+  gone.for_each([&](std::string_view host, std::uint32_t ordinal) {
+    drains.erase({std::string(host), ordinal});
   });
-  for (const TableChanges::Drained& drained : changes.drained) {
+  for (const TableChanges::Drained& drained : changed) {
     drained.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      drains_.insert_or_assign({std::string(host), ordinal},
-                               Drain{drained.timestamp, drained.reason, drained.by});
+      drains.insert_or_assign({std::string(host), ordinal},
+                              Drain{drained.timestamp, drained.reason, drained.by, drained.until});
     });
   }
 }
@@ -63,7 +66,9 @@ void Tables::apply_allocations(const TableChanges& changes) {
 module::RecordedState Tables::state() const {
   module::RecordedState state;
   for (const auto& [target, drain] : drains_)
-    state.drains.push_back({target, drain.timestamp, drain.reason, drain.by});
+    state.drains.push_back({target, drain.timestamp, drain.reason, drain.by, drain.until});
+  for (const auto& [target, drain] : scheduled_)
+    state.scheduled.push_back({target, drain.timestamp, drain.reason, drain.by, drain.until});
   for (const auto& [key, added] : properties_) state.properties.push_back({key.first, key.second, added});
   for (const auto& [id, row] : allocations_) {
     state.allocations.push_back({id, rset::ResourceSet::parse(*row.resources), row.ordinals, row.expiration,

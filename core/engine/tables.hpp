@@ -26,13 +26,17 @@ class Tables {
     WallTime timestamp{};
     std::optional<std::string> reason;
     std::optional<module::Actor> by;
+    std::optional<WallTime> until;
   };
+  using Drains = std::map<module::TargetName, Drain>;
 
-  void apply_drains(const TableChanges& changes);
+  static void apply_drains(Drains& drains, const module::TargetNames& gone,
+                           const std::vector<TableChanges::Drained>& changed);
   void apply_properties(const TableChanges& changes);
   void apply_allocations(const TableChanges& changes);
 
-  std::map<module::TargetName, Drain> drains_;
+  Drains drains_;
+  Drains scheduled_;
   /// Whether the property was added; false for one that was removed.
   std::map<std::pair<std::string, module::TargetName>, bool> properties_;
   std::set<module::TargetName> shrunk_;

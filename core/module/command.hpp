@@ -23,8 +23,14 @@ struct DrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
+  /// A time that lies ahead schedules the drain. It then leaves targets that are drained already as they are,
+  /// whatever the mode.
+  std::optional<WallTime> from = std::nullopt;
+  /// When the drain ends by itself.
+  std::optional<WallTime> until = std::nullopt;
 };
 
+/// Also cancels what is scheduled for the targets.
 struct UndrainCommand {
   std::string targets;
   std::optional<std::string> reason;
@@ -55,9 +61,11 @@ struct UnshrinkCommand {
 /// A recorded drain, as the store keeps it across restarts.
 struct RecordedDrain {
   TargetName target;
+  /// For a scheduled drain, when it begins.
   WallTime timestamp{};
   std::optional<std::string> reason;
   std::optional<Actor> by = std::nullopt;
+  std::optional<WallTime> until = std::nullopt;
 };
 
 /// A property that differs from the configuration: added at run time, or taken away.
@@ -70,6 +78,7 @@ struct RecordedProperty {
 /// State that the store keeps beside the configuration.
 struct RecordedState {
   std::vector<RecordedDrain> drains;
+  std::vector<RecordedDrain> scheduled;
   std::vector<RecordedProperty> properties;
   /// Targets that left the instance for good.
   std::vector<TargetName> shrunk;

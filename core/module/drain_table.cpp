@@ -23,7 +23,8 @@ const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
 }
 
 void DrainTable::put(IdSet::Id rank, const Key& key) {
-  const auto group = groups_.try_emplace(key).first;
+  const auto [group, is_new] = groups_.try_emplace(key);
+  if (is_new && key.until) ends_.emplace(*key.until, &group->first);
   group->second.insert(rank);
   key_of_[rank] = &group->first;
 }
@@ -34,7 +35,10 @@ void DrainTable::take(IdSet::Id rank) {
   const auto group = groups_.find(*found->second);
   RESOURCED_INVARIANT(group != groups_.end() && group->second.contains(rank));
   group->second.erase(rank);
-  if (group->second.empty()) groups_.erase(group);
+  if (group->second.empty()) {
+    if (group->first.until) ends_.erase({*group->first.until, &group->first});
+    groups_.erase(group);
+  }
   key_of_.erase(found);
 }
 
@@ -45,7 +49,8 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
     if (const Key* present = find(rank)) {
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present->timestamp;
       if (overwrite == Overwrite::nothing && present->reason) key.reason = present->reason;
-      const bool stays = key.timestamp == present->timestamp && key.reason == present->reason;
+      const bool keeps_end = overwrite == Overwrite::nothing || key.until == present->until;
+      const bool stays = key.timestamp == present->timestamp && key.reason == present->reason && keeps_end;
       // With the same reason it remains the drain of the first operator. One of the daemon or of an agent,
       // which they might end, becomes the drain of the operator that overwrites it.
       const bool is_of_operator = present->by && !std::holds_alternative<ByHost>(*present->by);
@@ -63,7 +68,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
     } else {
       with_reason_ -= targets;
     }
-    result.push_back({std::move(targets), key.timestamp, key.reason, key.by});
+    result.push_back({std::move(targets), key.timestamp, key.reason, key.by, key.until});
   }
   RESOURCED_INVARIANT(key_of_.size() == ranks_.count());
   return result;

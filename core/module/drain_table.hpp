@@ -1,12 +1,15 @@
-// Which targets are drained, since when, why and by whom. Targets of one drain share one group, so that a
-// table of many targets and few reasons stays small; a change costs the targets that it touches.
+// Which targets are drained, since when, until when, why and by whom; or which will be, at their time.
+// Targets of one drain share one group, so that a table of many targets and few reasons stays small; a change
+// costs the targets that it touches.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/module/event.hpp"
@@ -21,6 +24,7 @@ struct DrainGroup {
   WallTime timestamp{};
   std::optional<std::string> reason;
   std::optional<Actor> by = std::nullopt;
+  std::optional<WallTime> until = std::nullopt;
 };
 
 /// Reasons of drains by which the daemon answers ill health and silence of a node begin so.
@@ -35,6 +39,8 @@ class DrainTable {
     /// The actor that gave this reason, which is not the one that drained first where the reason was
     /// replaced.
     std::optional<Actor> by = std::nullopt;
+    /// When the drain ends by itself.
+    std::optional<WallTime> until = std::nullopt;
     auto operator<=>(const Key&) const = default;
     /// The agent of this host has drained it for ill health.
     [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
@@ -45,12 +51,15 @@ class DrainTable {
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
   /// Drained targets that have a reason.
   [[nodiscard]] const text::IdSet& with_reason() const noexcept { return with_reason_; }
-  /// By timestamp, then reason, then actor.
+  /// By timestamp first.
   [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
   [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
+  /// The groups that end by themselves, in the order of their ends.
+  using Ends = std::set<std::pair<WallTime, const Key*>>;
+  [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
-  /// Drains targets by RFC 44's overwrite rules; an entry whose time and reason stay keeps its actor. Returns
-  /// the targets whose entry has changed, with their new entries.
+  /// Drains targets by RFC 44's overwrite rules; an entry whose time and reason stay keeps its actor, and
+  /// its end unless that is overwritten. Returns the targets whose entry has changed, with their new entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);
@@ -61,6 +70,7 @@ class DrainTable {
 
   std::map<Key, text::IdSet> groups_;
   std::unordered_map<text::IdSet::Id, const Key*> key_of_;
+  Ends ends_;
   text::IdSet ranks_;
   text::IdSet with_reason_;
 };

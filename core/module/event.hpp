@@ -89,6 +89,10 @@ struct DrainEvent {
   text::Hostlist nodelist;
   std::optional<std::string> reason;
   Overwrite overwrite = Overwrite::nothing;
+  /// When the drain ends by itself.
+  std::optional<WallTime> until = std::nullopt;
+  /// A scheduled drain begins. Those of its targets that are drained already stay as they are.
+  bool scheduled = false;
 };
 
 struct UndrainEvent {
@@ -97,6 +101,23 @@ struct UndrainEvent {
   std::optional<std::string> reason;
   /// The mode of the request, as Flux records it.
   Overwrite overwrite = Overwrite::nothing;
+  /// The drain ends by itself. An undrain on request also cancels what is scheduled for its targets.
+  bool scheduled = false;
+};
+
+/// The targets will be drained at a later time. What was scheduled for them before is replaced.
+struct ScheduleEvent {
+  text::IdSet ranks;
+  text::Hostlist nodelist;
+  WallTime from{};
+  std::optional<WallTime> until;
+  std::optional<std::string> reason;
+};
+
+/// The targets will not be drained as scheduled.
+struct CancelEvent {
+  text::IdSet ranks;
+  text::Hostlist nodelist;
 };
 
 struct OnlineEvent {
@@ -112,9 +133,9 @@ struct LivelyEvent {
   text::IdSet ranks;
 };
 
-using EventBody =
-    std::variant<RestartEvent, DefineEvent, UpdateEvent, UnshrinkEvent, DrainEvent, UndrainEvent, OnlineEvent,
-                 OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, UnshrinkEvent, DrainEvent,
+                               UndrainEvent, ScheduleEvent, CancelEvent, OnlineEvent, OfflineEvent,
+                               TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
 
 /// Whether it is a record of the ledger, which is in the log and not among the events of RFC 44.
 [[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {

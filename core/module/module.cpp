@@ -1,9 +1,6 @@
-// Decisions have the error texts that operators know from Flux's drain and undrain. The application of an
-// event cannot fail: it was checked when it was decided.
+// The application of an event cannot fail: it was checked when it was decided.
 #include "core/module/module.hpp"
 
-#include <map>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -22,37 +19,10 @@ using text::IdSet;
 
 namespace {
 
-std::string rank_phrase(const IdSet& ranks) {
-  return fmt::format("{} {}", ranks.count() == 1 ? "rank" : "ranks", ranks.encode());
-}
-
-Overwrite overwrite_of(DrainMode mode) {
-  switch (mode) {
-    case DrainMode::overwrite:
-      return Overwrite::reason;
-    case DrainMode::force_overwrite:
-      return Overwrite::reason_and_timestamp;
-    case DrainMode::none:
-    case DrainMode::update:
-      break;
-  }
-  return Overwrite::nothing;
-}
-
-// Refuses the whole drain if any of its targets is excluded or already drained.
-void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& drained) {
-  const IdSet both = excluded | drained;
-  if (both.empty()) return;
-  if (!excluded.empty() && !drained.empty()) {
-    throw Error(EEXIST, fmt::format("{} already drained or excluded", rank_phrase(both & targets)));
-  }
-  if (!excluded.empty()) throw Error(EINVAL, fmt::format("{} excluded", rank_phrase(excluded)));
-  throw Error(EEXIST, fmt::format("{} already drained", rank_phrase(drained)));
-}
-
 struct FoldStates {
   void operator()(const RestartEvent& event) const {
     changes.undrained = states.drains.undrain(states.drains.ranks() - event.ranks);
+    changes.unscheduled = states.scheduled.undrain(states.scheduled.ranks() - event.ranks);
     states.online = event.online;
     states.torpid.clear();
   }
@@ -60,14 +30,27 @@ struct FoldStates {
   void operator()(const UpdateEvent& event) const {
     if (event.shrink.empty() || event.lost) return;
     changes.undrained = states.drains.undrain(event.shrink);
+    changes.unscheduled = states.scheduled.undrain(event.shrink);
     states.online -= event.shrink;
     states.torpid -= event.shrink;
   }
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
-    changes.drained = states.drains.drain(event.ranks, {timestamp, event.reason, by}, event.overwrite);
+    if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+    changes.drained =
+        states.drains.drain(event.ranks, {timestamp, event.reason, by, event.until}, event.overwrite);
   }
-  void operator()(const UndrainEvent& event) const { changes.undrained = states.drains.undrain(event.ranks); }
+  void operator()(const UndrainEvent& event) const {
+    changes.undrained = states.drains.undrain(event.ranks);
+    if (!event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+  }
+  void operator()(const ScheduleEvent& event) const {
+    changes.scheduled = states.scheduled.drain(event.ranks, {event.from, event.reason, by, event.until},
+                                               Overwrite::reason_and_timestamp);
+  }
+  void operator()(const CancelEvent& event) const {
+    changes.unscheduled = states.scheduled.undrain(event.ranks);
+  }
   void operator()(const OnlineEvent& event) const { states.online |= event.ranks; }
   void operator()(const OfflineEvent& event) const {
     states.online -= event.ranks;
@@ -128,65 +111,6 @@ std::vector<Event> Module::decide(const Command& command, WallTime now) const {
                                std::holds_alternative<MonitorCommand>(command);
   if (!defined_ && !(has_brokers() && concerns_states)) throw Error(EAGAIN, "the inventory is not known yet");
   return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
-}
-
-IdSet Module::drain_targets(std::string_view text) const {
-  if (!has_brokers()) return parse_targets(text, inventory_);
-  rset::HostSearch search =
-      rset::parse_known_targets(text, addressable_, defined_ ? recorded_inventory() : addressable_);
-  if (search.unknown.empty()) return std::move(search.ranks);
-  Hostlist unknown;
-  for (const std::string& host : search.unknown) unknown.append(host);
-  throw Error(EINVAL, fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
-}
-
-std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
-  const IdSet targets = drain_targets(command.targets);
-  const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
-  check_drainable(targets, targets & exclude_, in_the_way);
-
-  // Targets whose entry would stay as it is are left out of the event. With brokers the event keeps them, as
-  // in Flux: a rank that drains itself may be drained already, and the log still has its reason.
-  IdSet changing = targets;
-  const Overwrite overwrite = overwrite_of(command.mode);
-  if (overwrite == Overwrite::nothing && !has_brokers()) {
-    changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
-  }
-  std::vector<Event> events;
-  if (command.mode == DrainMode::update) events = take_over(targets, command, now);
-  if (changing.empty()) return events;
-  Hostlist hosts = addressable().hosts(changing);
-  events.push_back({now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite}});
-  return events;
-}
-
-std::vector<Event> Module::take_over(const IdSet& targets, const DrainCommand& command, WallTime now) const {
-  std::map<std::optional<std::string>, IdSet> by_reason;
-  (targets & states_.drains.ranks() & inventory_.ranks()).for_each([&](IdSet::Id rank) {
-    const DrainTable::Key& drain = *states_.drains.find(rank);
-    if (!drain.is_for_silence() && !drain.is_for_health_of(inventory_.host(rank))) return;
-    by_reason[command.reason ? command.reason : drain.reason].insert(rank);
-  });
-  std::vector<Event> events;
-  for (auto& [reason, ranks] : by_reason) {
-    Hostlist hosts = inventory_.hosts(ranks);
-    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), reason, Overwrite::reason}});
-  }
-  return events;
-}
-
-std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
-  const IdSet targets = drain_targets(command.targets);
-  if (command.mode == DrainMode::none) {
-    if (const IdSet idle = targets - states_.drains.ranks(); !idle.empty()) {
-      throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
-    }
-  }
-  IdSet changing = targets & states_.drains.ranks();
-  if (changing.empty()) return {};
-  Hostlist hosts = addressable().hosts(changing);
-  return {
-      {now, UndrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite_of(command.mode)}}};
 }
 
 std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
@@ -346,6 +270,10 @@ void Module::drop_states_of_others() {
 IdSet Module::shrunk() const { return has_brokers() ? IdSet{} : configured_.ranks() - inventory_.ranks(); }
 
 void Module::apply_to(const UnshrinkEvent& event, Outcome& /*outcome*/) { returning_ |= event.ranks; }
+
+// A schedule changes no state of targets yet.
+void Module::apply_to(const ScheduleEvent& /*event*/, Outcome& /*outcome*/) {}
+void Module::apply_to(const CancelEvent& /*event*/, Outcome& /*outcome*/) {}
 
 void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
   Delta& delta = outcome.delta;

@@ -34,13 +34,17 @@ struct TargetStates {
   DrainTable drains;
   text::IdSet online;
   text::IdSet torpid;
+  /// Drains that begin later; the timestamp is their beginning.
+  DrainTable scheduled = {};
 };
 
 /// The changes of an event in the table of drains: targets whose entry has changed, and targets that are no
-/// longer drained.
+/// longer drained; and the same in the table of scheduled drains.
 struct DrainChanges {
   std::vector<DrainGroup> drained;
   text::IdSet undrained;
+  std::vector<DrainGroup> scheduled;
+  text::IdSet unscheduled;
 };
 
 /// Applies an event to an inventory. Only definitions and updates change it.
@@ -102,6 +106,12 @@ class Module {
   /// the inventory keeps such targets.
   [[nodiscard]] std::vector<Event> lose(const text::IdSet& targets, WallTime now) const;
 
+  /// The ends of drains that have come, and the scheduled drains that begin, in this order and of at most so
+  /// many groups of targets.
+  [[nodiscard]] std::vector<Event> due(WallTime now, std::size_t most) const;
+  /// When due() has something next.
+  [[nodiscard]] std::optional<WallTime> next_due() const;
+
   Outcome apply(const Event& event);
 
   /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
@@ -133,6 +143,7 @@ class Module {
   [[nodiscard]] const text::IdSet& available() const noexcept { return available_; }
   /// The targets that are drained, online and torpid: of the inventory; with brokers also others.
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
+  [[nodiscard]] const DrainTable& scheduled_drains() const noexcept { return states_.scheduled; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
   [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
@@ -161,6 +172,7 @@ class Module {
   [[nodiscard]] std::uint64_t state_version() const noexcept { return state_version_; }
 
  private:
+  // In drain_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
   /// The drains by which an operator takes over those of these targets that are drained for ill health or
   /// silence: without them the daemon would end these drains. Such a drain gets the reason of the command, or
@@ -168,6 +180,10 @@ class Module {
   [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainCommand& command,
                                              WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
+  void check_times(const DrainCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,
+                                            WallTime now) const;
+  // In the others.
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
   // In inventory_commands.cpp.
@@ -198,6 +214,8 @@ class Module {
   void apply_to(const DefineEvent& event, Outcome& outcome);
   void apply_to(const UpdateEvent& event, Outcome& outcome);
   void apply_to(const UnshrinkEvent& event, Outcome& outcome);
+  void apply_to(const ScheduleEvent& event, Outcome& outcome);
+  void apply_to(const CancelEvent& event, Outcome& outcome);
   void apply_to(const AllocEvent& event, Outcome& outcome);
   void apply_to(const FreeEvent& event, Outcome& outcome);
   /// Events of states alone.

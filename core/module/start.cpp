@@ -63,7 +63,8 @@ std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const Resour
   std::map<DrainTable::Key, IdSet> drains;
   for (const RecordedDrain& drain : recorded) {
     const auto rank = rank_of(drain.target, configured);
-    if (rank && ranks.contains(*rank)) drains[{drain.timestamp, drain.reason, drain.by}].insert(*rank);
+    if (rank && ranks.contains(*rank))
+      drains[{drain.timestamp, drain.reason, drain.by, drain.until}].insert(*rank);
   }
   return drains;
 }
@@ -85,8 +86,13 @@ std::vector<Module::StartEvent> Module::start(const StartCommand& command, WallT
   for (const auto& [key, ranks] :
        present_drains(inventory->ranks(), *command.inventory, command.recorded.drains)) {
     undrain |= ranks & exclude;
-    DrainEvent drain{ranks, inventory->hosts(ranks), key.reason, Overwrite::nothing};
+    DrainEvent drain{ranks, inventory->hosts(ranks), key.reason, Overwrite::nothing, key.until};
     events.push_back({{key.timestamp, std::move(drain), key.by}, true});
+  }
+  for (const auto& [key, ranks] :
+       present_drains(inventory->ranks(), *command.inventory, command.recorded.scheduled)) {
+    ScheduleEvent schedule{ranks, inventory->hosts(ranks), key.timestamp, key.until, key.reason};
+    events.push_back({{now, std::move(schedule), key.by}, true});
   }
   if (!undrain.empty()) {
     text::Hostlist hosts = inventory->hosts(undrain);
@@ -111,7 +117,7 @@ RecalledInstance recall_instance(const RecordedState& recorded) {
     inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
   const ResourceSet targets = targets_of_brokers(recorded.brokers, inventory);
   for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, recorded.drains))
-    recalled.drains.push_back({ranks, key.timestamp, key.reason, key.by});
+    recalled.drains.push_back({ranks, key.timestamp, key.reason, key.by, key.until});
   std::ranges::copy_if(recorded.drains, std::back_inserter(recalled.absent),
                        [&](const RecordedDrain& drain) { return !rank_of(drain.target, targets); });
   if (inventory.empty()) return recalled;
@@ -181,11 +187,11 @@ void Module::move_states(const rset::ResourceSet& next) {
   const RankMap map(inventory_, next);
   states_.online = map(states_.online);
   states_.torpid = map(states_.torpid);
-  DrainTable drains;
-  for (const auto& [key, ranks] : states_.drains.groups()) {
-    (void)drains.drain(map(ranks), key, Overwrite::nothing);
+  for (DrainTable* table : {&states_.drains, &states_.scheduled}) {
+    DrainTable moved;
+    for (const auto& [key, ranks] : table->groups()) (void)moved.drain(map(ranks), key, Overwrite::nothing);
+    *table = std::move(moved);
   }
-  states_.drains = std::move(drains);
   available_ = {};
 }
 

@@ -245,6 +245,15 @@ EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTi
   return module::UnshrinkEvent{};
 }
 
+// The drains themselves come with their own events.
+EventBody ParentMirror::translate(const module::ScheduleEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::ScheduleEvent{};
+}
+
+EventBody ParentMirror::translate(const module::CancelEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::CancelEvent{};
+}
+
 EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime /*timestamp*/) {
   return module::AllocEvent{};
 }

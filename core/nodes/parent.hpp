@@ -87,6 +87,8 @@ class ParentMirror {
   module::EventBody translate(const module::DefineEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UpdateEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UnshrinkEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::ScheduleEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::CancelEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
   // The ledger of the enclosing instance changes no state of targets.

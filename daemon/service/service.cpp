@@ -1,5 +1,6 @@
 #include "daemon/service/service.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <variant>
@@ -186,7 +187,15 @@ void Service::settle() {
 
 // A timer that fires too early finds nothing due and is set again, so only an earlier time needs a call.
 void Service::schedule() {
-  const auto deadline = engine().next_deadline();
+  auto deadline = engine().next_deadline();
+  if (const auto due = engine().next_due()) {
+    // The wall clock may be set while the timer runs, which measures another clock: look again from time to
+    // time.
+    constexpr Seconds look_again{60};
+    const engine::Now now = executor_.now();
+    const SteadyTime at = now.steady + std::clamp(*due - now.wall, Seconds(0), look_again);
+    deadline = deadline ? std::min(*deadline, at) : at;
+  }
   if (!deadline || (awake_at_ && *awake_at_ <= *deadline)) return;
   awake_at_ = deadline;
   wake_at_(*deadline);

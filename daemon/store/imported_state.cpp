@@ -86,13 +86,29 @@ ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& 
 ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::DrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
+  return {
+      module::DrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.until, event.scheduled},
+      std::move(hosts)};
 }
 
 ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite}, std::move(hosts)};
+  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.scheduled},
+          std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::ScheduleEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {module::ScheduleEvent{std::move(targets), {}, event.from, event.until, event.reason},
+          std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::CancelEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {module::CancelEvent{std::move(targets), {}}, std::move(hosts)};
 }
 
 ImportedState::Translated ImportedState::translate(const module::AllocEvent& event) {
@@ -277,7 +293,7 @@ void ImportedState::forget_before_load() {
 // Records of targets that the restart does not have are forgotten, as at a start of the daemon. A restart
 // without hosts forgets nothing.
 ImportedState::Numbers ImportedState::recorded_present() const {
-  Numbers recorded = states_.drains.ranks();
+  Numbers recorded = states_.drains.ranks() | states_.scheduled.ranks();
   for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;
   if (targets_.present().empty()) return recorded;
   Numbers present;
@@ -288,9 +304,14 @@ ImportedState::Numbers ImportedState::recorded_present() const {
 }
 
 void ImportedState::finish(Record& last) const {
-  for (const auto& [key, numbers] : states_.drains.groups()) {
-    last.changes.drained.push_back({names_of(numbers), key.timestamp, key.reason, key.by});
-  }
+  const auto rows = [&](const module::DrainTable& table) {
+    std::vector<TableChanges::Drained> drains;
+    for (const auto& [key, numbers] : table.groups())
+      drains.push_back({names_of(numbers), key.timestamp, key.reason, key.by, key.until});
+    return drains;
+  };
+  last.changes.drained = rows(states_.drains);
+  last.changes.scheduled = rows(states_.scheduled);
   const auto add = [&](const std::string& name, const Numbers& numbers,
                        PropertyState::Difference difference) {
     if (!numbers.empty()) last.changes.properties.push_back({name, names_of(numbers), difference});

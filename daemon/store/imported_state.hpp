@@ -75,6 +75,8 @@ class ImportedState {
   Translated translate(const module::UnshrinkEvent& event);
   Translated translate(const module::DrainEvent& event);
   Translated translate(const module::UndrainEvent& event);
+  Translated translate(const module::ScheduleEvent& event);
+  Translated translate(const module::CancelEvent& event);
   // Changes `allocations_`.
   Translated translate(const module::AllocEvent& event);
   Translated translate(const module::FreeEvent& event);

@@ -68,24 +68,34 @@ std::vector<module::RecordedAllocation> load_allocations(Database& database) {
   return allocations;
 }
 
+module::TargetName target(const Statement& row, int column) {
+  return {row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
+}
+
+std::vector<module::RecordedDrain> load_drains(Database& database, const std::string& table) {
+  std::vector<module::RecordedDrain> drains;
+  const std::string query = "SELECT host, ordinal, timestamp, reason, actor, until FROM " + table;
+  Statement rows(database, query.c_str());
+  while (rows.step()) {
+    module::RecordedDrain drain{target(rows, 0), rows.time(2), rows.optional_text(3)};
+    try {
+      if (const auto actor = rows.optional_text(4)) drain.by = parse_actor(*actor);
+    } catch (const Error& error) {
+      throw damaged_store(database.path(),
+                          fmt::format("table {}: {}: {}", table, drain.target.host, error.what()));
+    }
+    if (!rows.is_null(5)) drain.until = rows.time(5);
+    drains.push_back(std::move(drain));
+  }
+  return drains;
+}
+
 }  // namespace
 
 module::RecordedState load_state(Database& database) {
   module::RecordedState state;
-  const auto target = [](const Statement& row, int column) {
-    return module::TargetName{row.text(column), static_cast<std::uint32_t>(row.integer(column + 1))};
-  };
-  Statement drains(database, "SELECT host, ordinal, timestamp, reason, actor FROM drain");
-  while (drains.step()) {
-    module::RecordedDrain drain{target(drains, 0), drains.time(2), drains.optional_text(3)};
-    try {
-      if (const auto actor = drains.optional_text(4)) drain.by = parse_actor(*actor);
-    } catch (const Error& error) {
-      throw damaged_store(database.path(),
-                          fmt::format("table drain: {}: {}", drain.target.host, error.what()));
-    }
-    state.drains.push_back(std::move(drain));
-  }
+  state.drains = load_drains(database, "drain");
+  state.scheduled = load_drains(database, "scheduled_drain");
   Statement properties(database, "SELECT name, host, ordinal, present FROM property");
   while (properties.step()) {
     state.properties.push_back({properties.text(0), target(properties, 1), properties.integer(3) != 0});

@@ -114,6 +114,12 @@ Statement& Statement::bind(int parameter, const std::optional<std::string>& valu
   return *this;
 }
 
+Statement& Statement::bind(int parameter, const std::optional<WallTime>& value) {
+  if (value) return bind(parameter, *value);
+  sqlite3_bind_null(statement_.get(), parameter);
+  return *this;
+}
+
 bool Statement::step() {
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;

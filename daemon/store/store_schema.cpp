@@ -10,7 +10,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 7;
+constexpr std::int64_t schema_version = 8;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -182,6 +182,20 @@ constexpr const char* version_7 = R"sql(
   ALTER TABLE drain ADD COLUMN actor TEXT;
 )sql";
 
+// Adds the end of each drain, and drains that begin later.
+constexpr const char* version_8 = R"sql(
+  ALTER TABLE drain ADD COLUMN until REAL;
+  CREATE TABLE scheduled_drain (
+    host TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    timestamp REAL NOT NULL,
+    reason TEXT,
+    actor TEXT,
+    until REAL,
+    PRIMARY KEY (host, ordinal)
+  ) WITHOUT ROWID;
+)sql";
+
 // The first version with a checksum of the present. From it on tables have the same statements whether they
 // were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
@@ -203,6 +217,7 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 5) database.execute(version_6_of_event);
   if (version > 5) database.execute(version_6);
   if (version > 6) database.execute(version_7);
+  if (version > 7) database.execute(version_8);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -288,7 +303,8 @@ void prepare_schema(Database& database) {
   if (version < 4) database.execute(version_4);
   if (version < 5) database.execute(version_5);
   if (version < 6) database.execute(version_6);
-  database.execute(version_7);
+  if (version < 7) database.execute(version_7);
+  database.execute(version_8);
   PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)

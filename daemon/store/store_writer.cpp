@@ -108,6 +108,14 @@ Error StoreWriter::Opened::lost_commits(const std::string& what, const StateLock
                       path(), what, lock.path())};
 }
 
+StoreWriter::DrainStatements::DrainStatements(Database& database, const std::string& table)
+    : put(database, fmt::format("INSERT OR REPLACE INTO {}(host, ordinal, timestamp, reason, actor, until) "
+                                "VALUES (?, ?, ?, ?, ?, ?)",
+                                table)
+                        .c_str()),
+      take(database, fmt::format("DELETE FROM {} WHERE host = ? AND ordinal = ?", table).c_str()),
+      forget(database, fmt::format("DELETE FROM {}", table).c_str()) {}
+
 StoreWriter::StoreWriter(const std::string& path)
     : lock_(path),
       traces_(path),
@@ -124,11 +132,8 @@ StoreWriter::StoreWriter(const std::string& path)
       trim_blocks_(database_, "DELETE FROM event_block WHERE block < ?"),
       trim_resources_(database_, "DELETE FROM resource_set WHERE last <= ?"),
       put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
-      put_drain_(
-          database_,
-          "INSERT OR REPLACE INTO drain(host, ordinal, timestamp, reason, actor) VALUES (?, ?, ?, ?, ?)"),
-      take_drain_(database_, "DELETE FROM drain WHERE host = ? AND ordinal = ?"),
-      forget_drains_(database_, "DELETE FROM drain"),
+      drains_(database_, "drain"),
+      scheduled_(database_, "scheduled_drain"),
       put_property_(database_,
                     "INSERT OR REPLACE INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)"),
       take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ? AND ordinal = ?"),
@@ -287,22 +292,29 @@ void StoreWriter::write(const Record& record) {
 }
 
 void StoreWriter::write_drains(const Record& record) {
-  if (record.changes.forget_drains) forget_drains_.run();
-  record.changes.undrained.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    take_drain_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
-  });
-  for (const TableChanges::Drained& drain : record.changes.drained) {
-    std::optional<std::string> actor;
-    if (drain.by) actor = proto::encode_actor(*drain.by);
-    drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      put_drain_.bind(1, host)
-          .bind(2, std::int64_t{ordinal})
-          .bind(3, drain.timestamp)
-          .bind(4, drain.reason)
-          .bind(5, actor)
-          .run();
+  const auto write = [](DrainStatements& table, bool forget, const module::TargetNames& gone,
+                        const std::vector<TableChanges::Drained>& changed) {
+    if (forget) table.forget.run();
+    gone.for_each([&](std::string_view host, std::uint32_t ordinal) {
+      table.take.bind(1, host).bind(2, std::int64_t{ordinal}).run();
     });
-  }
+    for (const TableChanges::Drained& drain : changed) {
+      std::optional<std::string> actor;
+      if (drain.by) actor = proto::encode_actor(*drain.by);
+      drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
+        table.put.bind(1, host)
+            .bind(2, std::int64_t{ordinal})
+            .bind(3, drain.timestamp)
+            .bind(4, drain.reason)
+            .bind(5, actor)
+            .bind(6, drain.until)
+            .run();
+      });
+    }
+  };
+  const TableChanges& changes = record.changes;
+  write(drains_, changes.forget_drains, changes.undrained, changes.drained);
+  write(scheduled_, changes.forget_scheduled, changes.unscheduled, changes.scheduled);
 }
 
 void StoreWriter::write_allocations(const Record& record) {
@@ -315,13 +327,9 @@ void StoreWriter::write_allocations(const Record& record) {
         .bind(2, std::string_view(*allocation.resources))
         .bind(3, ordinals)
         .bind(5, allocation.note)
-        .bind(6, std::string_view(allocation.partition));
-    if (allocation.expiration) {
-      put_allocation_.bind(4, *allocation.expiration);
-    } else {
-      put_allocation_.bind(4, std::optional<std::string>());
-    }
-    put_allocation_.run();
+        .bind(4, allocation.expiration)
+        .bind(6, std::string_view(allocation.partition))
+        .run();
   }
 }
 

@@ -80,6 +80,14 @@ class StoreWriter {
     [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
   };
 
+  // Of a table of drains.
+  struct DrainStatements {
+    DrainStatements(Database& database, const std::string& table);
+    Statement put;
+    Statement take;
+    Statement forget;
+  };
+
   // Identifies a file independently of its name.
   struct Identity {
     dev_t device = 0;
@@ -114,9 +122,8 @@ class StoreWriter {
   Statement trim_blocks_;
   Statement trim_resources_;
   Statement put_trimmed_;
-  Statement put_drain_;
-  Statement take_drain_;
-  Statement forget_drains_;
+  DrainStatements drains_;
+  DrainStatements scheduled_;
   Statement put_property_;
   Statement take_property_;
   Statement take_properties_;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,16 @@ std::optional<std::string> parse_reason(const json& payload) {
   return reason;
 }
 
+std::optional<WallTime> optional_time(const json& payload, const char* key) {
+  const auto found = payload.find(key);
+  if (found == payload.end() || found->is_null()) return std::nullopt;
+  if (!found->is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
+  const double seconds = found->get<double>();
+  if (!std::isfinite(seconds) || seconds < 0)
+    throw Error(EINVAL, fmt::format("{}: {} is not a time since the epoch", key, seconds));
+  return wall_time(seconds);
+}
+
 DrainMode parse_mode(const json& payload, std::string_view verb) {
   const auto text = optional_string(payload, "mode");
   if (!text) return DrainMode::none;
@@ -55,10 +66,16 @@ json encode_change(const Change& command) {
 
 }  // namespace
 
-json encode_drain(const module::DrainCommand& command) { return encode_change(command); }
+json encode_drain(const module::DrainCommand& command) {
+  json payload = encode_change(command);
+  if (command.from) payload["from"] = to_number(*command.from);
+  if (command.until) payload["until"] = to_number(*command.until);
+  return payload;
+}
 
 module::DrainCommand parse_drain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain")};
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain"),
+          optional_time(payload, "from"), optional_time(payload, "until")};
 }
 
 json encode_undrain(const module::UndrainCommand& command) { return encode_change(command); }

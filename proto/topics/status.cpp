@@ -39,16 +39,20 @@ struct DrainEntry {
   WallTime second;
   std::string_view reason;
   const By* by;
+  std::optional<WallTime> until;
   const IdSet* first;
   /// All of them, where there is more than one group.
   std::optional<IdSet> merged;
 };
 
-// The reason and the actor of a drain.
+// The reason, the actor and the end of a drain.
 struct Cause {
   std::string_view reason;
   const By* by;
-  bool operator==(const Cause& other) const { return reason == other.reason && *by == *other.by; }
+  std::optional<WallTime> until;
+  bool operator==(const Cause& other) const {
+    return reason == other.reason && *by == *other.by && until == other.until;
+  }
 };
 
 struct HashCause {
@@ -77,15 +81,26 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
     const WallTime second = wall_time(std::round(to_number(key.timestamp)));
     if (!entries.empty() && entries.back().second != second) by_cause.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
-    const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by}, entries.size());
+    const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by, key.until}, entries.size());
     if (is_new) {
-      entries.push_back({second, reason, &key.by, &ranks, std::nullopt});
+      entries.push_back({second, reason, &key.by, key.until, &ranks, std::nullopt});
     } else {
       DrainEntry& entry = entries[place->second];
       entry.merged = (entry.merged ? *entry.merged : *entry.first) | ranks;
     }
   }
   return entries;
+}
+
+void append_terms(std::string& out, const By& by, const std::optional<WallTime>& until) {
+  if (until) {
+    append_key(out, "until");
+    append_number(out, to_number(*until));
+  }
+  if (by) {
+    append_key(out, "by");
+    append_actor(out, *by);
+  }
 }
 
 void append_drains(std::string& out, const module::DrainTable& drains) {
@@ -106,10 +121,24 @@ void append_drains(std::string& out, const module::DrainTable& drains) {
     append_idset(out, entry.merged ? *entry.merged : *entry.first);
     out += timestamp;
     append_string(out, entry.reason);
-    if (*entry.by) {
-      append_key(out, "by");
-      append_actor(out, **entry.by);
-    }
+    append_terms(out, *entry.by, entry.until);
+    out += '}';
+  }
+  out += '}';
+}
+
+void append_scheduled(std::string& out, const module::DrainTable& drains) {
+  if (drains.groups().empty()) return;
+  append_key(out, "scheduled");
+  out += '{';
+  for (const auto& [key, ranks] : drains.groups()) {
+    if (out.back() != '{') out += ',';
+    append_idset(out, ranks);
+    out += R"(:{"from":)";
+    append_number(out, to_number(key.timestamp));
+    append_key(out, "reason");
+    append_string(out, key.reason.value_or(""));
+    append_terms(out, key.by, key.until);
     out += '}';
   }
   out += '}';
@@ -192,6 +221,7 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   }
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   append_shrunk(out, module);
+  append_scheduled(out, module.scheduled_drains());
   out += '}';
   return out;
 }
@@ -227,13 +257,18 @@ IdSet answered_idset(const nlohmann::json& object, const char* key) {
   return IdSet::parse(value.get_ref<const std::string&>());
 }
 
-Status::Drain answered_drain(const std::string& targets, const nlohmann::json& entry) {
-  const nlohmann::json& time = answered(entry, "timestamp");
+Status::Drain answered_drain(const std::string& targets, const nlohmann::json& entry, const char* time_key) {
+  const nlohmann::json& time = answered(entry, time_key);
   const nlohmann::json& reason = answered(entry, "reason");
   if (!time.is_number() || !(reason.is_string() || reason.is_null()))
-    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad timestamp or reason", targets));
+    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad {} or reason", targets, time_key));
   Status::Drain drain{IdSet::parse(targets), wall_time(time.get<double>()),
                       reason.is_string() ? reason.get<std::string>() : ""};
+  if (const auto until = entry.find("until"); until != entry.end()) {
+    if (!until->is_number())
+      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: until: not a number", targets));
+    drain.until = wall_time(until->get<double>());
+  }
   if (const auto by = entry.find("by"); by != entry.end()) {
     try {
       drain.by = read_actor(*by);
@@ -250,7 +285,11 @@ Status parse_status(const nlohmann::json& payload) {
   Status status;
   status.inventory = answered_resources(payload, "R");
   for (const auto& [targets, entry] : answered_object(payload, "drain").items())
-    status.drains.push_back(answered_drain(targets, entry));
+    status.drains.push_back(answered_drain(targets, entry, "timestamp"));
+  if (payload.contains("scheduled")) {
+    for (const auto& [targets, entry] : answered_object(payload, "scheduled").items())
+      status.scheduled.push_back(answered_drain(targets, entry, "from"));
+  }
   status.online = answered_idset(payload, "online");
   status.exclude = answered_idset(payload, "exclude");
   status.torpid = answered_idset(payload, "torpid");

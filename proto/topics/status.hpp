@@ -20,16 +20,18 @@
 
 namespace resourced::proto::topics {
 
-/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING, "by": ACTOR?}}, "online":
-/// IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?, "unchecked": IDSET?}`. R
-/// is without its key `scheduling`. Targets that were drained in one second for one reason by one ACTOR
-/// (proto/actor_json.hpp) stand together, under
-/// the rounded time; no reason is "". `unchecked` are targets whose agents run checks, the last of which has
-/// failed, or none of which has ended since the hello (nodes::Health). An instance of Flux has neither
-/// `allocated` nor `unchecked`. Where the inventory is divided, `partitions` is `{NAME: {"targets": IDSET,
-/// "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another part
-/// still has, leaving are those that the holder of this part still has and that belong to it no longer.
-/// `shrunk` is the HOSTLIST of the targets of Module::configured() that left for good, if there are any.
+/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING, "until": T?, "by":
+/// ACTOR?}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?,
+/// "unchecked": IDSET?}`. R is without its key `scheduling`. Targets that were drained in one second for one
+/// reason by one ACTOR (proto/actor_json.hpp) stand together, under the rounded time; no reason is "".
+/// `unchecked` are targets whose agents run checks, the last of which has failed, or none of which has ended
+/// since the hello (nodes::Health). An instance of Flux has neither `allocated` nor `unchecked`. Where the
+/// inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
+/// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
+/// the holder of this part still has and that belong to it no longer. `shrunk` is the HOSTLIST of the targets
+/// of Module::configured() that left for good, if there are any. `until` is the time when a drain ends by
+/// itself. Where drains are scheduled, `scheduled` is `{IDSET: {"from": T, "reason": STRING, "until": T?,
+/// "by": ACTOR?}}`.
 [[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
                                         const text::IdSet& unchecked);
 
@@ -37,10 +39,12 @@ namespace resourced::proto::topics {
 struct Status {
   struct Drain {
     text::IdSet targets;
+    /// Of a scheduled drain, when it begins.
     WallTime timestamp{};
     /// Empty for none.
     std::string reason;
     std::optional<module::Actor> by = std::nullopt;
+    std::optional<WallTime> until = std::nullopt;
   };
   struct Partition {
     text::IdSet targets;
@@ -49,6 +53,7 @@ struct Status {
   };
   rset::ResourceSet inventory;
   std::vector<Drain> drains;
+  std::vector<Drain> scheduled;
   text::IdSet online;
   text::IdSet exclude;
   text::IdSet torpid;

@@ -152,6 +152,66 @@ TEST_CASE("a store of version 6 keeps its drains, which have no actors, and take
   CHECK(state.drains[2].by == module::Actor(module::ByHost{"test5"}));
 }
 
+TEST_CASE("a store of version 7 keeps its drains, and takes up ends of drains and those that begin later") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 7, by root: as that of version 6.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_7.sqlite", path);
+  {
+    StoreWriter writer(path);
+    const RecordedState state = writer.load();
+    REQUIRE(state.drains.size() == 2);
+    CHECK(state.drains[0].by == module::Actor(module::ByUser{0}));
+    CHECK_FALSE(state.drains[0].until);
+    CHECK(state.scheduled.empty());
+    Record record;
+    record.sequence = 7;
+    record.timestamp = wall_time(4000000000);
+    record.name = "drain-schedule";
+    record.text = "{}";
+    record.changes.drained = {{{text::Hostlist::parse("test4"), {}},
+                               wall_time(5),
+                               "fan",
+                               module::ByUser{1000},
+                               wall_time(4000000100)}};
+    record.changes.scheduled = {
+        {{text::Hostlist::parse("test[6-7]"), {}},
+         wall_time(4000000050),
+         std::nullopt,
+         {},
+         wall_time(4000000060)},
+        {{text::Hostlist::parse("test8"), {}}, wall_time(4000000070), "x", module::ByKey{"ops"}}};
+    writer.commit({record});
+    Record other = record;
+    other.sequence = 8;
+    other.changes = {};
+    other.changes.unscheduled = {text::Hostlist::parse("test6"), {}};
+    writer.commit({other});
+  }
+  {
+    StoreWriter writer(path);
+    const RecordedState state = writer.load();
+    REQUIRE(state.drains.size() == 2);
+    CHECK_FALSE(state.drains[0].until);
+    CHECK(state.drains[1].until == wall_time(4000000100));
+    REQUIRE(state.scheduled.size() == 2);
+    CHECK(state.scheduled[0].target.host == "test7");
+    CHECK(state.scheduled[0].timestamp == wall_time(4000000050));
+    CHECK_FALSE(state.scheduled[0].reason);
+    CHECK(state.scheduled[0].until == wall_time(4000000060));
+    CHECK(state.scheduled[1].by == module::Actor(module::ByKey{"ops"}));
+    CHECK_FALSE(state.scheduled[1].until);
+    Record record;
+    record.sequence = 9;
+    record.timestamp = wall_time(4000000000);
+    record.name = "restart";
+    record.text = "{}";
+    record.changes.forget_scheduled = true;
+    writer.commit({record});
+  }
+  CHECK(StoreWriter(path).load().scheduled.empty());
+}
+
 TEST_CASE("an actor that no daemon writes is a damaged row") {
   for (const char* actor : {"", "root", "{}", R"({"userid":-1})", R"({"userid":4294967296})", R"({"key":""})",
                             R"({"key":"a","host":"b"})", R"({"friend":"a"})"}) {

@@ -33,6 +33,22 @@ TEST_CASE("drain and undrain come back as they were sent, with each mode") {
   }
 }
 
+TEST_CASE("a drain may have times when it begins and ends") {
+  const DrainCommand plain = parse_drain(json::parse(R"({"targets": "1", "from": null})"));
+  CHECK_FALSE(plain.from);
+  CHECK_FALSE(plain.until);
+  DrainCommand command;
+  command.targets = "1";
+  command.from = wall_time(100);
+  command.until = wall_time(200.5);
+  CHECK(encode_drain(command) == json::parse(R"({"targets": "1", "from": 100.0, "until": 200.5})"));
+  CHECK(parse_drain(encode_drain(command)).from == wall_time(100));
+  CHECK(parse_drain(encode_drain(command)).until == wall_time(200.5));
+  CHECK(refusal(parse_drain, R"({"targets": "1", "from": "now"})") == "71 from must be a number");
+  CHECK(refusal(parse_drain, R"({"targets": "1", "until": -1})") ==
+        "22 until: -1 is not a time since the epoch");
+}
+
 TEST_CASE("a drain has the keys that Flux sends") {
   const json frames = json::parse(resourced::test::read_vector("wire.json")).at("local_frames");
   const DrainCommand drain = parse_drain(frames.at(0).at("payload"));
