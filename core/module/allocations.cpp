@@ -340,10 +340,12 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
       changing.push_back({allocation, {}});
     }
   }
-  for (auto& [allocation, gone] : changing) {
+  for (Changing& each : changing) {
+    SharedAllocation& allocation = each.allocation;
     allocation->resources.ranks().for_each([&](IdSet::Id rank) {
       if (map.rank_of(rank)) return;
-      gone.push_back(absent_resources(allocation->resources, rank, {from.host(rank), from.ordinal_of(rank)}));
+      each.gone.push_back(
+          absent_resources(allocation->resources, rank, {from.host(rank), from.ordinal_of(rank)}));
     });
     ResourceSet there =
         in_other_ranks(allocation->resources, to, [&](IdSet::Id rank) { return map.rank_of(rank); });
