@@ -68,7 +68,7 @@ fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
     return [done = std::move(done)](const client::Response& response) {
       using Kind = fifo::Scheduler::Answer::Kind;
       if (response.ok()) return done({});
-      const Error error = response.error();
+      const Error& error = response.error();
       done({response.local() ? Kind::unknown : Kind::refused, error.what(), error.errnum()});
     };
   };
