@@ -158,9 +158,9 @@ TEST_CASE("versions that no resourced up to this one wrote are refused, with the
     {
       Database database(path);
       const std::string text = fmt::format(
-          "{}: schema version {} is not from 1 to 7, which this resourced reads; start the version that "
+          "{}: schema version {} is not from 1 to {}, which this resourced reads; start the version that "
           "wrote it",
-          path, version);
+          path, version, present_version);
       CHECK_THROWS_WITH_AS(check_schema(database), text.c_str(), Error);
       CHECK_FALSE(has_present_schema(database));
     }
