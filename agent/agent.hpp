@@ -43,7 +43,7 @@ struct AgentOptions {
   client::BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
   /// Pauses after a refusal.
   client::BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
-  /// There will be results of checks.
+  /// The owner reports results of checks with on_health().
   bool checks_health = false;
 };
 

@@ -33,10 +33,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The daemon cuts reasons that are longer than a line of a log.
+// Enough for a reason, which the daemon cuts to the length of a line of its log.
 constexpr std::size_t most_output = 4096;
 constexpr std::size_t chunk = 65536;
-/// A pipe holds less than these chunks.
+/// Bounds the reading after the end of a program, in chunks. A pipe holds less.
 constexpr int most_chunks_at_end = 16;
 constexpr int exec_failed = 127;
 constexpr int signalled = 128;
@@ -159,7 +159,8 @@ class Program {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
       if (left.count() <= 0) return Outcome::timed_out;
       constexpr std::chrono::milliseconds longest{3'600'000};
-      // A descriptor below 0 is ignored; the reader's end of a pipe is told without being asked for.
+      // poll() ignores a descriptor below 0, and reports that the reader of a pipe is gone without being
+      // asked for an event.
       std::array<pollfd, 3> events{
           {{signals_.descriptor(), POLLIN, 0}, {output_ ? output_->get() : -1, POLLIN, 0}, {watched, 0, 0}}};
       ::poll(events.data(), events.size(), static_cast<int>(std::min(left, longest).count()));

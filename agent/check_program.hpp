@@ -1,8 +1,8 @@
 // Runs the program of a health check once, in a process that does nothing else: `resource-agent health`. The
 // agent starts that process for each check, so a program that hangs in any way cannot hold its loop.
 //
-// A program is healthy if it exits with 0. Otherwise the first line that it prints, on standard output or
-// error, is the reason: the convention of programs that check nodes, such as nhc.
+// The node is healthy if the program exits with 0. Otherwise the first line that the program prints, on
+// standard output or error, is the reason. Programs that check nodes, such as nhc, have this convention.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ struct CheckCommand {
 
 using ReportHealth = std::function<void(const nodes::HealthReport&)>;
 
-/// Runs the program in a session of its own, without input, and reports its result; then returns true. One
-/// that takes too long is reported as unhealthy and killed with all its descendants, also those that have
-/// left its session; this returns when all are gone. Processes that a program leaves behind when it ends in
-/// time are left alone.
+/// Runs the program in a session of its own, without input, and reports its result; then returns true. A
+/// program that takes too long is reported as unhealthy and killed with all its descendants, also those that
+/// have left its session; this returns when all are gone. Processes that a program leaves behind when it ends
+/// in time are left alone.
 ///
 /// SIGTERM, SIGINT or SIGHUP, or the end of the reader of the pipe `watched` (-1 for none), kill the program
 /// in the same way; then there is no report, and this returns false. This process gets all orphans among its

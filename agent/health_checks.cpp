@@ -28,7 +28,7 @@ using files::Descriptor;
 namespace {
 
 constexpr int report_descriptor = 3;
-/// Also after the file of the program was replaced.
+/// Names the running program even after its file was replaced, as by an upgrade.
 constexpr const char* this_program = "/proc/self/exe";
 
 void check_call(int number, std::string_view call) {

@@ -24,7 +24,7 @@ class HealthChecks {
   /// later. A check that cannot be run, or ends without a report, is reported as unhealthy.
   HealthChecks(boost::asio::io_context& loop, const CheckCommand& check, Seconds interval,
                ReportHealth report);
-  /// Ends a check that runs: it notices that nobody reads its report.
+  /// Ends a check that runs: its process ends when the reader of its report is gone.
   ~HealthChecks() = default;
   HealthChecks(const HealthChecks&) = delete;
   HealthChecks& operator=(const HealthChecks&) = delete;

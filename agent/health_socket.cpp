@@ -50,7 +50,7 @@ Descriptor listen_at(const std::string& path) {
   const int yes = 1;
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) files::fail(path, errno);
   remove_socket(path);
-  // The permissions of the descriptor become those of the file, before anybody can connect.
+  // The permissions of the descriptor become those of the file, before a client can connect.
   if (::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     files::fail(path, errno);

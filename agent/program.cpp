@@ -59,7 +59,7 @@ struct HealthSource {
 
 void write_report(int descriptor, const nodes::HealthReport& report) {
   const std::string text = write_health_text(report);
-  // The agent may be gone; then nobody wants the result.
+  // EPIPE: the agent is gone, so the result is not needed.
   if (::write(descriptor, text.data(), text.size()) < 0 && errno != EPIPE)
     throw Error(errno, std::generic_category().message(errno));
 }

@@ -21,7 +21,7 @@ struct TargetWaitOptions {
   /// Ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
   std::string targets;
   Condition condition = Condition::idle;
-  /// A target about which nobody reports is idle if the daemon knows of no allocation. Otherwise such a
+  /// A target whose allocations no scheduler reports is idle if the daemon knows of none. Otherwise such a
   /// target ends the wait with EHOSTUNREACH.
   bool assume_idle = false;
 };

@@ -1,11 +1,12 @@
 // Resource events as RFC 18 event log entries, with their names and the contexts of RFC 44. resource-update
-// is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`)
-// and shrink (`idset`, `nodelist`) are this project's own. So are the records of the ledger, which a journal
-// shows only if it is asked for them: alloc (`allocations`: an array of proto/allocation_json.hpp) and free
-// (`ids`; `nodelist` of the targets that were freed; `idset` of them if they are a part of the one
+// is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`),
+// shrink and unshrink (`idset`, `nodelist`), drain-schedule (`idset`, `nodelist`, `from`, `until`, `reason`)
+// and drain-cancel (`idset`, `nodelist`) are this project's own. So are the records of the ledger, which a
+// journal shows only if it is asked for them: alloc (`allocations`: an array of proto/allocation_json.hpp)
+// and free (`ids`; `nodelist` of the targets that were freed; `idset` of them if they are a part of the one
 // allocation).
 //
-// The context of an event that somebody has caused also has `by` (proto/actor_json.hpp).
+// The context of an event with an actor also has `by` (proto/actor_json.hpp).
 #pragma once
 
 #include <optional>

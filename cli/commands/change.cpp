@@ -26,7 +26,7 @@ Targets plain_targets(const std::string& text, Snapshot& snapshot) {
   }
 }
 
-/// The daemon's text with hosts, as far as the inventory can be had.
+/// The daemon's text with hosts, as far as the inventory is known.
 std::string explain(const Error& error, const std::string& targets, Snapshot& snapshot) {
   const std::string_view text = error.what();
   if (!text.starts_with("rank") && !text.starts_with("unknown host")) return error.what();

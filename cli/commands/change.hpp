@@ -31,9 +31,9 @@ class Snapshot {
   std::optional<proto::topics::Status> status_;
 };
 
-/// Targets as a request has them, and the ranks that they stand for. The ranks are missing where nothing
-/// needs them and where the daemon has yet to judge the text: in a Flux instance it knows targets that are in
-/// no R.
+/// Targets as a request has them, and the ranks that they stand for. The ranks are missing where the command
+/// does not need them, and where only the daemon can resolve the text: in a Flux instance it knows targets
+/// that are in no R.
 struct Targets {
   std::string request;
   std::optional<text::IdSet> ranks;
@@ -43,7 +43,7 @@ struct Targets {
 [[nodiscard]] Targets read_targets(const std::string& text, Snapshot& snapshot, Excluded excluded,
                                    bool resolve);
 
-/// Calls a topic that changes `targets`. A refusal names hosts, as far as the inventory can be had.
+/// Calls a topic that changes `targets`. A refusal names hosts, as far as the inventory is known.
 void change_targets(Context& context, const char* topic, const nlohmann::json& payload,
                     const std::string& targets, Snapshot& snapshot);
 

@@ -30,7 +30,7 @@ void require_ledger(Context& context);
 
 /// Waits until none of the targets has an allocation, also over restarts of the daemon. `targets` are named
 /// by hosts where that is possible (Selection::request). Throws Error ETIMEDOUT that says which are still
-/// allocated, EINTR after a signal, and EHOSTUNREACH if nobody reports what runs there.
+/// allocated, EINTR after a signal, and EHOSTUNREACH if no scheduler reports what runs there.
 void wait_until_idle(Context& context, const DrainWaitOptions& options, const ReportOptions& report,
                      const Selection& targets, Snapshot& snapshot);
 

@@ -170,7 +170,7 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
                        const std::vector<std::string>& command, Ended ended)
     : files_(std::move(files)), ended_(std::move(ended)), descriptor_(loop) {
   const files::Descriptor status(open_for(files_.status, 0));
-  // The process between holds the lock as long as it lives.
+  // The process between resourcectl and the command holds the lock as long as it lives.
   if (::flock(status.get(), LOCK_EX | LOCK_NB) != 0) {
     if (const auto pid = number_behind(read_status(files_.status), "pid ")) pid_ = *pid;
     const int pidfd = pid_ > 0 ? open_process(pid_) : -1;
@@ -211,7 +211,7 @@ void CommandRun::watch(int pidfd) {
                          [this](const boost::system::error_code& error) {
                            if (error) return;
                            descriptor_.close();
-                           // Of an earlier run it is no child.
+                           // Without effect on the process of an earlier run, which is not a child.
                            (void)::waitpid(pid_, nullptr, WNOHANG);
                            tell();
                          });

@@ -1,5 +1,5 @@
-// A command for one node, in a session of its own. A process between records its exit status in a file, so
-// that a later run of resourcectl learns it when this one has been killed.
+// A command for one node, in a session of its own. A process between resourcectl and the command records the
+// exit status in a file, so that a later run of resourcectl has it if this one was killed.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,8 @@ void forget_command(const CommandFiles& files);
 
 class CommandRun {
  public:
-  /// Called once, from the loop, with nothing if the command has succeeded, or with why it has not: its
-  /// status and the last line of its output.
+  /// Called once, from the loop, with nothing if the command has succeeded, or with the failure: its status
+  /// and the last line of its output.
   using Ended = std::function<void(const std::optional<std::string>&)>;
 
   /// Starts the command, or finds the one that an earlier run has started. Both end on their own if this

@@ -150,7 +150,7 @@ void Driver::look() {
           host.append(plan_.nodes()[i].host);
           ranks_[i] = rset::known_ranks_of_hosts(host, status.inventory);
         }
-        // The journal tells ranks.
+        // Events of the journal have ranks, so ranks_ comes first.
         if (!std::exchange(has_journal_, true)) follow_journal();
         const Actions actions = plan_.look(status);
         for (const Action& action : actions) {
@@ -221,7 +221,7 @@ void Driver::change_drain(std::size_t node, bool overwrite) {
         } else if (response.ok() || is_interrupted) {
           plan_.answered(node);
         } else if (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL) {
-          // Drained by somebody else, excluded or removed since the look.
+          // Drained by another operator, excluded or removed since the look.
           plan_.refused(node);
         } else {
           throw Error(response.error());
@@ -261,7 +261,7 @@ void Driver::wait(std::size_t node, Condition condition) {
   pending_[node].wait = std::make_unique<client::TargetWait>(
       connection_, options, [this, node, is_idle](const std::optional<Error>& error) {
         if (error) return fail(node, error->what());
-        // Its handler is called from the wait, which goes when this returns.
+        // The wait calls this handler, so it is destroyed only when the handler returns.
         const auto wait = std::move(pending_[node].wait);
         if (const auto timer = std::exchange(pending_[node].timer, std::nullopt))
           connection_.cancel_timer(*timer);

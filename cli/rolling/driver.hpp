@@ -1,5 +1,5 @@
-// Rolling work against a daemon: carries out what the plan says, records each step before it begins, and
-// tells the plan what has happened.
+// Rolling work against a daemon: carries out the actions of the plan, records each step before it begins, and
+// reports the results to the plan.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,9 @@
-// The planner of rolling work: which node is drained when, and what follows. A state machine without I/O: it
-// takes answers to resource.status and the ends of actions, and returns the next actions.
+// The planner of rolling work: when each node is drained, and its steps from there. A state machine without
+// I/O: it takes answers to resource.status and the ends of actions, and returns the next actions.
 //
-// A node is away while it is drained or not online, whoever did it. The planner drains a node only if no more
-// than the budget are away then. It never undrains a node that somebody else has drained, and tells them by
-// the reason.
+// A node is away while it is drained, by this work or by others, or is not online. The planner drains a node
+// only if no more nodes than the budget are away then. It recognizes its own drains by their reasons, and
+// never undrains a node that another operator has drained.
 #pragma once
 
 #include <cstddef>
@@ -108,10 +108,10 @@ class Plan {
   /// Takes the present state. Call it while wants_look() is true, after each action, and when the state has
   /// changed.
   [[nodiscard]] Actions look(const proto::topics::Status& status);
-  /// A drain or undrain has an answer, or none will come: the next look tells.
+  /// A drain or undrain has an answer, or none will come: the next look shows the result.
   void answered(std::size_t node);
   void undrained(std::size_t node);
-  /// Somebody else has drained the node first.
+  /// Another operator has drained the node first, or it was excluded or removed.
   void refused(std::size_t node);
   void marked(std::size_t node);
   void is_idle(std::size_t node);

@@ -1,5 +1,5 @@
-// What a drain would do, and what would be left: the view of `drain --dry-run`. Pure functions of answers of
-// the daemon.
+// The effect that a drain would have, and the capacity that it would leave: the view of `drain --dry-run`.
+// Pure functions of answers of the daemon.
 #pragma once
 
 #include <optional>

@@ -200,7 +200,8 @@ struct Effects {
   /// Nodes that are drained among the records, as they do not match the inventory or are unhealthy: each is
   /// worth a line of the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
-  /// Hosts that stay down as the gate wants checks and their agents run none: together worth a line.
+  /// Hosts that stay down as the gate requires checks and their agents run none: one line of the daemon's log
+  /// names all of them.
   text::Hostlist without_checks;
   /// Health::unchecked() has changed.
   bool health_changed = false;
@@ -225,16 +226,16 @@ class Engine {
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
-  /// overlap, and EPERM for an Alloc or Free
-  /// without holders, and what Module::decide(), Acquisition::acquire() and nodes::Nodes::hello() throw.
+  /// overlap, and EPERM for an Alloc or Free without holders, and what Module::decide(),
+  /// Acquisition::acquire() and nodes::Nodes::hello() throw.
   ///
-  /// `by` is the actor that caused the input, and is that of its events; nothing for time and for what the
-  /// daemon does itself. The events that follow from a report of a node agent are by its host.
+  /// `by` is the actor that caused the input, and so of its events; nothing for time and for inputs of the
+  /// daemon itself. The events that follow from a report of a node agent are by its host.
   [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
 
   /// When a Tick has something to do if nothing else comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
-  /// The same for times that operators have set. The wall clock may be set meanwhile.
+  /// The same for drains that begin or end by themselves, by the wall clock, which may be set meanwhile.
   [[nodiscard]] std::optional<WallTime> next_due() const { return module_.next_due(); }
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
@@ -251,6 +252,7 @@ class Engine {
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
+  /// The time of an input, and its actor.
   struct Occasion : Now {
     std::optional<module::Actor> by;
   };

@@ -59,7 +59,7 @@ struct TableChanges {
   bool forget_properties = false;
   /// Targets that left for good.
   module::TargetNames shrunk;
-  /// Those that did not leave for good after all.
+  /// Targets that count no longer as having left for good: their shrink was taken back.
   module::TargetNames unshrunk;
   std::optional<module::RecordedState::Expiration> expiration;
   /// An R that no configuration has, so a restart reads it from the log: as it was discovered or loaded, or

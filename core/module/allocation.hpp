@@ -36,7 +36,7 @@ struct AbsentResources {
   TargetName target;
   text::IdSet cores;
   text::IdSet gpus;
-  /// As ResourceGroup has it.
+  /// ResourceGroup::extra of the target.
   std::shared_ptr<const nlohmann::json> extra = nullptr;
   /// The properties that the R gives to the target.
   std::vector<std::string> properties = {};

@@ -33,7 +33,8 @@ struct LedgerChanges {
   std::vector<std::string> freed;
 };
 
-/// The cores and gpus that are allocated, without their holders. A copy costs as much as its highest numbers.
+/// The cores and gpus that are allocated, without their holders. The cost of a copy grows with the number of
+/// different core and gpu numbers, and with the runs of ranks that hold each.
 struct HeldResources {
   /// The ranks where each number is held.
   using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
@@ -96,12 +97,14 @@ class Ledger {
   using HeldAt = HeldResources::HeldAt;
   /// The allocations on each of consecutive ranks.
   static constexpr text::IdSet::Id page_size = 256;
-  /// They stand in allocations_, where an allocation of which a part is freed is replaced in its place.
+  /// Pointers to entries of allocations_. A partial free replaces the allocation in its entry, so they stay
+  /// valid.
   using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
   SharedAllocation take(std::string_view id);
-  /// Takes targets out of an allocation that keeps others. Costs what they have, and the runs of the others.
+  /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
+  /// targets, and with the runs of the others.
   const SharedAllocation& take_part(std::string_view id, const text::IdSet& ranks);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const SharedAllocation& place);

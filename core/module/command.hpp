@@ -23,7 +23,7 @@ struct DrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
-  /// A time that lies ahead schedules the drain. It then leaves targets that are drained already as they are,
+  /// A later time schedules the drain. When it begins, a target that is drained with a reason stays as it is,
   /// whatever the mode.
   std::optional<WallTime> from = std::nullopt;
   /// When the drain ends by itself.
@@ -132,7 +132,7 @@ struct FreeCommand {
   std::optional<Scheduler> scheduler = std::nullopt;
 };
 
-/// Replaces the configuration; hosts and resources stay the same, but for targets that return.
+/// Replaces the configuration; hosts and resources stay the same, except for targets that return.
 struct ReloadCommand {
   text::IdSet exclude;
   rset::ResourceSet::Properties property_add;

@@ -1,6 +1,6 @@
-// Which targets are drained, since when, until when, why and by whom; or which will be, at their time.
-// Targets of one drain share one group, so that a table of many targets and few reasons stays small; a change
-// costs the targets that it touches.
+// The drained targets, with the time, end, reason and actor of each drain. Drains that begin later are in
+// another table of this type. Targets of one drain share one group, so that a table of many targets and few
+// reasons stays small; a change costs the targets that it touches.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct DrainGroup {
   std::optional<WallTime> until = std::nullopt;
 };
 
-/// Reasons of drains by which the daemon answers ill health and silence of a node begin so.
+/// The beginnings of the reasons of drains for the ill health and for the silence of a node.
 inline constexpr std::string_view health_prefix = "health: ";
 inline constexpr std::string_view silence_prefix = "lost: silent since ";
 
@@ -36,8 +36,8 @@ class DrainTable {
   struct Key {
     WallTime timestamp{};
     std::optional<std::string> reason;
-    /// The actor that gave this reason, which is not the one that drained first where the reason was
-    /// replaced.
+    /// The actor that gave this reason. Another actor may have drained the target first, with a reason that
+    /// was replaced.
     std::optional<Actor> by = std::nullopt;
     /// When the drain ends by itself.
     std::optional<WallTime> until = std::nullopt;
@@ -58,8 +58,9 @@ class DrainTable {
   using Ends = std::set<std::pair<WallTime, const Key*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
-  /// Drains targets by RFC 44's overwrite rules; an entry whose time and reason stay keeps its actor, and
-  /// its end unless that is overwritten. Returns the targets whose entry has changed, with their new entries.
+  /// Drains targets by RFC 44's overwrite rules. An entry whose reason stays keeps its end, unless the drain
+  /// is overwritten. An entry that stays as a whole keeps its actor, unless an operator overwrites a drain of
+  /// the daemon or of an agent. Returns the targets whose entry has changed, with their new entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);

@@ -66,7 +66,7 @@ struct UpdateEvent {
 };
 
 /// Targets that had left for good will be in the inventory again from the next start, or from a reload of the
-/// configuration while no scheduler has acquired resources: RFC 28 has no way to tell one of new targets.
+/// configuration while no scheduler has acquired resources: RFC 28 has no response that adds targets.
 struct UnshrinkEvent {
   /// Ranks of the configured inventory, and their hosts.
   text::IdSet ranks;
@@ -91,7 +91,7 @@ struct DrainEvent {
   Overwrite overwrite = Overwrite::nothing;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
-  /// A scheduled drain begins. Those of its targets that are drained already stay as they are.
+  /// A scheduled drain begins. Those of its targets that are drained with a reason stay as they are.
   bool scheduled = false;
 };
 
@@ -105,7 +105,7 @@ struct UndrainEvent {
   bool scheduled = false;
 };
 
-/// The targets will be drained at a later time. What was scheduled for them before is replaced.
+/// The targets will be drained at a later time. Replaces drains that were scheduled for them before.
 struct ScheduleEvent {
   text::IdSet ranks;
   text::Hostlist nodelist;

@@ -58,7 +58,7 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
   if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
   UpdateEvent update;
-  // The shrink of a target that will return takes back its return.
+  // The shrink of a target that will return cancels its return.
   update.shrink = parse_targets(
       command.targets,
       returning_.empty() ? inventory_ : configured_.copy_ranks(inventory_.ranks() | returning_));

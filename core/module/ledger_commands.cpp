@@ -137,9 +137,9 @@ IdSet all_of(const std::vector<Holding>& holdings) {
   return all;
 }
 
-// Whoever has drained a target and sees it idle relies on it to stay so: an alloc that its scheduler sent
-// before it has read of the drain is refused. A target that is merely offline or torpid may be up again at
-// any time.
+// An operator that has drained a target and sees it idle relies on it to stay idle, so an alloc that a
+// scheduler sent before it read of the drain is refused. A target that is merely offline or torpid may be up
+// again at any time.
 void check_usable(const IdSet& wanted, const IdSet& drained, const IdSet& excluded,
                   const ResourceSet& inventory) {
   const auto check = [&](const IdSet& unusable, std::string_view state) {

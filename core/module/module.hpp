@@ -106,8 +106,8 @@ class Module {
   /// the inventory keeps such targets.
   [[nodiscard]] std::vector<Event> lose(const text::IdSet& targets, WallTime now) const;
 
-  /// The ends of drains that have come, and the scheduled drains that begin, in this order and of at most so
-  /// many groups of targets.
+  /// The events of drains that end by now and, after them, of scheduled drains that begin by now. Takes no
+  /// further group of targets once there are `most` events.
   [[nodiscard]] std::vector<Event> due(WallTime now, std::size_t most) const;
   /// When due() has something next.
   [[nodiscard]] std::optional<WallTime> next_due() const;
@@ -175,15 +175,15 @@ class Module {
   // In drain_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
   /// The drains by which an operator takes over those of these targets that are drained for ill health or
-  /// silence: without them the daemon would end these drains. Such a drain gets the reason of the command, or
-  /// keeps its own if there is none.
+  /// silence: without them the daemon could end these drains by itself. Such a drain gets the reason of the
+  /// command, or keeps its own if there is none.
   [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainCommand& command,
                                              WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   void check_times(const DrainCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,
                                             WallTime now) const;
-  // In the others.
+  // In start.cpp and module.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
   // In inventory_commands.cpp.

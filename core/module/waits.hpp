@@ -12,21 +12,19 @@
 namespace resourced::module {
 
 enum class WaitCondition : std::uint8_t {
-  /// No target has an allocation. Requires that somebody reports what is allocated there.
+  /// No target has an allocation. Requires that a scheduler reports the allocations there.
   idle,
   /// All targets are online, and their health checks have passed where they have any.
   ready,
 };
 
-/// How a wait for `idle` treats targets about which nobody reports (Acquisition::reported()).
+/// How a wait for `idle` treats targets whose allocations no scheduler reports (Acquisition::reported()).
 enum class Unreported : std::uint8_t {
-  /// Such a target refuses the request. If its scheduler leaves later, the wait goes on until there is
-  /// another
-  /// one.
+  /// Such a target refuses the request. If its scheduler leaves later, the wait goes on until another one
+  /// reports.
   refuse,
-  /// The wait lasts until somebody reports. For a client that repeats its request after a restart of the
-  /// daemon,
-  /// when schedulers have yet to come back.
+  /// The wait lasts until a scheduler reports. For a client that repeats its request after a restart of the
+  /// daemon, when schedulers have yet to come back.
   wait,
   /// The ledger alone counts: a target without an allocation is idle.
   assume_idle,
@@ -45,7 +43,7 @@ class WaitedState {
   WaitedState(const Module& module, const Acquisition& acquisition, const text::IdSet& unchecked);
 
   [[nodiscard]] bool meets(const Wait& wait) const;
-  /// The targets of the inventory about which nobody reports.
+  /// The targets of the inventory whose allocations no scheduler reports.
   [[nodiscard]] const text::IdSet& unreported() const noexcept { return unreported_; }
 
  private:

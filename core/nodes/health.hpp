@@ -21,8 +21,8 @@
 
 namespace resourced::nodes {
 
-/// Who ends a drain for ill health or silence: an operator, or the check or the hello that shows that the
-/// node is well again.
+/// Ends of drains for ill health or silence: by an operator, or by the daemon once a check or a hello shows
+/// that the node is well again.
 enum class HealthReturn : std::uint8_t { manual, automatic };
 
 struct HealthSettings {
@@ -44,8 +44,8 @@ struct HealthReport {
 
 class Health {
  public:
-  /// Later settings also apply to present targets. A target that goes unhealthy more often than the monitor
-  /// counts as flapping does not return by itself.
+  /// Later settings also apply to present targets. A target that becomes unhealthy more often than the limit
+  /// for flapping does not return by itself.
   void configure(const HealthSettings& settings, const MonitorSettings& flapping);
 
   /// The agent of a target has said hello, and runs checks or does not.
@@ -71,7 +71,7 @@ class Health {
   [[nodiscard]] MonitorBatch pass(MonitorBatch batch, text::IdSet& without_checks);
   /// Those of these targets that the gate keeps down no longer, as a batch.
   [[nodiscard]] MonitorBatch release(const text::IdSet& ranks);
-  /// Targets that the agents have online, and that the gate keeps down.
+  /// Targets that are online by the reports of their agents, and that the gate keeps down.
   [[nodiscard]] const text::IdSet& held() const noexcept { return held_; }
   /// Whether the gate keeps targets down whose agents run no checks.
   [[nodiscard]] bool wants_checks() const noexcept { return settings_.gate; }
@@ -86,7 +86,7 @@ class Health {
  private:
   struct Target {
     bool passed = false;
-    /// The reason of the last check that failed, if none has passed since. Outlives the agent, which tells
+    /// The reason of the last check that failed, if none has passed since. Outlives the agent, which reports
     /// the same reason again after each hello.
     std::string complaint;
   };
@@ -101,12 +101,12 @@ class Health {
   text::IdSet unchecked_;
   std::uint64_t version_ = 0;
   text::IdSet held_;
-  /// Those of them that the agents have torpid.
+  /// Those of them that are torpid.
   text::IdSet held_torpid_;
 };
 
-/// The drain of targets that nobody has drained; excluded and unknown targets are left alone. Nothing if
-/// there is nothing to drain.
+/// The drain of those of these targets that are not drained yet; excluded and unknown targets are left alone.
+/// Nothing if there is nothing to drain.
 [[nodiscard]] std::optional<module::DrainCommand> health_drain(const text::IdSet& ranks,
                                                                const std::string& reason,
                                                                const module::Module& module);

@@ -52,8 +52,8 @@ struct MonitorBatch {
   std::string flapping_reason;
   /// Targets that are not expected to return. The monitor has forgotten them.
   text::IdSet lost;
-  /// Targets to be drained as they have been torpid or offline for so long, and when each was last heard: at
-  /// the latest when it was expected.
+  /// Targets to be drained as they have been torpid or offline for `drain_after`, and when each was last
+  /// heard, or expected if it never was.
   struct Silence {
     text::IdSet::Id rank = 0;
     SteadyTime since{};
@@ -126,7 +126,7 @@ class Monitor {
   // Online targets without a connection by when it went; offline targets by when they fell, but lost ones.
   TargetList<&Target::by_since> gone_;
   TargetList<&Target::by_since> offline_;
-  // Absent targets by when they became so, but overdue ones.
+  // Absent targets by when they became so, except overdue ones.
   TargetList<&Target::by_absence> absent_;
   FlapCounter flaps_;
   // Targets that may differ from the last batch, and the time when the first of them was marked.

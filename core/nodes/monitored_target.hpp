@@ -36,7 +36,7 @@ struct MonitoredTarget {
   bool online : 1 = false;
   bool torpid : 1 = false;
   bool lost : 1 = false;
-  /// Torpid or offline, one after the other, after it was expected or heard.
+  /// Torpid or offline without a break since it was last heard or expected.
   bool absent : 1 = false;
   /// Absent for longer than `drain_after`.
   bool overdue : 1 = false;

@@ -52,7 +52,7 @@ struct AgentNews {
   AgentId agent = 0;
   /// The target that it speaks for; nothing as long as there is no inventory.
   std::optional<text::IdSet::Id> rank;
-  /// The target stays down, as the gate wants checks and this agent runs none.
+  /// The target stays down, as the gate requires checks and this agent runs none.
   bool gated = false;
   /// Why it no longer speaks for a target; the agent is forgotten: EEXIST if another agent replaced it,
   /// EINVAL if its target left or its host is unknown, EAGAIN if it is to say hello again.
@@ -66,21 +66,21 @@ struct UnfitNode {
   std::string reason;
 };
 
-/// The results of one report, or of time.
+/// The results of one report, or of deadlines that have passed.
 struct Findings {
   /// In order. The module accepts each of them in its present state.
   std::vector<module::Command> commands;
   std::vector<AgentNews> news;
   /// Nodes for which a drain is among the commands.
   std::vector<UnfitNode> unfit;
-  /// Targets that are online for their agents, and stay down as these run no checks.
+  /// Targets that are online by the reports of their agents, and stay down as these agents run no checks.
   text::IdSet without_checks;
 };
 
 class Nodes {
  public:
-  /// Watches agents with these settings. Later settings also apply to present agents: then settle() tells
-  /// what follows for targets.
+  /// Watches agents with these settings. Later settings also apply to present agents: settle() then returns
+  /// the changes of targets that follow.
   void watch(const Settings& settings);
   /// Requires an inventory.
   [[nodiscard]] Findings settle(const module::Module& module, SteadyTime now);
@@ -137,7 +137,7 @@ class Nodes {
   /// Applies a change in the enclosing instance. Requires enclose().
   [[nodiscard]] std::vector<module::Command> told(const ParentChange& change, const module::Module& module);
 
-  /// Those of these nodes that do not match the inventory, or are unhealthy. That does not drain an excluded
+  /// Those of these nodes that do not match the inventory, or are unhealthy. Neither drains an excluded
   /// target, so the caller checks targets here once they are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
                                                    const module::Module& module) const;

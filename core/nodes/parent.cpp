@@ -240,12 +240,12 @@ EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*ti
   return module::DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-// A target that returns shows in the events after it.
+// Changes nothing yet: later events show that a target has returned.
 EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTime /*timestamp*/) {
   return module::UnshrinkEvent{};
 }
 
-// The drains themselves come with their own events.
+// Change nothing yet: a drain that begins has an event of its own.
 EventBody ParentMirror::translate(const module::ScheduleEvent& /*event*/, WallTime /*timestamp*/) {
   return module::ScheduleEvent{};
 }

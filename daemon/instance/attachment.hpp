@@ -54,8 +54,8 @@ class Attachment {
   /// Tells the engine of the instance, and takes its messages from here on. Throws Error with the texts of
   /// Flux, and nothing has changed, if the module cannot be loaded so.
   void begin();
-  /// What the log that keeps events in the KVS needs: `post` runs a function on the loop, `committed` is told
-  /// of events that are durable, and `failed` of the commit that was refused.
+  /// The callbacks of the log that keeps events in the KVS: `post` runs a function on the loop, `committed`
+  /// is called when events are durable, and `failed` when a commit was refused.
   [[nodiscard]] KvsLog::Callbacks log_callbacks(std::function<void(std::function<void()>)> post,
                                                 std::function<void(store::Sequence)> committed,
                                                 std::function<void(const Error&)> failed);

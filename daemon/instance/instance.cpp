@@ -99,7 +99,7 @@ class Instance {
         [this](store::Sequence last) {
           service_.on_committed(last);
           if (attachment_.on_committed(last)) {
-            // What the texts of the KVS took while they were read.
+            // Returns the memory that the texts of the KVS took while they were read.
             ::malloc_trim(0);
           }
         },

@@ -1,6 +1,6 @@
-// Who has drained the targets of a Flux instance. The instance's event log and checkpoint stay as Flux's own
-// module writes them, so the actors have a key of their own in the KVS, `resourced.actors`: the drains that
-// have an actor, and all undrains, as the lines of an event log with `by`.
+// The actors that have drained the targets of a Flux instance. The instance's event log and checkpoint stay
+// as Flux's own module writes them, so the actors have a key of their own in the KVS, `resourced.actors`: the
+// drains that have an actor, and all undrains, as the lines of an event log with `by`.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace resourced::daemon::instance {
 
 struct KeptActors {
-  /// The drains with their actors; there are none for those that another module has made.
+  /// The drains with their actors; a drain that another module has made has none.
   std::vector<module::DrainGroup> drains;
   /// The text that replaces the value of the key, if that has more than the present drains.
   std::optional<std::string> rewritten;

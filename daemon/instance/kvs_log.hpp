@@ -40,7 +40,7 @@ inline constexpr const char* eventlog_key = "resource.eventlog";
 inline constexpr const char* checkpoint_key = "checkpoint.resource";
 /// Properties that were added or removed at run time. Flux's own module does not know this key.
 inline constexpr const char* properties_key = "resourced.properties";
-/// Who has drained (kept_actors.hpp).
+/// The actors of drains (kept_actors.hpp).
 inline constexpr const char* actors_key = "resourced.actors";
 
 class KvsLog final : public store::EventLog {

@@ -67,7 +67,7 @@ struct Principal {
   bool of_instance = false;
 
   [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
-  /// Throws Error EPERM that names both.
+  /// Throws Error EPERM that names the host and the key if its agents may not speak for the host.
   void check_speaks_for(std::string_view host) const;
 };
 

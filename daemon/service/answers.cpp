@@ -29,7 +29,7 @@ proto::Payload Answers::status() {
   const auto encode = [this] {
     return proto::topics::encode_status(module_, acquisition_, health_.unchecked());
   };
-  // Changes of health are no events.
+  // Changes of health are no events, so version() does not show them.
   if (health_version_ != health_.version()) status_.payload.reset();
   health_version_ = health_.version();
   if (!acquisition_.partitions().empty()) return proto::make_payload(encode());

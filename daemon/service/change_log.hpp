@@ -1,4 +1,4 @@
-// Lines of the daemon's log for changes that somebody caused: one for each event, once it is in the store.
+// Lines of the daemon's log for changes that have an actor: one for each event, once it is in the store.
 // Clients can cause changes without end, so lines are limited, and the next one says how many were left out.
 // The event log has all of them.
 #pragma once
@@ -54,7 +54,7 @@ class ChangeLog {
   };
 
   Write write_;
-  /// Agents have one of their own, so that failing nodes do not hide what users do.
+  /// Agents have one of their own, so that failing nodes do not hide the changes of users.
   Budget of_agents_;
   Budget of_others_;
   std::deque<std::pair<engine::Sequence, ChangeLine>> waiting_;

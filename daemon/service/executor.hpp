@@ -19,7 +19,7 @@ class Executor {
   struct Listeners {
     /// An event for the journal, and the targets that it concerns. Must not take a step.
     std::function<void(store::LoggedEvent, text::IdSet)> logged;
-    /// An event that somebody caused, but for those of a scheduler that uses its resources.
+    /// An event with an actor, except the allocations and frees of a scheduler.
     std::function<void(const engine::Record&)> caused;
     /// The state, or the health of nodes, has changed. Called after the log and the outbox have the records
     /// and updates of the step.

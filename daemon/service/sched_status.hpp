@@ -1,6 +1,6 @@
 // resource.sched-status: what is allocated and what is down, encoded once for all requests until it changes.
-// What very many allocations hold takes tens of milliseconds to gather and to encode; a thread does that from
-// a copy, one at a time.
+// The resources of very many allocations take tens of milliseconds to gather and to encode, so a thread does
+// that from a copy, for one answer at a time.
 #pragma once
 
 #include <condition_variable>
@@ -43,7 +43,7 @@ class SchedStatus {
   void release(proto::RequestKey key);
 
  private:
-  /// What an answer is made of. Each number grows.
+  /// The versions of the parts of an answer. Each number grows with each change.
   struct Version {
     std::uint64_t state = 0;
     std::uint64_t ledger = 0;
@@ -54,7 +54,8 @@ class SchedStatus {
   [[nodiscard]] Version version() const;
   /// Has the thread answer the requests that wait, or answers them without one.
   void serve_waiting();
-  /// Has the thread encode the answer of the requests that wait. Returns false if the system has none now.
+  /// Has the thread encode the answer of the requests that wait. Returns false if the system cannot start one
+  /// now.
   [[nodiscard]] bool start();
   /// Runs on the thread.
   void work();
@@ -78,7 +79,7 @@ class SchedStatus {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  /// What the thread does next.
+  /// The next work of the thread.
   std::function<void()> work_;
   bool stopping_ = false;
   std::thread thread_;

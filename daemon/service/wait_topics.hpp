@@ -1,5 +1,5 @@
 // resource.wait: requests that are answered when their targets are idle or ready. After a change of the state
-// they are looked at a few at a time, so their number delays nobody.
+// they are looked at a few at a time, so that many of them do not delay other clients.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class WaitTopics {
   /// How many of them are looked at before other clients have their turn.
   static constexpr std::size_t most_at_once = 64;
 
-  /// `post` runs a function from the loop, and then sends what that has answered.
+  /// `post` runs a function from the loop, and then sends its answers.
   WaitTopics(const Executor& executor, Requests& requests, std::function<void(std::function<void()>)> post)
       : executor_(executor), requests_(requests), post_(std::move(post)) {}
 

@@ -263,8 +263,8 @@ void ImportedState::take_back(const std::vector<std::string>& hosts) {
   shrunk_ -= back;
 }
 
-// But for a free, a target that had left has no events until another R with it is loaded. That R then has all
-// targets of the host, so the event shows that none of them is gone.
+// Except for a free, a target that had left has no events until another R with it is loaded. That R then has
+// all targets of the host, so the event shows that none of them is gone.
 void ImportedState::see(const TargetName& name) {
   if (reloadable_.empty()) return;
   const bool is_host_there = targets_.present().rank_of(name.host).has_value();

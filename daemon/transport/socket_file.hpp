@@ -1,5 +1,5 @@
-// The file of a Unix socket: a killed daemon leaves it behind, a running one accepts connections on it. And
-// the process at its other end.
+// The file of a Unix socket: a killed daemon leaves it behind, a running one accepts connections on it. Also
+// the process at the other end of a connection.
 #pragma once
 
 #include <cstdint>

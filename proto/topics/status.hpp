@@ -86,8 +86,8 @@ struct ParentStatus {
 
 /// resource.sched-status: `{"all": R, "allocated": R, "down": R, "reported": IDSET?}`, the first and the
 /// third without excluded targets, is the text before `allocated`, encode_allocated(), and the text after it.
-/// `reported` are targets about which somebody reports what is allocated: what is not allocated there is
-/// free. Without the key this holds for all targets, as in an instance of Flux.
+/// `reported` are targets whose scheduler reports its allocations: without one, such a target is free.
+/// Without the key this holds for all targets, as in an instance of Flux.
 struct SchedStatusText {
   std::string before;
   std::string after;
