@@ -50,9 +50,12 @@ Descriptor listen_at(const std::string& path) {
   const int yes = 1;
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) files::fail(path, errno);
   remove_socket(path);
-  // The permissions of the descriptor become those of the file, before a client can connect.
+  // The permissions of the descriptor become those of the file, before a client can connect. The group is for
+  // a check that runs as root without capabilities; take() refuses the results of other users. It is added
+  // afterwards, as bind() applies the umask.
   if (::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0) {
     files::fail(path, errno);
   }
   return socket;
