@@ -70,6 +70,9 @@ Driver::Driver(client::Connection& connection, StateFile& state, Plan plan, Driv
 Driver::~Driver() = default;
 
 void Driver::run() {
+  for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
+    if (plan_.nodes()[i].step == Step::offline) start_timer(i, "not offline");
+  }
   look();
   const auto is_over = [this] { return plan_.is_over(); };
   const auto work = [this] { connection_.process(); };

@@ -306,6 +306,21 @@ TEST_CASE("with --reboot a node is ready after it was offline and is online agai
   scheduler.until_up({0, 1, 2});
 }
 
+TEST_CASE("the timeout also holds for a node that an earlier run has left before it went offline") {
+  Cluster cluster;
+  const Work work(cluster);
+  auto arguments = work.arguments({"--max", "1", "--json", "--assume-idle", "--reboot", "test0"});
+  const auto rolling = cluster.ctl.start(arguments);
+  expect_step(*rolling, "test0", "offline");
+  rolling->kill();
+  arguments.insert(arguments.begin() + 1, {"--timeout", "100ms"});
+  const Outcome failed = cluster.ctl.run(arguments);
+  CHECK(failed.status == 1);
+  CHECK(failed.err.find("test0: not offline after 100ms;") != std::string::npos);
+  CHECK(work.drained() == "test0 rolling: not offline after 100ms\n");
+  CHECK(work.worked() == once({"test0"}));
+}
+
 TEST_SUITE_END();
 
 }  // namespace
