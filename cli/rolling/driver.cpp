@@ -182,9 +182,10 @@ void Driver::record() {
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
     const Node& node = plan_.nodes()[i];
     if (is_same(node, recorded_[i])) continue;
+    const bool is_news = node.step != recorded_[i].step || node.why != recorded_[i].why;
     recorded_[i] = node;
     state_.record(node);
-    progress_(node);
+    if (is_news) progress_(node);
   }
 }
 
@@ -317,7 +318,9 @@ void Driver::fail(std::size_t node, const std::string& why) {
     if (pending.timer) connection_.cancel_timer(*pending.timer);
     if (pending.command) pending.command->kill();
   }
-  act(plan_.fail(node, why));
+  plan_.fail(node, why);
+  record();
+  look();
 }
 
 }  // namespace resourced::cli::rolling

@@ -167,6 +167,7 @@ Actions Plan::look(const Status& status) {
   Actions actions;
   const View view(status, rules_, nodes_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (progress_[i].must_mark) mark(i, view, actions);
     if (is_final(nodes_[i].step) || nodes_[i].step == Step::waiting || progress_[i].is_asked) continue;
     look_at(i, view, actions);
   }
@@ -214,6 +215,15 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     if (drain == View::Drain::of_others) at.why = "left drained: " + reason;
     undrained(node);
   }
+}
+
+void Plan::mark(std::size_t node, const View& view, Actions& actions) {
+  progress_[node] = {};
+  // A drain of others keeps its reason, and this node the one of its own drain, so that the next run sees it.
+  if (view.drain_of(node, nodes_[node].reason).first == View::Drain::of_others) return;
+  nodes_[node].reason = "rolling: " + nodes_[node].why;
+  progress_[node].is_asked = true;
+  actions.push_back({Action::Kind::mark, node});
 }
 
 void Plan::begin_one(const View& view, Actions& actions) {
@@ -276,18 +286,17 @@ void Plan::is_ready(std::size_t node) {
   progress_[node].is_asked = false;
 }
 
-Actions Plan::fail(std::size_t node, const std::string& why) {
+void Plan::fail(std::size_t node, const std::string& why) {
   has_failed_ = true;
   nodes_[node].step = Step::failed;
   nodes_[node].why = why;
-  nodes_[node].reason = "rolling: " + why;
-  progress_[node] = {.is_asked = true};
-  return {{Action::Kind::mark, node}};
+  progress_[node] = {.must_mark = true};
 }
 
 bool Plan::wants_look() const noexcept {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Step step = nodes_[i].step;
+    if (progress_[i].must_mark) return true;
     if (is_final(step) || step == Step::waiting || step == Step::offline || progress_[i].is_asked) continue;
     if (is_stopped_ && step == Step::idle) continue;
     return true;
@@ -300,7 +309,7 @@ bool Plan::is_over() const noexcept {
     const Step step = nodes_[i].step;
     if (step == Step::waiting && (is_stopped_ || has_failed_)) continue;
     if (step == Step::idle && is_stopped_) continue;
-    if (is_final(step) && !progress_[i].is_asked) continue;
+    if (is_final(step) && !progress_[i].is_asked && !progress_[i].must_mark) continue;
     return false;
   }
   return true;

@@ -92,7 +92,7 @@ struct Action {
     wait_ready,
     /// Then undrained() or answered().
     undrain,
-    /// Set the reason of the node's drain to Node::reason, whatever it is; then marked().
+    /// Set the reason of the node's drain to Node::reason; then marked().
     mark,
   };
   Kind kind;
@@ -118,8 +118,9 @@ class Plan {
   [[nodiscard]] Actions has_run(std::size_t node);
   [[nodiscard]] Actions was_offline(std::size_t node);
   void is_ready(std::size_t node);
-  /// A step has failed: the node stays drained, and no other node begins.
-  [[nodiscard]] Actions fail(std::size_t node, const std::string& why);
+  /// A step has failed: the node stays drained, and no other node begins. The next look sets the reason of
+  /// the drain, unless another operator has changed it.
+  void fail(std::size_t node, const std::string& why);
   /// Begins nothing new. Nodes whose command has not begun stay drained.
   void stop() noexcept { is_stopped_ = true; }
 
@@ -141,10 +142,13 @@ class Plan {
     /// It was idle after the last look.
     bool is_idle = false;
     bool was_offline = false;
+    /// It has failed, and its drain has yet to say why.
+    bool must_mark = false;
   };
   struct View;
 
   void look_at(std::size_t node, const View& view, Actions& actions);
+  void mark(std::size_t node, const View& view, Actions& actions);
   void begin_one(const View& view, Actions& actions);
   void skip(std::size_t node, std::string why);
   [[nodiscard]] std::size_t at_work() const noexcept;

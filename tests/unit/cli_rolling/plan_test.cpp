@@ -235,7 +235,9 @@ TEST_CASE("the first failure stops new nodes; those at work are finished, the fa
   plan.is_idle(0);
   plan.is_idle(1);
   CHECK(text_of(plan.look(status)) == "run 0, run 1");
-  CHECK(text_of(plan.fail(0, "the command ended with status 1")) == "mark 0");
+  plan.fail(0, "the command ended with status 1");
+  CHECK(plan.wants_look());
+  CHECK(text_of(plan.look(status)) == "mark 0");
   CHECK(plan.nodes()[0].reason == "rolling: the command ended with status 1");
   plan.marked(0);
   CHECK(text_of(plan.look(status)).empty());
@@ -253,6 +255,37 @@ TEST_CASE("the first failure stops new nodes; those at work are finished, the fa
   drain(status, "0", "rolling: the command ended with status 1");
   Plan next(at_most(2), plan.nodes());
   CHECK(text_of(next.look(status)) == "wait_idle 0, drain 2");
+}
+
+TEST_CASE("a node that fails under a drain of others is left to them, also by the next run") {
+  Status status = eight_nodes();
+  Plan plan(at_most(1), nodes("n0"));
+  (void)plan.look(status);
+  drain(status, "0", "rolling: x");
+  plan.answered(0);
+  CHECK(text_of(plan.look(status)) == "wait_idle 0");
+  SUBCASE("taken over") {
+    status.drains.front().reason = "bad PSU";
+    plan.fail(0, "still allocated after 1s");
+    CHECK_FALSE(plan.is_over());
+    CHECK(text_of(plan.look(status)).empty());
+    CHECK(plan.is_over());
+    CHECK(plan.nodes()[0].step == Step::failed);
+    CHECK(plan.nodes()[0].why == "still allocated after 1s");
+    Plan next(at_most(1), plan.nodes());
+    CHECK(text_of(next.look(status)).empty());
+    CHECK(next.nodes()[0].step == Step::skipped);
+    CHECK(next.nodes()[0].why == "drained already: bad PSU");
+  }
+  SUBCASE("ended: drained again, with the error") {
+    undrain(status, "0");
+    plan.fail(0, "still allocated after 1s");
+    CHECK(text_of(plan.look(status)) == "mark 0");
+    CHECK(plan.nodes()[0].reason == "rolling: still allocated after 1s");
+    CHECK_FALSE(plan.is_over());
+    plan.marked(0);
+    CHECK(plan.is_over());
+  }
 }
 
 TEST_CASE("a stop finishes the nodes whose command has begun, and leaves the others drained") {
