@@ -136,17 +136,21 @@ Drained read_drained(const Context& context) {
     throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
   }
   event.overwrite = static_cast<module::Overwrite>(static_cast<int>(overwrite));
-  event.scheduled = context.flag("scheduled");
   return event;
 }
 
 EventBody read_drain(const Context& context) {
   auto event = read_drained<module::DrainEvent>(context);
   event.until = context.time("until");
+  event.scheduled = context.flag("scheduled");
   return event;
 }
 
-EventBody read_undrain(const Context& context) { return read_drained<module::UndrainEvent>(context); }
+EventBody read_undrain(const Context& context) {
+  auto event = read_drained<module::UndrainEvent>(context);
+  event.keeps_scheduled = context.flag("keeps-scheduled");
+  return event;
+}
 
 EventBody read_schedule(const Context& context) {
   module::ScheduleEvent event{

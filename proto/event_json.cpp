@@ -89,14 +89,14 @@ class ContextWriter {
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
     if (event.until) time("until", *event.until);
-    scheduled(event.scheduled);
+    flag("scheduled", event.scheduled);
   }
   void operator()(const module::UndrainEvent& event) {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
-    scheduled(event.scheduled);
+    flag("keeps-scheduled", event.keeps_scheduled);
   }
   void operator()(const module::ScheduleEvent& event) {
     idset("idset", event.ranks);
@@ -139,9 +139,10 @@ class ContextWriter {
     append_key(out_, "overwrite");
     append_integer(out_, static_cast<int>(mode));
   }
-  void scheduled(bool value) {
+  /// Present only if it is true.
+  void flag(std::string_view key, bool value) {
     if (!value) return;
-    append_key(out_, "scheduled");
+    append_key(out_, key);
     out_ += "true";
   }
   void time(std::string_view key, WallTime value) {

@@ -19,6 +19,11 @@ using text::IdSet;
 
 namespace {
 
+bool is_of_nothing(const Event& event) {
+  const auto* undrain = std::get_if<module::UndrainEvent>(&event.body);
+  return undrain != nullptr && undrain->ranks.empty();
+}
+
 bool loses_targets(const Event& event) {
   const auto* update = std::get_if<module::UpdateEvent>(&event.body);
   return update != nullptr && update->lost;
@@ -371,14 +376,32 @@ void Engine::take(const ParentSays& input, const Occasion& now, Effects& effects
   execute_all(nodes_.told(change, module_), now, effects);
 }
 
+// So no scheduler sees such a target come up in between.
+void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects) {
+  std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(end.ranks, module_);
+  for (const nodes::UnfitNode& node : unfit) {
+    const IdSet rank = IdSet::range(node.rank, node.rank);
+    end.ranks -= rank;
+    Occasion report = now;
+    report.by = module::ByHost{node.host};
+    apply({now.wall, module::DrainEvent{rank, module_.inventory().hosts(rank), node.reason,
+                                        module::Overwrite::reason_and_timestamp}},
+          report, effects);
+  }
+  if (!unfit.empty()) end.nodelist = module_.inventory().hosts(end.ranks);
+  std::ranges::move(unfit, std::back_inserter(effects.unfit));
+}
+
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
   // A longer list waits for the next Tick, for which the time has come already.
   constexpr std::size_t most = 16;
   for (Event& event : module_.due(now.wall, most)) {
-    const Occasion occasion{now, event.by};
-    apply(std::move(event), occasion, effects);
+    if (auto* end = std::get_if<module::UndrainEvent>(&event.body)) keep_unfit_drained(*end, now, effects);
+    Occasion occasion = now;
+    occasion.by = event.by;
+    if (!is_of_nothing(event)) apply(std::move(event), occasion, effects);
   }
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }

@@ -290,6 +290,9 @@ class Engine {
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, const Occasion& now, Effects& effects);
+  /// Takes out of the end of a drain the nodes that do not match the inventory, or are unhealthy: they are
+  /// drained for this from now on.
+  void keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects);
   void carry_out(nodes::Findings findings, const Occasion& now, Effects& effects);
   [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
   [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;

@@ -35,6 +35,8 @@ struct UndrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
+  /// Leaves alone what is scheduled for the targets.
+  bool keeps_scheduled = false;
 };
 
 struct PropertyCommand {

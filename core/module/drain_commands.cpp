@@ -87,26 +87,38 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   if (overwrite == Overwrite::nothing && !has_brokers()) {
     changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
   }
+  DrainEvent drain{{}, {}, command.reason, overwrite, command.until};
   std::vector<Event> events;
-  if (command.mode == DrainMode::update) events = take_over(targets, command, now);
+  if (command.mode == DrainMode::update) events = take_over(targets, drain, now);
   if (changing.empty()) return events;
-  Hostlist hosts = addressable().hosts(changing);
-  events.push_back(
-      {now, DrainEvent{std::move(changing), std::move(hosts), command.reason, overwrite, command.until}});
+  drain.nodelist = addressable().hosts(changing);
+  drain.ranks = std::move(changing);
+  events.push_back({now, std::move(drain)});
   return events;
 }
 
-std::vector<Event> Module::take_over(const IdSet& targets, const DrainCommand& command, WallTime now) const {
-  std::map<std::optional<std::string>, IdSet> by_reason;
+IdSet Module::drained_by_daemon(const IdSet& targets) const {
+  IdSet drained;
   (targets & states_.drains.ranks() & inventory_.ranks()).for_each([&](IdSet::Id rank) {
     const DrainTable::Key& drain = *states_.drains.find(rank);
-    if (!drain.is_for_silence() && !drain.is_for_health_of(inventory_.host(rank))) return;
-    by_reason[command.reason ? command.reason : drain.reason].insert(rank);
+    if (drain.is_for_silence() || drain.is_for_health_of(inventory_.host(rank))) drained.insert(rank);
+  });
+  return drained;
+}
+
+std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& drain, WallTime now) const {
+  std::map<std::optional<std::string>, IdSet> by_reason;
+  drained_by_daemon(targets).for_each([&](IdSet::Id rank) {
+    by_reason[drain.reason ? drain.reason : states_.drains.find(rank)->reason].insert(rank);
   });
   std::vector<Event> events;
   for (auto& [reason, ranks] : by_reason) {
-    Hostlist hosts = inventory_.hosts(ranks);
-    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), reason, Overwrite::reason}});
+    DrainEvent own = drain;
+    own.nodelist = inventory_.hosts(ranks);
+    own.ranks = std::move(ranks);
+    own.reason = reason;
+    own.overwrite = Overwrite::reason;
+    events.push_back({now, std::move(own)});
   }
   return events;
 }
@@ -114,17 +126,18 @@ std::vector<Event> Module::take_over(const IdSet& targets, const DrainCommand& c
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
   const IdSet targets = drain_targets(command.targets);
   if (command.mode == DrainMode::none) {
-    if (const IdSet idle = targets - states_.drains.ranks() - states_.scheduled.ranks(); !idle.empty()) {
+    const IdSet scheduled = command.keeps_scheduled ? IdSet{} : states_.scheduled.ranks();
+    if (const IdSet idle = targets - states_.drains.ranks() - scheduled; !idle.empty()) {
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
     }
   }
   std::vector<Event> events;
-  IdSet cancelled = targets & states_.scheduled.ranks();
+  IdSet cancelled = command.keeps_scheduled ? IdSet{} : targets & states_.scheduled.ranks();
   if (IdSet changing = targets & states_.drains.ranks(); !changing.empty()) {
     cancelled -= changing;
     Hostlist hosts = addressable().hosts(changing);
     events.push_back({now, UndrainEvent{std::move(changing), std::move(hosts), command.reason,
-                                        overwrite_of(command.mode)}});
+                                        overwrite_of(command.mode), command.keeps_scheduled}});
   }
   if (!cancelled.empty()) {
     Hostlist hosts = addressable().hosts(cancelled);
@@ -135,27 +148,34 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
 
 std::vector<Event> Module::due(WallTime now, std::size_t most) const {
   std::vector<Event> events;
+  IdSet drained = states_.drains.ranks();
   for (const auto& [end, key] : states_.drains.ends()) {
     if (end > now || events.size() >= most) break;
     const IdSet& ranks = states_.drains.groups().at(*key);
+    drained -= ranks;
     events.push_back(
         {now, UndrainEvent{ranks, inventory_.hosts(ranks), std::nullopt, Overwrite::nothing, true}});
   }
   for (const auto& [key, ranks] : states_.scheduled.groups()) {
     if (key.timestamp > now || events.size() >= most) break;
-    // All of a drain whose end has passed meanwhile, or the part that is excluded by now.
-    IdSet cancelled = key.until && *key.until <= now ? ranks : ranks & exclude_;
-    IdSet drained = ranks - cancelled;
-    if (!cancelled.empty()) {
-      Hostlist hosts = inventory_.hosts(cancelled);
-      events.push_back({now, CancelEvent{std::move(cancelled), std::move(hosts)}});
+    const bool is_over = key.until && *key.until <= now;
+    // Those of operators stay as they are; those of the daemon become this one, as it would end them.
+    const IdSet taken_over = is_over ? IdSet{} : drained_by_daemon((ranks & drained) - exclude_);
+    IdSet begun = is_over ? IdSet{} : ranks - exclude_ - drained;
+    IdSet left_out = ranks - begun - taken_over;
+    DrainEvent drain{{}, {}, key.reason, Overwrite::nothing, key.until, true};
+    for (Event& event : take_over(taken_over, drain, now)) {
+      event.by = key.by;
+      events.push_back(std::move(event));
     }
-    if (drained.empty()) continue;
-    Hostlist hosts = inventory_.hosts(drained);
-    events.push_back(
-        {now,
-         DrainEvent{std::move(drained), std::move(hosts), key.reason, Overwrite::nothing, key.until, true},
-         key.by});
+    if (!left_out.empty()) {
+      Hostlist hosts = inventory_.hosts(left_out);
+      events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts)}});
+    }
+    if (begun.empty()) continue;
+    drain.nodelist = inventory_.hosts(begun);
+    drain.ranks = std::move(begun);
+    events.push_back({now, std::move(drain), key.by});
   }
   return events;
 }

@@ -91,7 +91,7 @@ struct DrainEvent {
   Overwrite overwrite = Overwrite::nothing;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
-  /// A scheduled drain begins. Those of its targets that are drained with a reason stay as they are.
+  /// A scheduled drain begins.
   bool scheduled = false;
 };
 
@@ -101,8 +101,9 @@ struct UndrainEvent {
   std::optional<std::string> reason;
   /// The mode of the request, as Flux records it.
   Overwrite overwrite = Overwrite::nothing;
-  /// The drain ends by itself. An undrain on request also cancels what is scheduled for its targets.
-  bool scheduled = false;
+  /// Drains that are scheduled for the targets stay: the drain ends by itself, or not by an operator.
+  /// Otherwise they are cancelled.
+  bool keeps_scheduled = false;
 };
 
 /// The targets will be drained at a later time. Replaces drains that were scheduled for them before.

@@ -42,7 +42,7 @@ struct FoldStates {
   }
   void operator()(const UndrainEvent& event) const {
     changes.undrained = states.drains.undrain(event.ranks);
-    if (!event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+    if (!event.keeps_scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
   }
   void operator()(const ScheduleEvent& event) const {
     changes.scheduled = states.scheduled.drain(event.ranks, {event.from, event.reason, by, event.until},

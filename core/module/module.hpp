@@ -177,8 +177,10 @@ class Module {
   /// The drains by which an operator takes over those of these targets that are drained for ill health or
   /// silence: without them the daemon could end these drains by itself. Such a drain gets the reason of the
   /// command, or keeps its own if there is none.
-  [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainCommand& command,
+  [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainEvent& drain,
                                              WallTime now) const;
+  /// The targets among these that are drained for silence, or for their health by the agent of their host.
+  [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   void check_times(const DrainCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,

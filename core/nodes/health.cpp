@@ -147,7 +147,7 @@ std::optional<module::UndrainCommand> Health::ended_drains(const IdSet& ranks, c
     if (!needs_check || has_passed(rank)) ended.insert(rank);
   });
   if (ended.empty()) return std::nullopt;
-  return module::UndrainCommand{ended.encode(), std::nullopt, module::DrainMode::none};
+  return module::UndrainCommand{ended.encode(), std::nullopt, module::DrainMode::none, true};
 }
 
 std::optional<module::DrainCommand> health_drain(const IdSet& ranks, const std::string& reason,

@@ -28,7 +28,6 @@ namespace resourced::daemon::instance {
 namespace asio = boost::asio;
 namespace flux = ::resourced::flux;
 
-using flux::link::Severity;
 using nlohmann::json;
 
 namespace {

@@ -29,7 +29,6 @@ namespace resourced::daemon::instance {
 namespace asio = boost::asio;
 namespace flux = ::resourced::flux;
 
-using flux::link::Severity;
 using flux::module::Channel;
 using nlohmann::json;
 using process::wall_clock;

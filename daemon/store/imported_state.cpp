@@ -94,7 +94,7 @@ ImportedState::Translated ImportedState::translate(const module::DrainEvent& eve
 ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.scheduled},
+  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.keeps_scheduled},
           std::move(hosts)};
 }
 

@@ -78,10 +78,15 @@ module::DrainCommand parse_drain(const json& payload) {
           optional_time(payload, "from"), optional_time(payload, "until")};
 }
 
-json encode_undrain(const module::UndrainCommand& command) { return encode_change(command); }
+json encode_undrain(const module::UndrainCommand& command) {
+  json payload = encode_change(command);
+  if (command.keeps_scheduled) payload["keeps-scheduled"] = true;
+  return payload;
+}
 
 module::UndrainCommand parse_undrain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain")};
+  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain"),
+          optional_flag(payload, "keeps-scheduled")};
 }
 
 json encode_property(const PropertyCommand& command) {

@@ -23,8 +23,8 @@ namespace resourced::proto::topics {
 [[nodiscard]] nlohmann::json encode_drain(const module::DrainCommand& command);
 [[nodiscard]] module::DrainCommand parse_drain(const nlohmann::json& payload);
 
-/// The first three keys of resource.drain. EINVAL `invalid undrain mode 'X' specified`, a text that Flux
-/// fixes.
+/// The first three keys of resource.drain, and `"keeps-scheduled": BOOL?`. EINVAL `invalid undrain mode 'X'
+/// specified`, a text that Flux fixes.
 [[nodiscard]] nlohmann::json encode_undrain(const module::UndrainCommand& command);
 [[nodiscard]] module::UndrainCommand parse_undrain(const nlohmann::json& payload);
 

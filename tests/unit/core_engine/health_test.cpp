@@ -459,4 +459,58 @@ TEST_CASE("targets that leave, or another inventory, leave no health behind") {
 }
 
 }  // namespace
+TEST_CASE("health and scheduled drains leave each other alone") {
+  Ward ward(HealthReturn::automatic);
+  ward.hello(1);
+  const auto schedule = [&](std::optional<double> from, std::optional<double> until) {
+    module::DrainCommand command{"1", "power", module::DrainMode::none};
+    if (from) command.from = wall_time(ward.now + *from);
+    if (until) command.until = wall_time(ward.now + *until);
+    (void)ward.step(module::Command(command), module::ByUser{7});
+  };
+  const auto tick_after = [&](double seconds) {
+    ward.now += seconds;
+    return ward.step(Tick{});
+  };
+  SUBCASE("a return to health does not cancel what is scheduled") {
+    schedule(100, std::nullopt);
+    (void)ward.check(1, 1, "disk");
+    (void)ward.check(1, 0);
+    CHECK(ward.reason(1) == "up");
+    (void)tick_after(100);
+    CHECK(ward.reason(1) == "power");
+  }
+  SUBCASE("a drain for ill health becomes the scheduled one, and a return to health does not end it") {
+    schedule(100, 200);
+    (void)ward.check(1, 1, "disk");
+    (void)tick_after(100);
+    CHECK(ward.reason(1) == "power");
+    CHECK(ward.drained_by(1) == module::Actor(module::ByUser{7}));
+    (void)ward.check(1, 0);
+    CHECK(ward.reason(1) == "power");
+    (void)tick_after(100);
+    CHECK(ward.reason(1) == "up");
+  }
+  SUBCASE("the end of a drain leaves a node drained that is unhealthy by then") {
+    (void)ward.check(1, 0);
+    schedule(std::nullopt, 100);
+    (void)ward.check(1, 1, "disk");
+    CHECK(ward.reason(1) == "power");
+    const Effects end = tick_after(100);
+    CHECK(ward.reason(1) == "health: disk");
+    CHECK(ward.drained_by(1) == module::Actor(module::ByHost{"n1"}));
+    CHECK(end.updates.empty());
+    CHECK_FALSE(ward.engine.next_due());
+    (void)ward.check(1, 0);
+    CHECK(ward.reason(1) == "up");
+  }
+  SUBCASE("a drain with an end takes one for ill health over, end included") {
+    (void)ward.check(1, 1, "disk");
+    module::DrainCommand command{"1", "power", module::DrainMode::update};
+    command.until = wall_time(ward.now + 50);
+    (void)ward.step(module::Command(command), module::ByUser{7});
+    CHECK(ward.engine.next_due() == command.until);
+  }
+}
+
 }  // namespace resourced::engine

@@ -167,6 +167,28 @@ TEST_CASE("a drain of somebody else stays when a scheduled one begins or ends") 
   CHECK(site.drained() == "1-2");
 }
 
+TEST_CASE("an operator's drain without a reason stays without an end") {
+  Site site;
+  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, module::DrainMode::none}), 30);
+  (void)site.drain("1-2", 30, 100, 200);
+  (void)site.tick(100);
+  CHECK(site.drained() == "1-2");
+  CHECK_FALSE(site.engine.module().drains().find(1)->reason);
+  (void)site.tick(200);
+  CHECK(site.drained() == "1");
+}
+
+TEST_CASE("an undrain that keeps what is scheduled ends the present drain alone") {
+  Site site;
+  (void)site.drain("1", 30, 100, std::nullopt);
+  module::UndrainCommand undrain{"1", {}, {}, true};
+  CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 1 not drained");
+  (void)site.step(module::Command(module::DrainCommand{"1", "disk", module::DrainMode::none}), 50);
+  (void)site.step(module::Command(undrain), 60);
+  CHECK(site.drained().empty());
+  CHECK(site.scheduled() == "1");
+}
+
 TEST_CASE("an end can be set and taken back for a target that is drained already") {
   using module::DrainMode;
   Site site;

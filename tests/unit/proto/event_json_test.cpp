@@ -90,7 +90,7 @@ const std::vector<Row>& rows() {
       {DrainEvent{two, hosts, "power", Overwrite::nothing, wall_time(200.5), true}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"power","overwrite":0,"until":200.5,"scheduled":true})"},
       {UndrainEvent{two, hosts, std::nullopt, Overwrite::nothing, true}, "undrain",
-       R"({"idset":"1-2","nodelist":"n[1-2]","overwrite":0,"scheduled":true})"},
+       R"({"idset":"1-2","nodelist":"n[1-2]","overwrite":0,"keeps-scheduled":true})"},
       {module::ScheduleEvent{two, hosts, wall_time(100), wall_time(200.5), "power"}, "drain-schedule",
        R"({"idset":"1-2","nodelist":"n[1-2]","from":100.0,"until":200.5,"reason":"power"})"},
       {module::ScheduleEvent{two, hosts, wall_time(100), std::nullopt, std::nullopt}, "drain-schedule",

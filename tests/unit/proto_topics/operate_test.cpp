@@ -49,6 +49,14 @@ TEST_CASE("a drain may have times when it begins and ends") {
         "22 until: -1 is not a time since the epoch");
 }
 
+TEST_CASE("an undrain may keep what is scheduled") {
+  CHECK(encode_undrain({"1", {}, {}, true}) == json::parse(R"({"targets": "1", "keeps-scheduled": true})"));
+  CHECK(parse_undrain(encode_undrain({"1", {}, {}, true})).keeps_scheduled);
+  CHECK_FALSE(parse_undrain(json::parse(R"({"targets": "1"})")).keeps_scheduled);
+  CHECK(refusal(parse_undrain, R"({"targets": "1", "keeps-scheduled": 1})") ==
+        "71 keeps-scheduled must be true or false");
+}
+
 TEST_CASE("a drain has the keys that Flux sends") {
   const json frames = json::parse(resourced::test::read_vector("wire.json")).at("local_frames");
   const DrainCommand drain = parse_drain(frames.at(0).at("payload"));
