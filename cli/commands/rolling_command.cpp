@@ -230,9 +230,8 @@ void roll(Context& context, const RollingOptions& options) {
   driver_options.assume_idle = options.assume_idle;
   driver_options.now = context.now();
 
-  rolling::StateFile state(
-      options.state.empty() ? rolling::default_state_path(options.targets, options.command) : options.state,
-      options.targets, options.command);
+  const rolling::Work work{context.connection().uri(), options.targets, options.command};
+  rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work);
   Snapshot snapshot(context);
   const auto selection = select_targets(options.targets, snapshot.status(), Excluded::left_out);
   std::vector<Node> nodes = nodes_of(selection, snapshot.status(), state);
@@ -275,9 +274,10 @@ void register_rolling(CLI::App& app, Context& context) {
   command->add_flag("--reboot", options->reboot,
                     "After the command the node must have been offline before it is ready");
   command->add_option("--reason", options->reason, "The reason of the drains; default: rolling: COMMAND");
-  command->add_option("--state", options->state,
-                      "The file that keeps the state; default: below $XDG_STATE_HOME/resourced/rolling, by "
-                      "TARGETS and COMMAND");
+  command->add_option(
+      "--state", options->state,
+      "The file that keeps the state; default: below $XDG_STATE_HOME/resourced/rolling, by the "
+      "daemon's URI, TARGETS and COMMAND");
   command->add_flag("--json", options->json, "Print one JSON object for each step of a node");
   command->callback([options, &context] { roll(context, *options); });
 }

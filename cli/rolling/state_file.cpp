@@ -25,8 +25,8 @@ using nlohmann::json;
 
 namespace {
 
-json header_of(const std::string& targets, const std::vector<std::string>& command) {
-  return {{"version", 1}, {"targets", targets}, {"command", command}};
+json header_of(const Work& work) {
+  return {{"version", 2}, {"uri", work.uri}, {"targets", work.targets}, {"command", work.command}};
 }
 
 json line_of(const Node& node) {
@@ -92,18 +92,17 @@ std::string read_all(const std::string& path, int fd) {
 
 }  // namespace
 
-std::string default_state_path(const std::string& targets, const std::vector<std::string>& command) {
+std::string default_state_path(const Work& work) {
   // FNV-1a, which is the same in every build.
   std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char byte : header_of(targets, command).dump()) {
+  for (const char byte : header_of(work).dump()) {
     hash ^= static_cast<unsigned char>(byte);
     hash *= 0x100000001b3U;
   }
   return fmt::format("{}/resourced/rolling/{:016x}", state_home(), hash);
 }
 
-StateFile::StateFile(std::string path, const std::string& targets, const std::vector<std::string>& command)
-    : path_(std::move(path)), file_(open_file(path_)) {
+StateFile::StateFile(std::string path, const Work& work) : path_(std::move(path)), file_(open_file(path_)) {
   // A lock of the process: those that it forks for commands do not keep it. Closing any other descriptor of
   // the file would end it.
   struct flock whole {};
@@ -111,7 +110,7 @@ StateFile::StateFile(std::string path, const std::string& targets, const std::ve
   if (::fcntl(file_.get(), F_SETLK, &whole) != 0)
     throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
   const std::string text = read_all(path_, file_.get());
-  const std::string header = header_of(targets, command).dump();
+  const std::string header = header_of(work).dump();
   if (text.find('\n') == std::string::npos) {
     // New, or the first line was cut off by a crash.
     if (::ftruncate(file_.get(), 0) != 0) files::fail(path_, errno);
@@ -138,7 +137,9 @@ void StateFile::read(const std::string& text, const std::string& header) {
     begin = end + 1;
     if (number == 1) {
       if (line != header)
-        throw Error(EINVAL, fmt::format("{}: the state of other targets or of another command", path_));
+        throw Error(
+            EINVAL,
+            fmt::format("{}: the state of another daemon, of other targets or of another command", path_));
       continue;
     }
     try {

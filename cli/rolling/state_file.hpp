@@ -13,17 +13,24 @@
 
 namespace resourced::cli::rolling {
 
+/// What a state is of.
+struct Work {
+  /// Of the daemon: two clusters may have nodes of the same names.
+  std::string uri;
+  std::string targets;
+  std::vector<std::string> command;
+};
+
 /// The file of this work: `$XDG_STATE_HOME/resourced/rolling/NUMBER` (by default below ~/.local/state), where
-/// the number follows from the targets and the command.
-[[nodiscard]] std::string default_state_path(const std::string& targets,
-                                             const std::vector<std::string>& command);
+/// the number follows from the work.
+[[nodiscard]] std::string default_state_path(const Work& work);
 
 class StateFile {
  public:
   /// Opens the file, or creates it with its directories, and reads it. Throws Error EBUSY if another run has
-  /// it open, EINVAL if it is of other targets or another command, and Error naming the file if it cannot be
+  /// it open, EINVAL if it is of other work, and Error naming the file if it cannot be
   /// read or written.
-  StateFile(std::string path, const std::string& targets, const std::vector<std::string>& command);
+  StateFile(std::string path, const Work& work);
 
   /// Removes a file without nodes.
   ~StateFile();
