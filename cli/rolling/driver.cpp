@@ -239,6 +239,7 @@ void Driver::change_drain(std::size_t node, bool overwrite) {
 void Driver::undrain(std::size_t node) {
   module::UndrainCommand command;
   command.targets = plan_.nodes()[node].host;
+  command.keeps_scheduled = true;
   connection_.send(
       "resource.undrain", proto::topics::encode_undrain(command),
       [this, node](const Response& response) {

@@ -306,6 +306,36 @@ TEST_CASE("with --reboot a node is ready after it was offline and is online agai
   scheduler.until_up({0, 1, 2});
 }
 
+TEST_CASE("rolling keeps what is scheduled for its nodes") {
+  Cluster cluster;
+  const Work work(cluster);
+  REQUIRE(cluster.ctl.run({"drain", "--from", "+24h", "test0", "pdu"}).status == 0);
+  const std::string scheduled = cluster.ctl.output({"drain", "--scheduled"});
+  REQUIRE(scheduled.find("pdu") != std::string::npos);
+  CHECK(cluster.ctl.run(work.arguments({"--max", "1", "--assume-idle", "test0"})).status == 0);
+  CHECK(work.drained().empty());
+  CHECK(cluster.ctl.output({"drain", "--scheduled"}) == scheduled);
+}
+
+TEST_CASE("an operator's drain of a node that fails keeps its reason, and is never ended") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments = work.arguments({"--max", "1", "--json", "--assume-idle", "test0"},
+                                        fmt::format("read line < {}; test -e {}.ok", gate, gate));
+  const auto rolling = cluster.ctl.start(arguments);
+  expect_step(*rolling, "test0", "run");
+  REQUIRE(cluster.ctl.run({"drain", "-f", "test0", "bad PSU"}).status == 0);
+  std::ofstream(gate) << "go\n";
+  expect_step(*rolling, "test0", "failed");
+  CHECK(rolling->finish().status == 1);
+  CHECK(work.drained() == "test0 bad PSU\n");
+  CHECK(cluster.ctl.output(arguments).find("drained already: bad PSU") != std::string::npos);
+  CHECK(work.drained() == "test0 bad PSU\n");
+  CHECK(work.worked() == once({"test0"}));
+}
+
 TEST_CASE("the timeout also holds for a node that an earlier run has left before it went offline") {
   Cluster cluster;
   const Work work(cluster);
