@@ -135,6 +135,8 @@ TEST_CASE("rolling that is killed at any step goes on, and works on each node on
       ++kills;
       const json status = cluster.status();
       CHECK(drained_ranks(status).size() <= 2);
+      // It was done before the signal came: another run would begin anew.
+      if (!std::filesystem::exists(cluster.dir / "rolled") && !work.worked().empty()) break;
     }
     if (std::filesystem::exists(cluster.dir / "rolled") || work.worked().empty()) {
       const Outcome last = cluster.ctl.run(arguments);
