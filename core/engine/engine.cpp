@@ -54,6 +54,12 @@ Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> b
   const std::uint64_t health = nodes_.health().version();
   std::visit([&](const auto& one) { take(one, occasion, effects); }, input);
   effects.health_changed = nodes_.health().version() != health;
+  const bool begins = std::ranges::any_of(effects.records, [](const Record& record) {
+    return std::holds_alternative<module::RestartEvent>(record.event.body) ||
+           std::holds_alternative<module::DefineEvent>(record.event.body);
+  });
+  if (begins)
+    effects.records.back().snapshot = std::make_shared<const module::Snapshot>(snapshot_of(module_));
   return effects;
 }
 
@@ -111,7 +117,7 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
     apply(std::move(event), now, effects);
   }
   if (!is_undrained) forget_drains();
-  carry_out(nodes_.begin(module_, now.steady), now, effects);
+  carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
 
 void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
@@ -154,7 +160,7 @@ void Engine::set_aside(const IdSet& drained) {
   for (const auto& group : module_.drains().groups()) {
     const module::DrainTable::Key& key = group.first;
     module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by, key.until});
+      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by});
     });
   }
 }
@@ -225,6 +231,10 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
 }
 
 void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
+  if (const auto* undrain = std::get_if<module::UndrainCommand>(&command);
+      undrain != nullptr && undrain->keeps_scheduled) {
+    return apply_ends(module_.decide(command, now.wall), now, effects);
+  }
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.
@@ -249,8 +259,8 @@ void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.defined());
   for (Event& event : module_.lose(input.up - module_.online(), now.wall))
     apply(std::move(event), now, effects);
-  const auto [resources, kept] =
-      acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources);
+  const auto [resources, kept] = acquisition_.acquire(
+      input.holder, std::nullopt, module_.acquirable() & input.resources, module_.has_brokers());
   if (input.muted) return acquisition_.mute(input.holder);
   const text::IdSet up = kept & module_.available();
   module::Delta delta;
@@ -392,17 +402,28 @@ void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, 
   std::ranges::move(unfit, std::back_inserter(effects.unfit));
 }
 
+void Engine::apply_ends(std::vector<Event> events, const Occasion& now, Effects& effects) {
+  for (Event& event : events) {
+    if (auto* end = std::get_if<module::UndrainEvent>(&event.body)) keep_unfit_drained(*end, now, effects);
+    Occasion occasion = now;
+    if (event.by) occasion.by = event.by;
+    if (!is_of_nothing(event)) apply(std::move(event), occasion, effects);
+  }
+}
+
+std::optional<WallTime> Engine::next_due(WallTime now) const {
+  const std::uint64_t version = module_.state_version() + module_.inventory_version();
+  if (version != due_.version || (due_.next && *due_.next <= now)) due_ = {version, module_.next_due()};
+  return due_.next;
+}
+
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
   // A longer list waits for the next Tick, for which the time has come already.
-  constexpr std::size_t most = 16;
-  for (Event& event : module_.due(now.wall, most)) {
-    if (auto* end = std::get_if<module::UndrainEvent>(&event.body)) keep_unfit_drained(*end, now, effects);
-    Occasion occasion = now;
-    occasion.by = event.by;
-    if (!is_of_nothing(event)) apply(std::move(event), occasion, effects);
-  }
+  module::DueDrains due = module_.due(now.wall);
+  apply_ends(std::move(due.events), now, effects);
+  module_.wait(due.waiting);
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }
 

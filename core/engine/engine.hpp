@@ -32,6 +32,8 @@ struct Now {
 struct Start {
   module::StartCommand command;
   std::vector<module::PartitionRule> partitions;
+  /// How long targets that are online at the start stay so without a node agent, where agents are watched.
+  Seconds grace{0};
 };
 
 /// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of
@@ -66,7 +68,8 @@ struct Load {
 struct Acquire {
   HolderId holder = 0;
   std::optional<std::string> partition;
-  /// The scheduler reports its allocations, so that its other targets are known to be free.
+  /// The scheduler's allocations are reported, by itself or by the job manager of its Flux instance, so that
+  /// its other targets are known to be free.
   bool allocations = false;
 };
 
@@ -236,7 +239,7 @@ class Engine {
   /// When a Tick has something to do if nothing else comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
   /// The same for drains that begin or end by themselves, by the wall clock, which may be set meanwhile.
-  [[nodiscard]] std::optional<WallTime> next_due() const { return module_.next_due(); }
+  [[nodiscard]] std::optional<WallTime> next_due(WallTime now) const;
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
@@ -290,6 +293,8 @@ class Engine {
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, const Occasion& now, Effects& effects);
+  /// Applies events that end drains, or begin scheduled ones in their place.
+  void apply_ends(std::vector<module::Event> events, const Occasion& now, Effects& effects);
   /// Takes out of the end of a drain the nodes that do not match the inventory, or are unhealthy: they are
   /// drained for this from now on.
   void keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects);
@@ -311,6 +316,12 @@ class Engine {
   /// When a client last set the expiration of this instance, in wall time.
   WallTime own_expiration_set_{};
   Sequence applied_;
+  /// Module::next_due() of this state, which is asked for after each step.
+  struct Due {
+    std::optional<std::uint64_t> version;
+    std::optional<WallTime> next;
+  };
+  mutable Due due_;
 };
 
 }  // namespace resourced::engine

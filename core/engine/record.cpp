@@ -166,6 +166,7 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record_allocations(record.changes, outcome.ledger.allocated, module);
   record.changes.freed = outcome.ledger.freed;
   record.of_ledger = is_of_ledger(event.body);
+  record.released = outcome.ledger.released;
   if (const auto* update = std::get_if<UpdateEvent>(&event.body)) {
     record_update(record.changes, *update, event.timestamp, module);
     record.hidden = update->lost;

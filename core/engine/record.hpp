@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/module/module.hpp"
+#include "core/module/snapshot.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/time.hpp"
 
@@ -96,6 +97,10 @@ struct Record {
   bool hidden = false;
   /// A record of the ledger (module::is_of_ledger): a journal shows it only to consumers that ask for these.
   bool of_ledger = false;
+  /// Of a free: the resources that are held no longer.
+  std::vector<std::shared_ptr<const rset::ResourceSet>> released;
+  /// The state after the event, for the last event of a start or of a definition; null for others.
+  std::shared_ptr<const module::Snapshot> snapshot = nullptr;
 };
 
 /// The record of an event that has just been applied to `module`.

@@ -29,7 +29,7 @@ constexpr std::size_t max_parts = 512;
 constexpr std::size_t max_parts_searched = 64;
 constexpr std::uint64_t max_work = 8'000'000;
 constexpr std::size_t max_remembered = 100'000;
-constexpr int weight_rounds = 64;
+constexpr std::size_t weight_rounds = 64;
 constexpr double weight_scale = 1 << 20;
 
 std::uint64_t weigh(const Weights& weights, const std::vector<std::uint64_t>& amounts) {
@@ -106,7 +106,7 @@ class Search {
     std::vector<double> current(parts);
     std::vector<double> mean(parts, 0);
     for (std::size_t i = 0; i < parts; ++i) current[i] = 1 / static_cast<double>(wanted_[i]);
-    for (int round = 0; round < weight_rounds; ++round) {
+    for (std::size_t round = 0; round < weight_rounds; ++round) {
       const std::vector<double> served = served_by_best(current);
       double total = 0;
       for (std::size_t i = 0; i < parts; ++i) {

@@ -285,7 +285,7 @@ SharedAllocation Ledger::take(std::string_view id) {
   return allocation;
 }
 
-const SharedAllocation& Ledger::take_part(std::string_view id, const IdSet& ranks) {
+const SharedAllocation& Ledger::take_part(std::string_view id, const ResourceSet& part) {
   const auto found = allocations_.find(id);
   RESOURCED_INVARIANT(found != allocations_.end());
   SharedAllocation& place = found->second;
@@ -293,8 +293,8 @@ const SharedAllocation& Ledger::take_part(std::string_view id, const IdSet& rank
   Allocation rest = *place;
   rest.nslots.reset();
   work_of_held_ -= runs_held(place->resources);
-  unindex(place->resources.copy_ranks(ranks), place);
-  ResourceSet resources = place->resources.copy_ranks(place->resources.ranks() - ranks);
+  unindex(part, place);
+  ResourceSet resources = place->resources.copy_ranks(place->resources.ranks() - part.ranks());
   if (resources.empty()) resources = without_targets(place->resources);
   place = with(rest, std::move(resources), rest.absent);
   work_of_held_ += runs_held(place->resources);
@@ -304,7 +304,7 @@ const SharedAllocation& Ledger::take_part(std::string_view id, const IdSet& rank
 
 LedgerChanges Ledger::apply(const AllocEvent& event) {
   for (const SharedAllocation& allocation : event.allocations) put(allocation);
-  return {event.allocations, {}};
+  return {event.allocations, {}, {}};
 }
 
 LedgerChanges Ledger::apply(const FreeEvent& event) {
@@ -314,9 +314,12 @@ LedgerChanges Ledger::apply(const FreeEvent& event) {
     RESOURCED_INVARIANT(allocation != nullptr);
     const bool has_more = !allocation->absent.empty() || !event.ranks.includes(allocation->resources.ranks());
     if (event.partial && has_more) {
-      changes.allocated.push_back(take_part(id, event.ranks));
+      auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
+      changes.allocated.push_back(take_part(id, *part));
+      changes.released.push_back(std::move(part));
     } else {
-      (void)take(id);
+      const SharedAllocation taken = take(id);
+      changes.released.emplace_back(taken, &taken->resources);
       changes.freed.push_back(id);
     }
   }

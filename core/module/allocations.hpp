@@ -26,11 +26,14 @@
 
 namespace resourced::module {
 
-/// Changes of an event in the ledger, for the table of allocations in the store.
+/// Changes of an event in the ledger, for the table of allocations in the store and for counts.
 struct LedgerChanges {
   /// Allocations that are new or have changed.
   std::vector<SharedAllocation> allocated;
   std::vector<std::string> freed;
+  /// The resources that are held no longer: of allocations that are freed, and of the targets that others
+  /// lose.
+  std::vector<std::shared_ptr<const rset::ResourceSet>> released;
 };
 
 /// The cores and gpus that are allocated, without their holders. The cost of a copy grows with the number of
@@ -105,7 +108,7 @@ class Ledger {
   SharedAllocation take(std::string_view id);
   /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
   /// targets, and with the runs of the others.
-  const SharedAllocation& take_part(std::string_view id, const text::IdSet& ranks);
+  const SharedAllocation& take_part(std::string_view id, const rset::ResourceSet& part);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const SharedAllocation& place);
   void unindex(const rset::ResourceSet& resources, const SharedAllocation& place);

@@ -23,20 +23,27 @@ struct DrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
-  /// A later time schedules the drain. When it begins, a target that is drained with a reason stays as it is,
-  /// whatever the mode.
+  /// A later time schedules the drain. For a target that an operator has drained by then, it begins when that
+  /// drain ends by itself or by an undrain that keeps what is scheduled.
   std::optional<WallTime> from = std::nullopt;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
+  /// Refused unless all targets are drained for this reason.
+  std::optional<std::string> if_reason = std::nullopt;
+  /// Refused if one of the targets is drained, also without a reason.
+  bool if_not_drained = false;
 };
 
-/// Also cancels what is scheduled for the targets.
+/// Also cancels the scheduled drains of the targets.
 struct UndrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
-  /// Leaves alone what is scheduled for the targets.
+  /// Scheduled drains stay, and those whose time has come begin in place of the drains that end. Unhealthy
+  /// targets stay drained for their health.
   bool keeps_scheduled = false;
+  /// Refused unless all targets are drained for this reason.
+  std::optional<std::string> if_reason = std::nullopt;
 };
 
 struct PropertyCommand {

@@ -2,6 +2,9 @@
 // know from Flux's drain and undrain.
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -73,9 +76,21 @@ std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& ta
                               command.reason}}};
 }
 
+void Module::check_reason(const IdSet& targets, const std::optional<std::string>& reason) const {
+  if (!reason) return;
+  IdSet others;
+  for (const auto& [ranks, drain] : states_.drains.runs(targets)) {
+    if (drain == nullptr || drain->reason != reason) others.insert(ranks.first, ranks.last);
+  }
+  if (!others.empty())
+    throw Error(EEXIST, fmt::format("{} not drained for this reason", rank_phrase(others)));
+}
+
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
   const IdSet targets = drain_targets(command.targets);
   check_times(command, now);
+  check_reason(targets, command.if_reason);
+  if (command.if_not_drained) check_drainable(targets, targets & exclude_, targets & states_.drains.ranks());
   if (command.from && *command.from > now) return schedule(command, targets, now);
   const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & exclude_, in_the_way);
@@ -89,7 +104,8 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   }
   DrainEvent drain{{}, {}, command.reason, overwrite, command.until};
   std::vector<Event> events;
-  if (command.mode == DrainMode::update) events = take_over(targets, drain, now);
+  if (command.mode == DrainMode::update)
+    events = take_over(targets, drain, now, std::numeric_limits<std::size_t>::max());
   if (changing.empty()) return events;
   drain.nodelist = addressable().hosts(changing);
   drain.ranks = std::move(changing);
@@ -99,20 +115,28 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
 
 IdSet Module::drained_by_daemon(const IdSet& targets) const {
   IdSet drained;
-  (targets & states_.drains.ranks() & inventory_.ranks()).for_each([&](IdSet::Id rank) {
-    const DrainTable::Key& drain = *states_.drains.find(rank);
-    if (drain.is_for_silence() || drain.is_for_health_of(inventory_.host(rank))) drained.insert(rank);
-  });
+  const DrainTable& drains = states_.drains;
+  for (const DrainTable::Run& run : drains.runs(targets & drains.ranks() & inventory_.ranks())) {
+    if (run.entry->is_for_silence()) {
+      drained.insert(run.ranks.first, run.ranks.last);
+    } else if (run.entry->is_for_health()) {
+      IdSet::range(run.ranks.first, run.ranks.last).for_each([&](IdSet::Id rank) {
+        if (run.entry->is_for_health_of(inventory_.host(rank))) drained.insert(rank);
+      });
+    }
+  }
   return drained;
 }
 
-std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& drain, WallTime now) const {
+std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& drain, WallTime now,
+                                     std::size_t most) const {
   std::map<std::optional<std::string>, IdSet> by_reason;
   drained_by_daemon(targets).for_each([&](IdSet::Id rank) {
     by_reason[drain.reason ? drain.reason : states_.drains.find(rank)->reason].insert(rank);
   });
   std::vector<Event> events;
   for (auto& [reason, ranks] : by_reason) {
+    if (events.size() >= most) break;
     DrainEvent own = drain;
     own.nodelist = inventory_.hosts(ranks);
     own.ranks = std::move(ranks);
@@ -131,9 +155,24 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
     }
   }
+  check_reason(targets, command.if_reason);
   std::vector<Event> events;
   IdSet cancelled = command.keeps_scheduled ? IdSet{} : targets & states_.scheduled.ranks();
-  if (IdSet changing = targets & states_.drains.ranks(); !changing.empty()) {
+  IdSet changing = targets & states_.drains.ranks();
+  if (command.keeps_scheduled) {
+    Replacements next = begin_in_place(changing, now, most_at_once);
+    changing -= next.begun;
+    changing -= next.later;
+    events = std::move(next.events);
+    // They stay drained until due() begins what is scheduled: no scheduler sees them come up in between.
+    if (!next.later.empty()) {
+      Hostlist hosts = addressable().hosts(next.later);
+      events.push_back({now, DrainEvent{std::move(next.later), std::move(hosts),
+                                        command.if_reason.value_or("undrained: a scheduled drain begins"),
+                                        Overwrite::reason, now}});
+    }
+  }
+  if (!changing.empty()) {
     cancelled -= changing;
     Hostlist hosts = addressable().hosts(changing);
     events.push_back({now, UndrainEvent{std::move(changing), std::move(hosts), command.reason,
@@ -146,47 +185,133 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
   return events;
 }
 
-std::vector<Event> Module::due(WallTime now, std::size_t most) const {
-  std::vector<Event> events;
-  IdSet drained = states_.drains.ranks();
+Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, std::size_t most) const {
+  // A target whose time has not come is only looked at.
+  const std::size_t most_looks = 4 * most;
+  Replacements next;
+  next.later = (ending & states_.scheduled.ranks()) - exclude_;
+  for (std::size_t looks = 0; !next.later.empty() && looks < most_looks && next.events.size() < most;
+       ++looks) {
+    const DrainTable::Key& key = *states_.scheduled.find(next.later.first());
+    IdSet ranks = states_.scheduled.groups().at(key) & next.later;
+    next.later -= ranks;
+    if (key.timestamp > now || (key.until && *key.until <= now)) continue;
+    next.begun |= ranks;
+    Hostlist hosts = inventory_.hosts(ranks);
+    next.events.push_back({now,
+                           DrainEvent{std::move(ranks), std::move(hosts), key.reason,
+                                      Overwrite::reason_and_timestamp, key.until, true},
+                           key.by});
+  }
+  return next;
+}
+
+DueDrains Module::due(WallTime now, std::size_t most) const {
+  DueDrains due;
+  const IdSet begun = end_due(now, most, due.events);
+  cancel_due(now, most, due.events);
+  begin_due(now, most, begun, due);
+  return due;
+}
+
+IdSet Module::end_due(WallTime now, std::size_t most, std::vector<Event>& events) const {
+  std::vector<IdSet> ended;
+  IdSet ending;
   for (const auto& [end, key] : states_.drains.ends()) {
-    if (end > now || events.size() >= most) break;
-    const IdSet& ranks = states_.drains.groups().at(*key);
-    drained -= ranks;
+    if (end > now || ended.size() >= most) break;
+    ended.push_back(states_.drains.groups().at(*key));
+    ending |= ended.back();
+  }
+  Replacements next = begin_in_place(ending, now, most);
+  std::ranges::move(next.events, std::back_inserter(events));
+  for (IdSet& ranks : ended) {
+    ranks -= next.begun;
+    ranks -= next.later;
+    if (ranks.empty()) continue;
+    Hostlist hosts = inventory_.hosts(ranks);
     events.push_back(
-        {now, UndrainEvent{ranks, inventory_.hosts(ranks), std::nullopt, Overwrite::nothing, true}});
+        {now, UndrainEvent{std::move(ranks), std::move(hosts), std::nullopt, Overwrite::nothing, true}});
   }
-  for (const auto& [key, ranks] : states_.scheduled.groups()) {
-    if (key.timestamp > now || events.size() >= most) break;
-    const bool is_over = key.until && *key.until <= now;
-    // Those of operators stay as they are; those of the daemon become this one, as it would end them.
-    const IdSet taken_over = is_over ? IdSet{} : drained_by_daemon((ranks & drained) - exclude_);
-    IdSet begun = is_over ? IdSet{} : ranks - exclude_ - drained;
-    IdSet left_out = ranks - begun - taken_over;
-    DrainEvent drain{{}, {}, key.reason, Overwrite::nothing, key.until, true};
-    for (Event& event : take_over(taken_over, drain, now)) {
-      event.by = key.by;
-      events.push_back(std::move(event));
-    }
-    if (!left_out.empty()) {
+  return std::move(next.begun);
+}
+
+void Module::cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const {
+  const auto& ends = states_.scheduled.ends();
+  for (auto over = ends.begin(); over != ends.end() && over->first <= now && most > 0; ++over, --most) {
+    const IdSet& ranks = states_.scheduled.groups().at(*over->second);
+    events.push_back({now, CancelEvent{ranks, inventory_.hosts(ranks)}});
+  }
+}
+
+void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDrains& due) const {
+  std::size_t looks = 4 * most;
+  most += due.events.size();
+  for (const auto& [key, group] : pending_.groups()) {
+    if (key.timestamp > now || due.events.size() >= most || looks-- == 0) break;
+    // Cancelled above, or by the next.
+    if (key.until && *key.until <= now) continue;
+    const IdSet ranks = group - begun;
+    if (IdSet left_out = ranks & exclude_; !left_out.empty()) {
       Hostlist hosts = inventory_.hosts(left_out);
-      events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts)}});
+      due.events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts)}});
     }
-    if (begun.empty()) continue;
-    drain.nodelist = inventory_.hosts(begun);
-    drain.ranks = std::move(begun);
-    events.push_back({now, std::move(drain), key.by});
+    const IdSet startable = ranks - exclude_;
+    const IdSet drained = startable & states_.drains.ranks();
+    // Those of the daemon become this one, as it would end them.
+    const IdSet taken_over = drained_by_daemon(drained);
+    due.waiting |= drained - taken_over;
+    DrainEvent drain{{}, {}, key.reason, Overwrite::nothing, key.until, true};
+    for (Event& event : take_over(taken_over, drain, now, most_at_once)) {
+      event.by = key.by;
+      due.events.push_back(std::move(event));
+    }
+    IdSet free = startable - drained;
+    if (free.empty()) continue;
+    drain.nodelist = inventory_.hosts(free);
+    drain.ranks = std::move(free);
+    due.events.push_back({now, std::move(drain), key.by});
   }
-  return events;
+}
+
+IdSet Module::drained_by_operators(const IdSet& targets) const {
+  const IdSet drained = (targets & states_.drains.ranks()) - exclude_;
+  return drained - drained_by_daemon(drained);
+}
+
+void Module::wait(const IdSet& targets) {
+  const IdSet waiting = drained_by_operators(targets & pending_.ranks());
+  (void)pending_.undrain(waiting);
+  waiting_ |= waiting;
+}
+
+void Module::look_again(const IdSet& targets) {
+  waiting_ -= targets;
+  for (const auto& [ranks, entry] : states_.scheduled.runs(targets))
+    (void)pending_.drain(IdSet::range(ranks.first, ranks.last), *entry, Overwrite::reason_and_timestamp);
+}
+
+void Module::follow_schedules(const DrainChanges& changes) {
+  (void)pending_.undrain(changes.unscheduled);
+  waiting_ -= changes.unscheduled;
+  for (const DrainGroup& group : changes.scheduled) {
+    waiting_ -= group.ranks;
+    (void)pending_.drain(group.ranks, {group.timestamp, group.reason, group.by, group.until},
+                         Overwrite::reason_and_timestamp);
+  }
+  if (waiting_.empty()) return;
+  IdSet ended = changes.undrained;
+  for (const DrainGroup& group : changes.drained) ended |= group.ranks;
+  ended &= waiting_;
+  look_again(ended - drained_by_operators(ended));
 }
 
 std::optional<WallTime> Module::next_due() const {
   std::optional<WallTime> next;
-  if (const auto& ends = states_.drains.ends(); !ends.empty()) next = ends.begin()->first;
-  if (const auto& scheduled = states_.scheduled.groups(); !scheduled.empty()) {
-    const WallTime begin = scheduled.begin()->first.timestamp;
-    next = next ? std::min(*next, begin) : begin;
-  }
+  const auto take = [&](WallTime when) { next = next ? std::min(*next, when) : when; };
+  if (const auto& ends = states_.drains.ends(); !ends.empty()) take(ends.begin()->first);
+  // A scheduled drain that waits may be over before it begins.
+  if (const auto& ends = states_.scheduled.ends(); !ends.empty()) take(ends.begin()->first);
+  if (!pending_.groups().empty()) take(pending_.groups().begin()->first.timestamp);
   return next;
 }
 

@@ -3,6 +3,8 @@
 // reasons stays small; a change costs the targets that it touches.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -42,11 +44,20 @@ class DrainTable {
     /// When the drain ends by itself.
     std::optional<WallTime> until = std::nullopt;
     auto operator<=>(const Key&) const = default;
-    /// The agent of this host has drained it for ill health.
+    /// An agent has drained it for ill health; the agent of this host.
+    [[nodiscard]] bool is_for_health() const noexcept;
     [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
     /// The daemon has drained it for silence.
     [[nodiscard]] bool is_for_silence() const noexcept;
   };
+
+  DrainTable() = default;
+  /// Entries are referred to by their addresses, so a copy makes its own. A move keeps them.
+  DrainTable(const DrainTable& other);
+  DrainTable& operator=(const DrainTable& other);
+  DrainTable(DrainTable&&) = default;
+  DrainTable& operator=(DrainTable&&) = default;
+  ~DrainTable() = default;
 
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
   /// Drained targets that have a reason.
@@ -54,6 +65,13 @@ class DrainTable {
   /// By timestamp first.
   [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
   [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
+  /// Consecutive targets with one entry, or none.
+  struct Run {
+    text::IdSet::Range ranks;
+    const Key* entry;
+  };
+  /// These ranks in ascending order: one run for all that follow each other and have one entry.
+  [[nodiscard]] std::vector<Run> runs(const text::IdSet& ranks) const;
   /// The groups that end by themselves, in the order of their ends.
   using Ends = std::set<std::pair<WallTime, const Key*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
@@ -66,11 +84,17 @@ class DrainTable {
   text::IdSet undrain(const text::IdSet& ranks);
 
  private:
-  void put(text::IdSet::Id rank, const Key& key);
-  void take(text::IdSet::Id rank);
+  /// The entries of 64 consecutive ranks; nothing for one that is not drained.
+  static constexpr text::IdSet::Id page_size = 64;
+  using Page = std::array<const Key*, page_size>;
+
+  void set_entry(text::IdSet::Range ranks, const Key* entry);
+  void put(text::IdSet::Range ranks, const Key& key);
+  /// Takes a run out of its group, which goes if it has no targets left.
+  void take(const Run& run);
 
   std::map<Key, text::IdSet> groups_;
-  std::unordered_map<text::IdSet::Id, const Key*> key_of_;
+  std::unordered_map<text::IdSet::Id, Page> pages_;
   Ends ends_;
   text::IdSet ranks_;
   text::IdSet with_reason_;

@@ -196,6 +196,7 @@ Outcome Module::apply(const Event& event) {
   std::visit(CheckChanges{states_}, event.body);
   Outcome outcome;
   static_cast<DrainChanges&>(outcome) = fold_states(event, states_);
+  follow_schedules(outcome);
   std::visit([&](const auto& body) { apply_to(body, outcome); }, event.body);
   if (!is_of_ledger(event.body)) ++state_version_;
   return outcome;

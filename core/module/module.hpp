@@ -11,6 +11,7 @@
 // mirror of an enclosing instance all use them. An event in ranks of another instance is translated first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/rank_map.hpp"
 #include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -57,6 +59,9 @@ void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 /// nothing: where it renumbers or removes targets, their owner moves or drops the states.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
+/// The states of targets that are in another inventory as well, by the ranks that they have there.
+[[nodiscard]] TargetStates renumbered(const TargetStates& states, const RankMap& map);
+
 /// Changes that one event caused: for schedulers, and for the tables of the present in the store.
 struct Outcome : DrainChanges {
   Delta delta;
@@ -82,8 +87,18 @@ struct PropertyChanges {
 [[nodiscard]] rset::ResourceSet targets_of_brokers(const text::Hostlist& brokers,
                                                    const rset::ResourceSet& inventory);
 
+/// What is due in drains that end, and in those that begin later.
+struct DueDrains {
+  std::vector<Event> events;
+  /// Targets whose scheduled drain waits from now on: an operator has drained them.
+  text::IdSet waiting;
+};
+
 class Module {
  public:
+  /// How many groups of targets begin or end at once.
+  static constexpr std::size_t most_at_once = 16;
+
   /// An event of a start, and whether the store has it already.
   struct StartEvent {
     Event event;
@@ -106,10 +121,13 @@ class Module {
   /// the inventory keeps such targets.
   [[nodiscard]] std::vector<Event> lose(const text::IdSet& targets, WallTime now) const;
 
-  /// The events of drains that end by now and, after them, of scheduled drains that begin by now. Takes no
-  /// further group of targets once there are `most` events.
-  [[nodiscard]] std::vector<Event> due(WallTime now, std::size_t most) const;
-  /// When due() has something next.
+  /// The events of drains that end by now and, after them, of scheduled drains that begin by now. A scheduled
+  /// drain waits where an operator has drained the target. There may be `most` events for each of both and
+  /// for the scheduled drains that begin as others end; the rest is due next.
+  [[nodiscard]] DueDrains due(WallTime now, std::size_t most = most_at_once) const;
+  /// Scheduled drains of these targets are not due any more, until an operator's drain ends.
+  void wait(const text::IdSet& targets);
+  /// When due() has something next, as long as no state changes: now, if that time has come.
   [[nodiscard]] std::optional<WallTime> next_due() const;
 
   Outcome apply(const Event& event);
@@ -142,6 +160,7 @@ class Module {
   /// recomputed.
   [[nodiscard]] const text::IdSet& available() const noexcept { return available_; }
   /// The targets that are drained, online and torpid: of the inventory; with brokers also others.
+  [[nodiscard]] const TargetStates& states() const noexcept { return states_; }
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
   [[nodiscard]] const DrainTable& scheduled_drains() const noexcept { return states_.scheduled; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
@@ -176,13 +195,33 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
   /// The drains by which an operator takes over those of these targets that are drained for ill health or
   /// silence: without them the daemon could end these drains by itself. Such a drain gets the reason of the
-  /// command, or keeps its own if there is none.
+  /// command, or keeps its own if there is none. There may be more such drains than these events.
   [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainEvent& drain,
-                                             WallTime now) const;
+                                             WallTime now, std::size_t most) const;
+  /// Those of these targets that an operator has drained.
+  [[nodiscard]] text::IdSet drained_by_operators(const text::IdSet& targets) const;
   /// The targets among these that are drained for silence, or for their health by the agent of their host.
   [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   void check_times(const DrainCommand& command, WallTime now) const;
+  void check_reason(const text::IdSet& targets, const std::optional<std::string>& reason) const;
+  /// The scheduled drains whose time has come and that begin as the drains of these targets end.
+  struct Replacements {
+    std::vector<Event> events;
+    text::IdSet begun;
+    /// Targets that have to wait: there may be more such drains than these events.
+    text::IdSet later;
+  };
+  [[nodiscard]] Replacements begin_in_place(const text::IdSet& ending, WallTime now, std::size_t most) const;
+  /// The parts of due(): ends, with the drains that begin in their place, whose targets it returns; scheduled
+  /// drains that are over before they could begin; and those that begin.
+  [[nodiscard]] text::IdSet end_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
+  void cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
+  void begin_due(WallTime now, std::size_t most, const text::IdSet& begun, DueDrains& due) const;
+  /// Updates `pending_` and `waiting_` by the changes of an event.
+  void follow_schedules(const DrainChanges& changes);
+  /// The scheduled drains of these targets, which wait no longer.
+  void look_again(const text::IdSet& targets);
   [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,
                                             WallTime now) const;
   // In start.cpp and module.cpp.
@@ -248,6 +287,9 @@ class Module {
   rset::ResourceSet::Properties kept_properties_;
   text::IdSet exclude_;
   TargetStates states_;
+  /// Scheduled drains without those that wait, so that a wait costs nothing while it lasts.
+  DrainTable pending_;
+  text::IdSet waiting_;
   text::IdSet available_;
   /// By ranks of configured(), which has the targets that left for good.
   Ledger ledger_;

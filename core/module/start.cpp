@@ -183,15 +183,20 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   return events;
 }
 
+TargetStates renumbered(const TargetStates& states, const RankMap& map) {
+  const auto moved = [&map](const DrainTable& table) {
+    DrainTable other;
+    for (const auto& [key, ranks] : table.groups()) (void)other.drain(map(ranks), key, Overwrite::nothing);
+    return other;
+  };
+  return {moved(states.drains), map(states.online), map(states.torpid), moved(states.scheduled)};
+}
+
 void Module::move_states(const rset::ResourceSet& next) {
-  const RankMap map(inventory_, next);
-  states_.online = map(states_.online);
-  states_.torpid = map(states_.torpid);
-  for (DrainTable* table : {&states_.drains, &states_.scheduled}) {
-    DrainTable moved;
-    for (const auto& [key, ranks] : table->groups()) (void)moved.drain(map(ranks), key, Overwrite::nothing);
-    *table = std::move(moved);
-  }
+  states_ = renumbered(states_, RankMap(inventory_, next));
+  pending_ = {};
+  waiting_ = {};
+  look_again(states_.scheduled.ranks());
   available_ = {};
 }
 

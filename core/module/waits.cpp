@@ -8,14 +8,30 @@ namespace resourced::module {
 
 using text::IdSet;
 
-WaitedState::WaitedState(const Module& module, const Acquisition& acquisition, const IdSet& unchecked)
+namespace {
+
+// A job manager tells of the jobs of all targets, but not what a scheduler outside of its instance runs.
+IdSet unreported_targets(const Module& module, const Acquisition& acquisition, bool knows_jobs) {
+  const IdSet reported = acquisition.reported();
+  if (!module.has_brokers()) return module.inventory().ranks() - reported;
+  if (!knows_jobs) return module.inventory().ranks();
+  return acquisition.kept_by_anyone() - reported;
+}
+
+}  // namespace
+
+WaitedState::WaitedState(const Module& module, const Acquisition& acquisition, const IdSet& unchecked,
+                         const IdSet* jobs)
     : allocated_(module.ledger().ranks()),
-      unreported_(module.inventory().ranks() - acquisition.reported()),
+      jobs_(module.has_brokers() ? jobs : nullptr),
+      unreported_(unreported_targets(module, acquisition, jobs != nullptr)),
       ready_((module.online() & module.inventory().ranks()) - unchecked) {}
 
 bool WaitedState::meets(const Wait& wait) const {
   if (wait.condition == WaitCondition::ready) return ready_.includes(wait.targets);
-  if (wait.targets.intersects(allocated_)) return false;
+  const bool is_idle =
+      !wait.targets.intersects(allocated_) && (jobs_ == nullptr || !wait.targets.intersects(*jobs_));
+  if (wait.condition == WaitCondition::idle && !is_idle) return false;
   return wait.unreported == Unreported::assume_idle || !wait.targets.intersects(unreported_);
 }
 

@@ -16,9 +16,12 @@ enum class WaitCondition : std::uint8_t {
   idle,
   /// All targets are online, and their health checks have passed where they have any.
   ready,
+  /// The allocations of all targets are reported.
+  reported,
 };
 
-/// How a wait for `idle` treats targets whose allocations no scheduler reports (Acquisition::reported()).
+/// How a wait for `idle` or `reported` treats targets whose allocations nobody reports
+/// (WaitedState::unreported()).
 enum class Unreported : std::uint8_t {
   /// Such a target refuses the request. If its scheduler leaves later, the wait goes on until another one
   /// reports.
@@ -39,15 +42,19 @@ struct Wait {
 /// The present state as waits see it. Taken once for many waits.
 class WaitedState {
  public:
-  /// `unchecked` are targets whose health check has not passed.
-  WaitedState(const Module& module, const Acquisition& acquisition, const text::IdSet& unchecked);
+  /// `unchecked` are targets whose health check has not passed. `jobs` are the targets where jobs of a Flux
+  /// instance run, null while they are not known. Without an instance they do not count.
+  WaitedState(const Module& module, const Acquisition& acquisition, const text::IdSet& unchecked,
+              const text::IdSet* jobs = nullptr);
 
   [[nodiscard]] bool meets(const Wait& wait) const;
-  /// The targets of the inventory whose allocations no scheduler reports.
+  /// The targets of the inventory whose allocations nobody reports: no scheduler, or in a Flux instance the
+  /// job manager.
   [[nodiscard]] const text::IdSet& unreported() const noexcept { return unreported_; }
 
  private:
   const text::IdSet& allocated_;
+  const text::IdSet* jobs_ = nullptr;
   text::IdSet unreported_;
   text::IdSet ready_;
 };

@@ -34,6 +34,7 @@ AgentRoster::Admission AgentRoster::admit(AgentId agent, const std::string& host
   if (admission.replaced = agent_of(admission.rank); admission.replaced) ranks_.erase(*admission.replaced);
   ranks_[agent] = admission.rank;
   agents_[admission.rank] = agent;
+  targets_.insert(admission.rank);
   check_pairs();
   return admission;
 }
@@ -53,6 +54,7 @@ std::optional<IdSet::Id> AgentRoster::remove(AgentId agent) {
   if (!rank) return std::nullopt;
   ranks_.erase(agent);
   agents_.erase(*rank);
+  targets_.erase(*rank);
   check_pairs();
   return rank;
 }
@@ -62,6 +64,7 @@ std::optional<AgentRoster::AgentId> AgentRoster::forget(IdSet::Id rank) {
   if (!agent) return std::nullopt;
   agents_.erase(rank);
   ranks_.erase(*agent);
+  targets_.erase(rank);
   check_pairs();
   return agent;
 }

@@ -46,6 +46,8 @@ class AgentRoster {
   std::optional<AgentId> forget(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
+  /// The ranks that have an agent.
+  [[nodiscard]] const text::IdSet& targets() const noexcept { return targets_; }
 
  private:
   /// Asserts that each agent speaks for one rank, and that each of these ranks has one agent.
@@ -53,6 +55,8 @@ class AgentRoster {
 
   std::unordered_map<AgentId, text::IdSet::Id> ranks_;
   std::unordered_map<text::IdSet::Id, AgentId> agents_;
+  /// The keys of agents_, kept so that a request for them takes no time for each agent.
+  text::IdSet targets_;
 };
 
 }  // namespace resourced::nodes

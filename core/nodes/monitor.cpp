@@ -25,7 +25,7 @@ void Monitor::hello(IdSet::Id rank, SteadyTime now) {
   const bool fresh = targets_.find(rank) == nullptr;
   Target& target = targets_.get(rank);
   if (fresh) offline_.push_back(target);
-  if (target.online && !target.connected) gone_.remove(target);
+  if (target.online && !target.connected && !target.kept) gone_.remove(target);
   target.connected = true;
   heard(target);
 }
@@ -61,6 +61,18 @@ bool Monitor::is_silent(IdSet::Id rank, SteadyTime now) const {
          target->heard_at + settings_.torpid_after <= now;
 }
 
+void Monitor::keep(const IdSet& ranks, SteadyTime now, SteadyTime until) {
+  advance(now);
+  RESOURCED_INVARIANT(targets_.size() == 0);
+  kept_until_ = until;
+  ranks.for_each([&](IdSet::Id rank) {
+    Target& target = targets_.get(rank);
+    target.heard_at = now_;
+    target.online = target.told_online = target.kept = true;
+    kept_.push_back(target);
+  });
+}
+
 void Monitor::expect(const IdSet& ranks, SteadyTime now) {
   advance(now);
   ranks.for_each([&](IdSet::Id rank) {
@@ -82,14 +94,22 @@ void Monitor::forget(const IdSet& ranks) {
 
 void Monitor::drop(Target& target) {
   if (target.online) {
-    (target.torpid ? torpid_ : lively_).remove(target);
-    if (!target.connected) gone_.remove(target);
+    remove(target);
   } else if (!target.lost) {
     offline_.remove(target);
   }
   present(target);
   flaps_.forget(target.rank);
   targets_.erase(target.rank);
+}
+
+void Monitor::remove(Target& target) {
+  if (target.kept) {
+    target.kept = false;
+    return kept_.remove(target);
+  }
+  (target.torpid ? torpid_ : lively_).remove(target);
+  if (!target.connected) gone_.remove(target);
 }
 
 void Monitor::miss(Target& target) {
@@ -108,7 +128,7 @@ void Monitor::heard(Target& target) {
   target.heard_at = now_;
   present(target);
   if (target.online) {
-    (target.torpid ? torpid_ : lively_).remove(target);
+    remove(target);
     if (target.torpid) mark(target);
   } else {
     if (!target.lost) offline_.remove(target);
@@ -122,8 +142,7 @@ void Monitor::heard(Target& target) {
 
 void Monitor::fall(Target& target) {
   RESOURCED_INVARIANT(target.online);
-  (target.torpid ? torpid_ : lively_).remove(target);
-  if (!target.connected) gone_.remove(target);
+  remove(target);
   target.online = false;
   target.torpid = false;
   target.since = now_;
@@ -142,6 +161,7 @@ void Monitor::mark(Target& target) {
 
 std::optional<MonitorBatch> Monitor::tick(SteadyTime now) {
   advance(now);
+  expire_kept();
   expire_connections();
   expire_silent();
   expire_lost();
@@ -154,6 +174,11 @@ std::optional<MonitorBatch> Monitor::tick(SteadyTime now) {
 }
 
 // Deadlines are compared as next_deadline() computes them: a tick at that very time does what is due.
+
+void Monitor::expire_kept() {
+  if (kept_until_ > now_) return;
+  while (Target* target = kept_.front()) fall(*target);
+}
 
 void Monitor::expire_connections() {
   while (Target* target = gone_.front()) {
@@ -207,6 +232,7 @@ std::optional<SteadyTime> Monitor::next_deadline() const {
   if (const Target* target = lively_.front()) next = std::min(next, target->heard_at + silence);
   if (const Target* target = torpid_.front())
     next = std::min(next, target->heard_at + settings_.offline_after);
+  if (kept_.front() != nullptr) next = std::min(next, kept_until_);
   if (const Target* target = gone_.front()) next = std::min(next, target->since + settings_.grace);
   if (const Target* target = offline_.front()) next = std::min(next, target->since + settings_.lost_after);
   if (const Target* target = absent_.front())

@@ -5,7 +5,8 @@
 //
 // After a restart every target is offline until its agent says hello again, so that no target is up that may
 // have died meanwhile. Schedulers see no `down` for this: they acquire anew after a restart, and get `up` as
-// the agents come back. Flaps are counted anew.
+// the agents come back. Only a daemon that takes over from another one keeps targets online for a time.
+// Flaps are counted anew.
 #pragma once
 
 #include <cstddef>
@@ -83,6 +84,9 @@ class Monitor {
   /// Whether a target has no connected agent, or one that has not beaten for `torpid_after`.
   [[nodiscard]] bool is_silent(text::IdSet::Id rank, SteadyTime now) const;
 
+  /// Targets that are online already, without an agent: they stay so, neither torpid nor reported, until
+  /// their agents say hello, and are offline at `until` if these do not. To be called before all others.
+  void keep(const text::IdSet& ranks, SteadyTime now, SteadyTime until);
   /// Targets that should have an agent and have none yet: absent from now on, and lost if none says hello for
   /// `lost_after`. Call this only if that matters, since each one takes memory from then on.
   void expect(const text::IdSet& ranks, SteadyTime now);
@@ -105,7 +109,10 @@ class Monitor {
   void advance(SteadyTime now);
   void heard(Target& target);
   void fall(Target& target);
+  /// Takes an online target out of the lists of online targets.
+  void remove(Target& target);
   void mark(Target& target);
+  void expire_kept();
   void expire_connections();
   void expire_silent();
   void expire_lost();
@@ -120,11 +127,13 @@ class Monitor {
   MonitorSettings settings_;
   SteadyTime now_{};
   TargetPages targets_;
-  // Online targets in the order in which they were last heard.
+  // Online targets in the order in which they were last heard, but those that are kept.
   TargetList<&Target::by_heard> lively_;
   TargetList<&Target::by_heard> torpid_;
   // Online targets without a connection by when it went; offline targets by when they fell, but lost ones.
   TargetList<&Target::by_since> gone_;
+  TargetList<&Target::by_since> kept_;
+  SteadyTime kept_until_{};
   TargetList<&Target::by_since> offline_;
   // Absent targets by when they became so, except overdue ones.
   TargetList<&Target::by_absence> absent_;

@@ -23,7 +23,8 @@ struct MonitoredTarget {
 
   /// Its place by `heard_at` while it is online.
   Links by_heard;
-  /// Its place by `since` while it is offline, or its connection is gone.
+  /// Its place by `since` while it is offline, or its connection is gone; its place among those that are
+  /// kept.
   Links by_since;
   /// Its place by `absent_since` while it is absent and not overdue.
   Links by_absence;
@@ -36,6 +37,8 @@ struct MonitoredTarget {
   bool online : 1 = false;
   bool torpid : 1 = false;
   bool lost : 1 = false;
+  /// Online as it was before this monitor, and not heard yet.
+  bool kept : 1 = false;
   /// Torpid or offline without a break since it was last heard or expected.
   bool absent : 1 = false;
   /// Absent for longer than `drain_after`.

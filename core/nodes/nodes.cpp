@@ -67,9 +67,10 @@ std::optional<ResourceSet> Nodes::discovered(SteadyTime now) {
   return inventory;
 }
 
-Findings Nodes::begin(const Module& module, SteadyTime now) {
+Findings Nodes::begin(const Module& module, SteadyTime now, Seconds grace) {
   Findings findings;
   if (!settings_) return findings;
+  if (grace > Seconds(0)) monitor_.keep(module.online(), now, now + grace);
   if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
   waiting_.clear();
   std::vector<std::pair<AgentId, NodeReport>> reports;

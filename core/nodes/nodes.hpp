@@ -97,8 +97,9 @@ class Nodes {
   /// discovery is over. Agents then wait for begin().
   [[nodiscard]] std::optional<rset::ResourceSet> discovered(SteadyTime now);
 
-  /// The inventory is known: assigns targets to the agents that have waited.
-  [[nodiscard]] Findings begin(const module::Module& module, SteadyTime now);
+  /// The inventory is known: assigns targets to the agents that have waited. Targets that are online already
+  /// stay so for `grace` without an agent.
+  [[nodiscard]] Findings begin(const module::Module& module, SteadyTime now, Seconds grace);
   /// The inventory has been replaced: all agents have to say hello again. Online targets go offline if that
   /// takes longer than the grace time.
   [[nodiscard]] Findings begin_again(const module::Module& module, SteadyTime now);
@@ -126,6 +127,8 @@ class Nodes {
   [[nodiscard]] const Health& health() const noexcept { return health_; }
   /// The target that an agent speaks for.
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(AgentId agent) const { return roster_.rank_of(agent); }
+  /// The targets whose agents are connected.
+  [[nodiscard]] const text::IdSet& with_agent() const noexcept { return roster_.targets(); }
   /// An agent has ended in order, or its connection is lost. Ignored for an agent that is not known.
   enum class End { farewell, lost };
   void end(AgentId agent, End end, SteadyTime now);

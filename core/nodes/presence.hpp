@@ -17,7 +17,7 @@ namespace resourced::nodes {
 
 class Presence {
  public:
-  /// `online` are the targets that need no agent: all of them, or none.
+  /// `online` are the targets that are online at the start, without agents.
   explicit Presence(text::IdSet online) : online_(std::move(online)) {}
 
   /// Records a batch of the agents. Returns it without the `online` and `torpid` of targets that are

@@ -128,6 +128,13 @@ ResourceSet ResourceSet::copy_ranks(const IdSet& ranks) const {
   copy.starttime_ = starttime_;
   copy.expiration_ = expiration_;
 
+  // A part of targets that are all alike, without properties, needs no intersection.
+  if (this->groups().size() == 1 && properties_.empty() && !ranks.empty() && this->ranks().includes(ranks)) {
+    const ResourceGroup& all = this->groups().front();
+    std::vector<ResourceGroup> part{{ranks, all.cores, all.gpus, all.extra}};
+    copy.table_ = std::make_shared<const TargetTable>(std::move(part), hosts(ranks));
+    return copy;
+  }
   const RangeList wanted(ranks);
   std::vector<ResourceGroup> groups;
   for (const ResourceGroup& group : this->groups()) {

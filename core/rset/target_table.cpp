@@ -13,9 +13,13 @@ using text::IdSet;
 
 TargetTable::TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts)
     : groups_(std::move(groups)), hosts_(std::move(hosts)) {
-  IdCollector ranks;
-  for (const ResourceGroup& group : groups_) ranks.add(group.ranks);
-  ranks_ = ranks.take();
+  if (groups_.size() == 1) {
+    ranks_ = groups_.front().ranks;
+  } else {
+    IdCollector ranks;
+    for (const ResourceGroup& group : groups_) ranks.add(group.ranks);
+    ranks_ = ranks.take();
+  }
 
   std::size_t position = 0;
   ranks_.for_each_range([&](IdSet::Range range) {

@@ -1,0 +1,58 @@
+#include "core/cluster/keys.hpp"
+
+#include <charconv>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "core/json/reader.hpp"
+
+namespace resourced::cluster {
+
+using nlohmann::json;
+
+// '0' follows '/', so this ends the keys of a folder.
+std::string end_of(std::string_view folder) { return std::string(folder) + '0'; }
+std::string log_key(Sequence sequence) { return fmt::format("log/{:020}", sequence); }
+std::string part_folder(Sequence sequence) { return fmt::format("part/{:020}", sequence); }
+std::string part_key(Sequence sequence, Revision epoch, std::size_t index) {
+  return fmt::format("{}/{:020}/{:020}", part_folder(sequence), epoch, index);
+}
+std::string member_key(const std::string& name) { return fmt::format("{}/{}", members_folder, name); }
+
+json object_of(const std::string& key, std::string_view text) {
+  constexpr std::size_t depth = 4;
+  constexpr std::size_t most_values = 64;
+  auto value = json_text::read_json(text, depth, json_text::JsonManners::strict, most_values);
+  auto* read = std::get_if<json>(&value);
+  if (read == nullptr || !read->is_object()) throw Garbled(key);
+  return std::move(*read);
+}
+
+std::uint64_t number_of(const std::string& key, const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number_unsigned()) throw Garbled(key);
+  return found->get<std::uint64_t>();
+}
+
+std::string text_of(const std::string& key, const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_string()) throw Garbled(key);
+  return found->get<std::string>();
+}
+
+Sequence sequence_of(const KeyValue& head) {
+  Sequence sequence = 0;
+  const char* const end = head.value.data() + head.value.size();
+  const auto [at, error] = std::from_chars(head.value.data(), end, sequence);
+  if (error != std::errc() || at != end || head.value.empty()) throw Garbled(head.key);
+  return sequence;
+}
+
+void check_found(const TransactionDone& done, std::size_t reads) {
+  if (done.found.size() != reads) throw Error(EBADMSG, "etcd has not answered all of a transaction");
+}
+
+}  // namespace resourced::cluster

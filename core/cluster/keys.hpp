@@ -1,0 +1,56 @@
+// The keys of a cluster below its prefix in etcd, and readers of their values.
+//
+// `id` names the cluster; `leader` has `{"name", "uri", "process"}`; `head` the last sequence; `log/SEQUENCE`
+// the batch that ends with this event, a header line `{"first", "epoch", "parts"}` and its text. The text of
+// a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
+// `members/NAME` has `{"uri", "applied", "version"}` of each connected member. `successor` has the name of
+// the member to which the last leader has handed over, until a member leads. Numbers in keys have 20 digits,
+// so that keys are in the order of the numbers.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/cluster/requests.hpp"
+#include "core/error.hpp"
+
+namespace resourced::cluster {
+
+/// Numbers events from 1, as engine::Sequence.
+using Sequence = std::uint64_t;
+
+inline constexpr std::string_view id_key = "id";
+inline constexpr std::string_view leader_key = "leader";
+inline constexpr std::string_view head_key = "head";
+inline constexpr std::string_view successor_key = "successor";
+inline constexpr std::string_view members_folder = "members";
+
+/// The key that follows all keys of a folder.
+[[nodiscard]] std::string end_of(std::string_view folder);
+[[nodiscard]] std::string log_key(Sequence sequence);
+/// The parts of a batch are in it, whatever their epoch.
+[[nodiscard]] std::string part_folder(Sequence sequence);
+[[nodiscard]] std::string part_key(Sequence sequence, Revision epoch, std::size_t index);
+[[nodiscard]] std::string member_key(const std::string& name);
+
+/// A value in etcd that no member has written.
+class Garbled : public Error {
+ public:
+  explicit Garbled(const std::string& key) : Error(EBADMSG, fmt::format("{} in etcd is not readable", key)) {}
+};
+
+/// Each throws Garbled with the key.
+[[nodiscard]] nlohmann::json object_of(const std::string& key, std::string_view text);
+[[nodiscard]] std::uint64_t number_of(const std::string& key, const nlohmann::json& object, const char* name);
+[[nodiscard]] std::string text_of(const std::string& key, const nlohmann::json& object, const char* name);
+[[nodiscard]] Sequence sequence_of(const KeyValue& head);
+/// Throws Error EBADMSG unless so many Reads of a transaction have been answered.
+void check_found(const TransactionDone& done, std::size_t reads);
+
+}  // namespace resourced::cluster

@@ -1,0 +1,344 @@
+#include "core/cluster/member.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/cluster/keys.hpp"
+#include "core/invariant.hpp"
+
+namespace resourced::cluster {
+
+using nlohmann::json;
+
+Effects Member::tick(SteadyTime now) {
+  Effects effects;
+  proceed(now, effects);
+  return effects;
+}
+
+Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
+  Effects effects;
+  // An outcome that comes too late counts for nothing: another member may have answered clients since.
+  if (leads() && now >= fence()) {
+    proceed(now, effects);
+    return effects;
+  }
+  try {
+    if (lease_pending_ && lease_pending_->id == id) {
+      const SteadyTime sent = lease_pending_->sent;
+      lease_pending_.reset();
+      on_lease(outcome, sent, now, effects);
+    } else if (pending_ && pending_->id == id) {
+      pending_.reset();
+      on_step(step_, outcome, now, effects);
+    }
+  } catch (const Error& error) {
+    fail(effects, error.errnum(), error.what());
+  }
+  proceed(now, effects);
+  return effects;
+}
+
+Effects Member::commit(Batch batch, SteadyTime now) {
+  RESOURCED_INVARIANT(leads() && !resigns_);
+  RESOURCED_INVARIANT(batch.first == (queue_.empty() ? applied_ : queue_.back().last) + 1);
+  queue_.push_back(std::move(batch));
+  return tick(now);
+}
+
+Effects Member::resign(SteadyTime now, std::optional<std::string> successor) {
+  resigns_ = true;
+  successor_ = std::move(successor);
+  return tick(now);
+}
+
+void Member::disconnect(SteadyTime now) {
+  pending_.reset();
+  lease_pending_.reset();
+  lease_due_ = std::min(lease_due_, now);
+  due_ = std::min(due_, now);
+}
+
+std::optional<SteadyTime> Member::next_deadline() const {
+  if (role_ == Role::ended) return std::nullopt;
+  std::optional<SteadyTime> next;
+  const auto at = [&next](SteadyTime time) { next = next ? std::min(*next, time) : time; };
+  if (!lease_pending_) at(lease_due_);
+  if (leads()) at(fence());
+  if (!pending_) {
+    if (!leads()) {
+      at(due_);
+    } else {
+      at(std::max(retry_at_, queue_.empty() && !compact_ && !resigns_ ? check_due_ : SteadyTime{}));
+    }
+  }
+  return next;
+}
+
+void Member::proceed(SteadyTime now, Effects& effects) {
+  if (leads() && now >= fence())
+    return end(effects, "etcd has not confirmed the lease in time; another member may lead");
+  if (role_ == Role::ended) return;
+  tend_lease(now, effects);
+  if (pending_) return;
+  if (leads()) return send_lead(now, effects);
+  if (resigns_) {
+    if (!lease_) return end(effects, "resigned");
+    return send(Step::revoke, Revoke{lease_->id}, now, effects);
+  }
+  if (now < due_) return;
+  if (role_ == Role::joining) return send(Step::join, join(), now, effects);
+  if (incomplete_) {
+    const Batch& batch = incomplete_->batch;
+    const std::string first = part_key(batch.last, incomplete_->epoch, incomplete_->read);
+    const std::string after = part_key(batch.last, incomplete_->epoch, incomplete_->parts);
+    return send(Step::part, Transaction{{}, {Read{first, after, settings_.page}}, {}}, now, effects);
+  }
+  send(Step::look, look(now), now, effects);
+}
+
+void Member::send(Step step, Request request, SteadyTime now, Effects& effects) {
+  step_ = step;
+  pending_ = Pending{++last_id_, now};
+  effects.requests.emplace_back(last_id_, std::move(request));
+}
+
+// In this order: a resignation waits for the queue, and housekeeping for both.
+void Member::send_lead(SteadyTime now, Effects& effects) {
+  if (now < retry_at_) return;
+  if (!queue_.empty()) {
+    const bool is_put = parts_put_ == parts_of(queue_.front());
+    return send(is_put ? Step::commit : Step::put_part, is_put ? commit() : put_part(), now, effects);
+  }
+  if (resigns_ && successor_)
+    return send(Step::name_successor, guarded({Put{std::string(successor_key), *successor_}}), now, effects);
+  if (resigns_) return send(Step::revoke, Revoke{lease_->id}, now, effects);
+  if (compact_) return send(Step::compact, Compact{*compact_}, now, effects);
+  if (commits_ >= settings_.trim_after && applied_ > settings_.keep) {
+    const Sequence before = applied_ - settings_.keep;
+    return send(Step::trim,
+                guarded({Delete{log_key(0), log_key(before)}, Delete{part_folder(0), part_folder(before)}}),
+                now, effects);
+  }
+  if (now < check_due_) return;
+  const Put own = own_entry();
+  telling_ = own.value;
+  send(Step::check, guarded({own}), now, effects);
+}
+
+// The lease
+
+void Member::tend_lease(SteadyTime now, Effects& effects) {
+  if (lease_pending_ || now < lease_due_) return;
+  lease_pending_ = Pending{++last_id_, now};
+  if (lease_) {
+    effects.requests.emplace_back(last_id_, KeepAlive{lease_->id});
+  } else {
+    effects.requests.emplace_back(last_id_, Grant{settings_.lease_ttl});
+  }
+}
+
+void Member::on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, Effects& effects) {
+  if (role_ == Role::ended) return;
+  constexpr double keep_alives_per_ttl = 3;
+  const auto* done = std::get_if<LeaseDone>(&outcome);
+  if (done != nullptr && done->ttl > Seconds(0)) {
+    // Etcd has counted from some time after the request was sent.
+    lease_ = Lease{done->lease, done->ttl, sent};
+    lease_due_ = sent + done->ttl / keep_alives_per_ttl;
+    return;
+  }
+  const auto* refused = std::get_if<Refused>(&outcome);
+  const bool has_ended = done != nullptr || (refused != nullptr && refused->lease_has_ended);
+  lease_due_ = now + settings_.retry;
+  if (!has_ended) return;
+  if (leads()) return end(effects, "its lease has ended");
+  lease_.reset();
+}
+
+// Steps
+
+void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects) {
+  if (role_ == Role::ended) return;
+  if (step == Step::revoke) return end(effects, "resigned");
+  const auto* done = std::get_if<TransactionDone>(&outcome);
+  if (step == Step::compact && !std::holds_alternative<Unknown>(outcome)) {
+    // Refused: another user of this etcd has compacted further.
+    compact_.reset();
+    return;
+  }
+  if (done == nullptr) {
+    const auto* refused = std::get_if<Refused>(&outcome);
+    Seconds pause = settings_.retry;
+    if (refused != nullptr && refused->lease_has_ended) {
+      if (leads()) return end(effects, "its lease has ended");
+      lease_.reset();
+      lease_due_ = now;
+    } else if (refused != nullptr) {
+      // Only an operator can help: a missing right, or a full etcd.
+      refusal_ = refused->why;
+      pause = settings_.retry_refused;
+    }
+    // A leader that cannot name its successor resigns like one that names nobody.
+    if (step == Step::name_successor && refused != nullptr) successor_.reset();
+    telling_ = told_;
+    due_ = retry_at_ = now + pause;
+    return;
+  }
+  refusal_.clear();
+  switch (step) {
+    case Step::join:
+      return on_joined(*done, now, effects);
+    case Step::look:
+      return on_look(*done, now, effects);
+    case Step::part:
+      return on_part(*done, effects);
+    case Step::campaign:
+      // The next look finds the leader, as after an unknown outcome.
+      due_ = now;
+      return;
+    case Step::put_part:
+      if (!done->held) return end(effects, "another member leads");
+      ++parts_put_;
+      return;
+    case Step::commit:
+      return on_commit(*done, now, effects);
+    case Step::check:
+      if (!done->held) return end(effects, "another member leads");
+      told_ = telling_;
+      check_due_ = now + settings_.lease_ttl / 3;
+      return;
+    case Step::name_successor:
+      if (!done->held) return end(effects, "another member leads");
+      return successor_.reset();
+    case Step::trim:
+      if (!done->held) return end(effects, "another member leads");
+      commits_ = 0;
+      compact_ = done->revision;
+      return;
+    case Step::compact:
+    case Step::revoke:
+      return;
+  }
+}
+
+Transaction Member::guarded(std::vector<Operation> then) const {
+  return {{{std::string(leader_key), Guard::Field::created, epoch_}}, std::move(then), {}};
+}
+
+Put Member::own_entry() const {
+  return {member_key(settings_.name),
+          json{{"uri", settings_.uri}, {"applied", applied_}, {"version", settings_.version}}.dump(),
+          lease_ ? lease_->id : 0};
+}
+
+// A member without any events may begin a cluster that is not there, others only if they are told to.
+Transaction Member::join() const {
+  const std::vector<Operation> read{Read{std::string(id_key)}, Read{std::string(head_key)}};
+  if (!founds_ && (cluster_ || applied_ > 0)) return {{}, read, {}};
+  std::vector<Operation> found{Put{std::string(id_key), cluster_.value_or(settings_.process)}};
+  if (applied_ > 0) found.emplace_back(Put{std::string(head_key), fmt::format("{}", applied_)});
+  found.insert(found.end(), read.begin(), read.end());
+  return {{{std::string(id_key), Guard::Field::created, 0}}, std::move(found), read};
+}
+
+void Member::on_joined(const TransactionDone& done, SteadyTime now, Effects& effects) {
+  check_found(done, 2);
+  const std::vector<KeyValue>& id = done.found[0];
+  if (id.empty()) {
+    if (cluster_) {
+      throw Error(
+          ENOENT,
+          "etcd does not have the cluster that this store belongs to; restore etcd, or begin the cluster "
+          "anew with resourced --cluster-init");
+    }
+    throw Error(
+        ENOENT,
+        "etcd has no cluster yet, and this store has events; resourced --cluster-init begins the cluster "
+        "with them");
+  }
+  if (!cluster_ && applied_ > 0)
+    throw Error(EEXIST,
+                "this store has events of its own, and is not of this cluster; give it an empty store");
+  if (cluster_ && *cluster_ != id[0].value)
+    throw Error(EEXIST, "this store belongs to another cluster; give it an empty store");
+  if (!cluster_ || founds_) effects.joined = cluster_ = id[0].value;
+  role_ = Role::following;
+  due_ = now;
+}
+
+Transaction Member::campaign() const {
+  const json value{{"name", settings_.name}, {"uri", settings_.uri}, {"process", settings_.process}};
+  return {{{std::string(leader_key), Guard::Field::created, 0}},
+          {Put{std::string(leader_key), value.dump(), lease_->id},
+           Delete{std::string(successor_key), std::string(successor_key) + '\0'}},
+          {}};
+}
+
+// Commits
+
+std::size_t Member::parts_of(const Batch& batch) const noexcept {
+  if (batch.text.size() <= settings_.part_bytes) return 0;
+  return (batch.text.size() + settings_.part_bytes - 1) / settings_.part_bytes;
+}
+
+Transaction Member::put_part() const {
+  const Batch& batch = queue_.front();
+  return guarded({Put{part_key(batch.last, epoch_, parts_put_),
+                      batch.text.substr(parts_put_ * settings_.part_bytes, settings_.part_bytes)}});
+}
+
+Transaction Member::commit() const {
+  const Batch& batch = queue_.front();
+  const std::size_t parts = parts_of(batch);
+  std::string value = json{{"first", batch.first}, {"epoch", epoch_}, {"parts", parts}}.dump();
+  value += '\n';
+  if (parts == 0) value += batch.text;
+  Transaction commit = guarded({Put{log_key(batch.last), std::move(value)},
+                                Put{std::string(head_key), fmt::format("{}", batch.last)}});
+  commit.guards.push_back({std::string(head_key), Guard::Field::modified, head_revision_});
+  commit.otherwise = {Read{std::string(leader_key)}, Read{std::string(head_key)}};
+  return commit;
+}
+
+void Member::on_commit(const TransactionDone& done, SteadyTime now, Effects& effects) {
+  if (done.held) return finish_batch(done.revision, effects);
+  check_found(done, 2);
+  const std::vector<KeyValue>& leader = done.found[0];
+  const std::vector<KeyValue>& head = done.found[1];
+  if (leader.empty() || leader[0].created != epoch_) return end(effects, "another member leads");
+  // Only this member moves the head in its epoch: an earlier attempt was carried out.
+  if (!head.empty() && head[0].modified != head_revision_ && sequence_of(head[0]) == queue_.front().last)
+    return finish_batch(head[0].modified, effects);
+  retry_at_ = now;
+  end(effects, "the head of the log in etcd was changed by another program");
+}
+
+void Member::finish_batch(Revision head, Effects& effects) {
+  head_revision_ = head;
+  applied_ = queue_.front().last;
+  effects.committed = applied_;
+  queue_.pop_front();
+  parts_put_ = 0;
+  ++commits_;
+}
+
+void Member::end(Effects& effects, std::string why) {
+  role_ = Role::ended;
+  pending_.reset();
+  lease_pending_.reset();
+  effects.ended = std::move(why);
+}
+
+void Member::fail(Effects& effects, int errnum, const std::string& why) {
+  role_ = Role::ended;
+  pending_.reset();
+  lease_pending_.reset();
+  effects.failed = Error(errnum, why);
+}
+
+}  // namespace resourced::cluster

@@ -1,0 +1,247 @@
+// A member of a cluster of daemons that have their log in etcd, as a state machine: it reads no clock and
+// sends nothing; its owner sends the requests of each Effects to etcd and passes the outcomes back.
+//
+// One member at a time leads. Its epoch is the revision that created the key `leader`, which is bound to the
+// lease of the member. Every commit is one transaction that compares the epoch and the last revision of
+// `head`, so a member that does not lead any more, or does not know it yet, changes nothing. An outcome that
+// is not known is asked for by sending the same transaction again: if the first one was carried out, `head`
+// has moved.
+//
+// The keys are in keys.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cluster/keys.hpp"
+#include "core/cluster/requests.hpp"
+#include "core/cluster/roster.hpp"
+#include "core/error.hpp"
+#include "core/time.hpp"
+
+namespace resourced::cluster {
+
+using RequestId = std::uint64_t;
+
+/// Events of the log that are committed together.
+struct Batch {
+  Sequence first = 0;
+  Sequence last = 0;
+  std::string text;
+};
+
+struct Settings {
+  /// Unique among the members.
+  std::string name;
+  /// Where clients reach this member.
+  std::string uri;
+  /// Unique to this object over all processes and times.
+  std::string process;
+  /// Of the program.
+  std::string version;
+  Seconds lease_ttl{3};
+  /// So long no other member takes over from a leader that has named its successor.
+  Seconds hand_over{1};
+  /// The member stops serving this long before its lease can end.
+  Seconds margin{0.5};
+  /// Between two looks at the log.
+  Seconds poll{0.1};
+  /// Before a request without an outcome is sent again.
+  Seconds retry{0.05};
+  /// Before one that etcd has refused is.
+  Seconds retry_refused{1};
+  /// A longer text is put in parts of this size.
+  std::size_t part_bytes = std::size_t{256} << 10;
+  /// Batches and parts that are read at once.
+  std::size_t page = 8;
+  /// Events that stay in etcd for members that are behind.
+  Sequence keep = 50000;
+  /// After so many commits, older events are removed.
+  std::size_t trim_after = 1000;
+};
+
+/// The replica of a member when it joins.
+struct Replica {
+  /// The cluster that it belongs to; nothing for one that never belonged to any.
+  std::optional<std::string> cluster;
+  /// Its last event.
+  Sequence applied = 0;
+  /// Begins the cluster with these events, where it is not there yet.
+  bool founds = false;
+};
+
+struct Effects {
+  /// Each is sent at once, in any order.
+  std::vector<std::pair<RequestId, Request>> requests;
+  /// The replica belongs to this cluster from now on. To be recorded before the entries.
+  std::optional<std::string> joined;
+  /// Events for the replica, in order.
+  std::vector<Batch> entries;
+  /// The member leads from now on: its replica is the whole log once it has all `entries`.
+  bool leads = false;
+  /// All events up to this one are in the log.
+  std::optional<Sequence> committed;
+  /// The member has ended: it does not lead any more, or has resigned. Batches without a `committed` may be
+  /// in the log or not.
+  std::optional<std::string> ended;
+  /// The member has ended, and its replica does not fit the cluster: trying again does not help.
+  std::optional<Error> failed;
+};
+
+class Member {
+ public:
+  Member(Settings settings, Replica replica)
+      : settings_(std::move(settings)),
+        cluster_(std::move(replica.cluster)),
+        founds_(replica.founds),
+        applied_(replica.applied) {}
+
+  /// The time of next_deadline() has come, or the start. An earlier or later call does no harm.
+  [[nodiscard]] Effects tick(SteadyTime now);
+  /// Ignores a request whose outcome is not awaited any more.
+  [[nodiscard]] Effects answer(RequestId id, const Outcome& outcome, SteadyTime now);
+  /// Appends events to the log. Requires a member that leads, and that `batch` follows the last one.
+  [[nodiscard]] Effects commit(Batch batch, SteadyTime now);
+  /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
+  /// `successor` is the name of the member that is to lead.
+  [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
+  /// None of the requests so far will get its outcome.
+  void disconnect(SteadyTime now);
+
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
+  [[nodiscard]] bool leads() const noexcept { return role_ == Role::leading; }
+  [[nodiscard]] bool has_ended() const noexcept { return role_ == Role::ended; }
+  [[nodiscard]] bool has_joined() const noexcept { return role_ != Role::joining; }
+  /// Whether this member leads, and no other can lead at this time.
+  [[nodiscard]] bool may_serve(SteadyTime now) const noexcept {
+    return leads() && !is_over() && now < fence();
+  }
+  /// Whether etcd has answered within the time of a lease.
+  [[nodiscard]] bool is_in_touch(SteadyTime now) const noexcept { return lease_ && now < fence(); }
+  /// The leader as it was last seen.
+  [[nodiscard]] const std::optional<Leader>& leader() const noexcept { return leader_; }
+  /// Whether that is another process.
+  [[nodiscard]] bool follows() const noexcept { return leader_ && leader_->process != settings_.process; }
+  /// Why etcd refused the last transaction; empty if it did not.
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+  [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
+  [[nodiscard]] Revision epoch() const noexcept { return epoch_; }
+  [[nodiscard]] Sequence applied() const noexcept { return applied_; }
+  /// Batches that are not committed yet.
+  [[nodiscard]] std::size_t waiting() const noexcept { return queue_.size(); }
+
+ private:
+  enum class Role : std::uint8_t { joining, following, leading, ended };
+  /// The purpose of the request whose outcome is awaited besides that of the lease.
+  enum class Step : std::uint8_t {
+    join,
+    look,
+    part,
+    campaign,
+    put_part,
+    commit,
+    check,
+    name_successor,
+    trim,
+    compact,
+    revoke
+  };
+
+  struct Lease {
+    LeaseId id = 0;
+    Seconds ttl{};
+    /// When the last request for it that was answered was sent.
+    SteadyTime confirmed{};
+  };
+  struct Pending {
+    RequestId id = 0;
+    SteadyTime sent{};
+  };
+  /// An entry whose text is in parts, as far as they are read.
+  struct Incomplete {
+    Batch batch;
+    Revision epoch = 0;
+    std::size_t parts = 0;
+    std::size_t read = 0;
+  };
+
+  void proceed(SteadyTime now, Effects& effects);
+  void tend_lease(SteadyTime now, Effects& effects);
+  void on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, Effects& effects);
+  void on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects);
+  void on_joined(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void on_look(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void take_entries(Effects& effects);
+  void on_part(const TransactionDone& done, Effects& effects);
+  void on_commit(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void take_entry(const KeyValue& entry);
+  void finish_batch(Revision head, Effects& effects);
+  void send(Step step, Request request, SteadyTime now, Effects& effects);
+  void send_lead(SteadyTime now, Effects& effects);
+  [[nodiscard]] Transaction join() const;
+  [[nodiscard]] Transaction look(SteadyTime now);
+  [[nodiscard]] Transaction campaign() const;
+  [[nodiscard]] Transaction put_part() const;
+  [[nodiscard]] Transaction commit() const;
+  [[nodiscard]] Transaction guarded(std::vector<Operation> then) const;
+  [[nodiscard]] Put own_entry() const;
+  [[nodiscard]] std::size_t parts_of(const Batch& batch) const noexcept;
+  void end(Effects& effects, std::string why);
+  void fail(Effects& effects, int errnum, const std::string& why);
+  /// The end of the lease has been asked for.
+  [[nodiscard]] bool is_over() const noexcept { return pending_ && step_ == Step::revoke; }
+  [[nodiscard]] SteadyTime fence() const noexcept {
+    return lease_ ? lease_->confirmed + lease_->ttl - settings_.margin : SteadyTime{};
+  }
+
+  Settings settings_;
+  std::optional<std::string> cluster_;
+  bool founds_;
+  /// The last event that the replica has, or was given as an entry.
+  Sequence applied_;
+  Role role_ = Role::joining;
+  RequestId last_id_ = 0;
+
+  std::optional<Lease> lease_;
+  std::optional<Pending> lease_pending_;
+  /// When the next request for the lease is due.
+  SteadyTime lease_due_{};
+
+  std::optional<Pending> pending_;
+  Step step_ = Step::join;
+  /// When the next step is due, unless something is to be committed.
+  SteadyTime due_{};
+
+  /// As it was last seen.
+  std::optional<Leader> leader_;
+  std::string refusal_;
+  std::deque<KeyValue> read_;
+  std::optional<Incomplete> incomplete_;
+  /// What `members/NAME` has, with its lease.
+  std::string told_;
+  SteadyTime told_at_{};
+  std::string telling_;
+
+  Revision epoch_ = 0;
+  /// The revision that last modified `head`; 0 if it is not there.
+  Revision head_revision_ = 0;
+  std::deque<Batch> queue_;
+  /// Parts of the first batch that are put already.
+  std::size_t parts_put_ = 0;
+  std::size_t commits_ = 0;
+  std::optional<Revision> compact_;
+  SteadyTime check_due_{};
+  SteadyTime retry_at_{};
+  bool resigns_ = false;
+  /// To be named before the lease ends.
+  std::optional<std::string> successor_;
+  /// When it was first seen that nobody leads.
+  std::optional<SteadyTime> vacant_since_;
+};
+
+}  // namespace resourced::cluster

@@ -1,0 +1,110 @@
+// Adds up how long targets were in which state, from a snapshot and the events after it. An event costs by
+// the targets that it concerns; a start, a definition and the end of a month cost by all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/module/event.hpp"
+#include "core/module/snapshot.hpp"
+#include "core/module/usage.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+
+namespace resourced::module {
+
+class UsageMeter {
+ public:
+  /// What is told apart besides all targets together.
+  struct By {
+    bool hosts = false;
+    bool properties = false;
+    /// A table for each month; otherwise there is one, of month 0.
+    bool months = false;
+  };
+  using Tables = std::map<Month, UsageTable>;
+  /// A clock that was wrong, and then set, makes a longer time between two events. It is not counted.
+  static constexpr Micros longest_gap = Micros{2} * 366 * 24 * 3600 * 1'000'000;
+
+  UsageMeter(Snapshot states, WallTime at, By by);
+
+  /// The next event of the log. Returns how many sums of targets it was looked up for. Events at one time
+  /// count as one change: a target that goes down and comes up again at the same time had no outage.
+  std::size_t add(const Event& event);
+  /// The log does not have all that a start or a definition changes: there the module's own snapshot is to be
+  /// adopted when it comes.
+  [[nodiscard]] bool wants_states() const noexcept { return wants_states_; }
+  void adopt(Snapshot states);
+  /// Goes on at a later time, and counts the time in between as missing.
+  void skip_to(WallTime at);
+  /// Counts up to this time.
+  void finish(WallTime at);
+
+  [[nodiscard]] const Snapshot& states() const noexcept { return states_; }
+  /// Up to when it has counted: the last event, or what finish() named.
+  [[nodiscard]] WallTime now() const noexcept { return from_micros(now_); }
+  /// The sums, without months in which nothing was counted. To be called once, after finish().
+  [[nodiscard]] Tables take();
+
+ private:
+  // States are flags.
+  enum Flag : std::uint8_t {
+    up = 1,
+    allocated = 2,
+    drained = 4,
+    offline = 8,
+    excluded = 16,
+    unavailable = 32
+  };
+
+  struct Target {
+    /// Counted up to here.
+    Micros since = 0;
+    std::uint8_t flags = 0;
+    /// Whether it was up before the time of its last change.
+    bool was_up = false;
+    Micros changed = 0;
+    /// Why it is unavailable; null while it is not.
+    const Cause* cause = nullptr;
+    /// The outage that was counted at `changed`.
+    const Cause* counted = nullptr;
+    UsageGroup* host = nullptr;
+    std::vector<UsageGroup*> properties = {};
+  };
+
+  void advance(Micros time);
+  void skip(Micros time);
+  void close(Target& target);
+  void close_all();
+  /// Looks all targets up anew.
+  void begin_targets();
+  void begin_groups();
+  void find_properties(text::IdSet::Id rank, Target& target);
+  void refresh(text::IdSet::Id rank);
+  void count_outage(Target& target, const Cause* cause, int number);
+  [[nodiscard]] std::uint8_t flags_of(text::IdSet::Id rank) const;
+  [[nodiscard]] const Cause* cause_of(text::IdSet::Id rank);
+  void count_allocations(const text::IdSet& ranks, int number);
+  void follow_allocations(const Event& event);
+  template <class Visit>
+  void for_groups(const Target& target, Visit visit);
+
+  Snapshot states_;
+  By by_;
+  Micros now_;
+  Month month_ = 0;
+  bool wants_states_ = false;
+  Tables tables_;
+  UsageTable* table_ = nullptr;
+  std::set<Cause> causes_;
+  std::unordered_map<text::IdSet::Id, Target> targets_;
+  /// How many allocations a rank has.
+  std::unordered_map<text::IdSet::Id, std::int64_t> allocations_;
+};
+
+}  // namespace resourced::module
