@@ -30,17 +30,6 @@ class ActorWriter {
   std::string& out_;
 };
 
-std::string_view key_of(const module::Actor& actor) noexcept {
-  struct Key {
-    std::string_view operator()(const module::ByUser& /*user*/) const noexcept { return "userid"; }
-    std::string_view operator()(const module::BySignal& /*signal*/) const noexcept { return "signal"; }
-    std::string_view operator()(const module::ByKey& /*key*/) const noexcept { return "key"; }
-    std::string_view operator()(const module::ByAddress& /*address*/) const noexcept { return "address"; }
-    std::string_view operator()(const module::ByHost& /*host*/) const noexcept { return "host"; }
-  };
-  return std::visit(Key{}, actor);
-}
-
 std::optional<module::Actor> named_actor(const std::string& key, const std::string& name) {
   if (name.empty()) return std::nullopt;
   if (key == "key") return module::ByKey{name};
@@ -64,9 +53,20 @@ std::optional<module::Actor> find_actor(const json& value) {
 
 }  // namespace
 
+std::string_view actor_key(const module::Actor& actor) noexcept {
+  struct Key {
+    std::string_view operator()(const module::ByUser& /*user*/) const noexcept { return "userid"; }
+    std::string_view operator()(const module::BySignal& /*signal*/) const noexcept { return "signal"; }
+    std::string_view operator()(const module::ByKey& /*key*/) const noexcept { return "key"; }
+    std::string_view operator()(const module::ByAddress& /*address*/) const noexcept { return "address"; }
+    std::string_view operator()(const module::ByHost& /*host*/) const noexcept { return "host"; }
+  };
+  return std::visit(Key{}, actor);
+}
+
 void append_actor(std::string& out, const module::Actor& actor) {
   out += '{';
-  append_key(out, key_of(actor));
+  append_key(out, actor_key(actor));
   std::visit(ActorWriter{out}, actor);
   out += '}';
 }
@@ -78,8 +78,8 @@ std::string encode_actor(const module::Actor& actor) {
 }
 
 json actor_to_json(const module::Actor& actor) {
-  if (const auto* user = std::get_if<module::ByUser>(&actor)) return {{key_of(actor), user->id}};
-  return {{key_of(actor), actor_name(actor)}};
+  if (const auto* user = std::get_if<module::ByUser>(&actor)) return {{actor_key(actor), user->id}};
+  return {{actor_key(actor), actor_name(actor)}};
 }
 
 std::string actor_name(const module::Actor& actor) {

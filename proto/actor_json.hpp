@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,6 +16,8 @@ void append_actor(std::string& out, const module::Actor& actor);
 [[nodiscard]] std::string encode_actor(const module::Actor& actor);
 [[nodiscard]] nlohmann::json actor_to_json(const module::Actor& actor);
 
+/// The key of that object.
+[[nodiscard]] std::string_view actor_key(const module::Actor& actor) noexcept;
 /// The name of an actor alone; of a user the number.
 [[nodiscard]] std::string actor_name(const module::Actor& actor);
 

@@ -163,6 +163,22 @@ std::string Endpoint::uri() const {
   return text + (port == 0 ? ":*" : fmt::format(":{}", port));
 }
 
+std::vector<std::string> split_uris(std::string_view uris) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < uris.size(); ++at) {
+    const std::string_view rest = uris.substr(at + 1);
+    const auto follows = [rest](const auto& entry) {
+      return rest.starts_with(entry.first) && rest.substr(entry.first.size()).starts_with(separator);
+    };
+    if (uris[at] != ',' || std::ranges::none_of(schemes, follows)) continue;
+    parts.emplace_back(uris.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  parts.emplace_back(uris.substr(begin));
+  return parts;
+}
+
 Endpoint parse_endpoint(std::string_view uri, EndpointUse use) {
   const Subject subject(uri);
   const auto end = uri.find(separator);

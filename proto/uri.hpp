@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace resourced::proto {
 
@@ -37,6 +38,10 @@ struct Endpoint {
 /// Error EINVAL that quotes the text and says what is wrong with it; ENAMETOOLONG for a path that is too
 /// long.
 [[nodiscard]] Endpoint parse_endpoint(std::string_view uri, EndpointUse use);
+
+/// The parts of several URIs that are separated by commas. A comma before anything but a scheme is part of a
+/// path.
+[[nodiscard]] std::vector<std::string> split_uris(std::string_view uris);
 
 // Where a daemon and its clients meet, and where the daemon keeps its state, when no option says so. The
 // environment and the file system come in as functions, so that the choice can be tested.

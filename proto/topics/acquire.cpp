@@ -68,11 +68,13 @@ AcquireRequest parse_acquire(const json& payload) {
 }
 
 std::string encode_acquired(std::string_view resources, const IdSet& up,
-                            const std::optional<std::string>& allocations) {
+                            const std::optional<std::string>& allocations,
+                            const std::optional<Epoch>& epoch) {
   constexpr std::size_t others = 4096;
   std::string out;
   out.reserve(others + resources.size() + (allocations ? allocations->size() : 0));
-  out += R"({"resources":)";
+  // Before `up`, see up_of_acquired().
+  out += epoch ? fmt::format(R"({{"epoch":{},"resources":)", *epoch) : R"({"resources":)";
   out += resources;
   append_key(out, "up");
   append_idset(out, up);
@@ -104,6 +106,11 @@ Acquired parse_acquired(const json& payload) {
     reject("resources", error.what());
   }
   acquired.up = read_idset("up", payload.at("up"));
+  try {
+    acquired.epoch = parse_leader(payload);
+  } catch (const Error& error) {
+    throw Error(EPROTO, fmt::format("resource.acquire: {}", error.what()));
+  }
   if (const auto list = payload.find("allocations"); list != payload.end()) {
     try {
       acquired.allocations = parse_allocation_list(*list);

@@ -1,6 +1,7 @@
 #include "proto/topics/journal.hpp"
 
 #include <cerrno>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,10 @@ using rset::ResourceSet;
 namespace {
 
 using nlohmann::json;
+
+void append_last(std::string& text, std::optional<EventNumber> last) {
+  if (last) fmt::format_to(std::back_inserter(text), R"(,"last":{})", *last);
+}
 
 std::string_view name_of(const json& entry) {
   if (!entry.is_object()) return {};
@@ -72,6 +77,7 @@ json encode_journal(const JournalRequest& request) {
   if (request.since) payload["since"] = to_number(*request.since);
   if (request.targets) payload["targets"] = *request.targets;
   if (request.allocations) payload["allocations"] = true;
+  if (request.after) payload["after"] = *request.after;
   return payload;
 }
 
@@ -83,10 +89,15 @@ JournalRequest parse_journal(const json& payload) {
   }
   request.targets = optional_string(payload, "targets");
   request.allocations = optional_flag(payload, "allocations");
+  if (const auto after = payload.find("after"); after != payload.end()) {
+    if (!after->is_number_unsigned()) throw Error(EPROTO, "after must be the number of an event");
+    request.after = after->get<EventNumber>();
+  }
   return request;
 }
 
-std::string encode_journal_batch(std::span<const std::string_view> events, std::string_view resources) {
+std::string encode_journal_batch(std::span<const std::string_view> events, std::string_view resources,
+                                 std::optional<EventNumber> last) {
   std::string text = R"({"events":[)";
   for (const std::string_view event : events) {
     if (text.back() != '[') text += ',';
@@ -97,22 +108,31 @@ std::string encode_journal_batch(std::span<const std::string_view> events, std::
     text += R"(,"R":)";
     text += resources;
   }
+  append_last(text, last);
   text += '}';
   return text;
 }
 
-std::string encode_truncation(WallTime timestamp) {
+std::string encode_truncation(WallTime timestamp, std::optional<EventNumber> last) {
   std::string text = R"({"events":[{"timestamp":)";
   append_number(text, to_number(timestamp));
   text += R"(,"name":")";
   text += truncate_name;
-  text += R"("}]})";
+  text += R"("}])";
+  append_last(text, last);
+  text += '}';
   return text;
 }
 
 const json* find_journal_events(const json& payload) {
   const auto events = payload.find("events");
   return events != payload.end() && events->is_array() ? &*events : nullptr;
+}
+
+std::optional<EventNumber> find_journal_last(const json& payload) {
+  const auto last = payload.find("last");
+  if (last == payload.end() || !last->is_number_unsigned()) return std::nullopt;
+  return last->get<EventNumber>();
 }
 
 JournalBatch parse_journal_batch(const json& payload) {

@@ -44,6 +44,11 @@ std::optional<WallTime> optional_time(const json& payload, const char* key) {
   return wall_time(seconds);
 }
 
+bool is_null(const json& payload, const char* key) {
+  const auto found = payload.find(key);
+  return found != payload.end() && found->is_null();
+}
+
 DrainMode parse_mode(const json& payload, std::string_view verb) {
   const auto text = optional_string(payload, "mode");
   if (!text) return DrainMode::none;
@@ -58,6 +63,7 @@ template <class Change>
 json encode_change(const Change& command) {
   json payload{{"targets", command.targets}};
   if (command.reason) payload["reason"] = *command.reason;
+  if (command.if_reason) payload["if-reason"] = *command.if_reason;
   for (const auto& [name, mode] : modes) {
     if (command.mode == mode) payload["mode"] = name;
   }
@@ -70,12 +76,15 @@ json encode_drain(const module::DrainCommand& command) {
   json payload = encode_change(command);
   if (command.from) payload["from"] = to_number(*command.from);
   if (command.until) payload["until"] = to_number(*command.until);
+  if (command.if_not_drained) payload["if-reason"] = nullptr;
   return payload;
 }
 
 module::DrainCommand parse_drain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "drain"),
-          optional_time(payload, "from"), optional_time(payload, "until")};
+  return {required_string(payload, "targets"), parse_reason(payload),
+          parse_mode(payload, "drain"),        optional_time(payload, "from"),
+          optional_time(payload, "until"),     optional_string(payload, "if-reason"),
+          is_null(payload, "if-reason")};
 }
 
 json encode_undrain(const module::UndrainCommand& command) {
@@ -85,8 +94,10 @@ json encode_undrain(const module::UndrainCommand& command) {
 }
 
 module::UndrainCommand parse_undrain(const json& payload) {
+  // What is not drained cannot be undrained: the program has lost its reason.
+  if (is_null(payload, "if-reason")) throw Error(EPROTO, "if-reason must be a string");
   return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain"),
-          optional_flag(payload, "keeps-scheduled")};
+          optional_flag(payload, "keeps-scheduled"), optional_string(payload, "if-reason")};
 }
 
 json encode_property(const PropertyCommand& command) {

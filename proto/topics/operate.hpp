@@ -17,14 +17,15 @@
 
 namespace resourced::proto::topics {
 
-/// `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "until": T?}`, where MODE is `update`,
-/// `overwrite` or `force-overwrite`. An empty reason is none. T are seconds since the epoch, of this
-/// project's own: the drain begins, and ends, by itself. EINVAL `invalid drain mode 'X' specified`.
+/// `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "until": T?, "if-reason": STRING?}`,
+/// where MODE is `update`, `overwrite` or `force-overwrite`. An empty reason is none; an if-reason that is
+/// null means that no target may be drained. T are seconds since the epoch, of this project's own: the drain
+/// begins, and ends, by itself. EINVAL `invalid drain mode 'X' specified`.
 [[nodiscard]] nlohmann::json encode_drain(const module::DrainCommand& command);
 [[nodiscard]] module::DrainCommand parse_drain(const nlohmann::json& payload);
 
-/// The first three keys of resource.drain, and `"keeps-scheduled": BOOL?`. EINVAL `invalid undrain mode 'X'
-/// specified`, a text that Flux fixes.
+/// The first three keys of resource.drain, `"if-reason"`, and `"keeps-scheduled": BOOL?`. EINVAL `invalid
+/// undrain mode 'X' specified`, a text that Flux fixes.
 [[nodiscard]] nlohmann::json encode_undrain(const module::UndrainCommand& command);
 [[nodiscard]] module::UndrainCommand parse_undrain(const nlohmann::json& payload);
 

@@ -198,26 +198,42 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
   return IdSet::parse(required_string(payload, key));
 }
 
+void append_ids(std::string& out, std::string_view key, const IdSet& ids) {
+  append_key(out, key);
+  append_idset(out, ids);
+}
+
+// The states that a status of any time has.
+struct ShownStates {
+  const ResourceSet& inventory;
+  const module::DrainTable& drains;
+  const IdSet& online;
+  const IdSet& torpid;
+  const IdSet& exclude;
+};
+
+void append_states(std::string& out, const ShownStates& states) {
+  append_key(out, "R");
+  out += states.inventory.encode(false);
+  append_key(out, "drain");
+  append_drains(out, states.drains);
+  append_ids(out, "online", states.online);
+  append_ids(out, "offline", states.inventory.ranks() - states.online);
+  append_ids(out, "exclude", states.exclude);
+  append_ids(out, "torpid", states.torpid);
+}
+
 }  // namespace
 
 std::string encode_status(const Module& module, const module::Acquisition& acquisition,
                           const IdSet& unchecked) {
-  std::string out = R"({"R":)";
-  out += module.inventory().encode(false);
-  append_key(out, "drain");
-  append_drains(out, module.drains());
-  const auto idset = [&](std::string_view key, const IdSet& ids) {
-    append_key(out, key);
-    append_idset(out, ids);
-  };
-  idset("online", module.online());
-  idset("offline", module.inventory().ranks() - module.online());
-  idset("exclude", module.excluded());
-  idset("torpid", module.torpid());
+  std::string out = "{";
+  append_states(out,
+                {module.inventory(), module.drains(), module.online(), module.torpid(), module.excluded()});
   // Flux's own module has no such keys.
   if (!module.has_brokers()) {
-    idset("allocated", module.ledger().ranks() & module.inventory().ranks());
-    idset("unchecked", unchecked & module.inventory().ranks());
+    append_ids(out, "allocated", module.ledger().ranks() & module.inventory().ranks());
+    append_ids(out, "unchecked", unchecked & module.inventory().ranks());
   }
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   append_shrunk(out, module);
@@ -225,6 +241,30 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   out += '}';
   return out;
 }
+
+std::string encode_status_at(const module::Snapshot& snapshot, WallTime at) {
+  std::string out = "{";
+  append_key(out, "at");
+  append_number(out, to_number(at));
+  const module::TargetStates& states = snapshot.states;
+  append_states(out, {snapshot.inventory, states.drains, states.online, states.torpid, snapshot.exclude});
+  append_ids(out, "allocated", snapshot.allocated());
+  if (!snapshot.shrunk.empty()) {
+    append_key(out, "shrunk");
+    append_string(out, snapshot.shrunk.encode());
+  }
+  append_scheduled(out, states.scheduled);
+  out += '}';
+  return out;
+}
+
+WallTime parse_status_at(const nlohmann::json& payload) {
+  const nlohmann::json& at = required_member(payload, "at");
+  if (!at.is_number()) throw Error(EPROTO, "at must be a number");
+  return wall_time(at.get<double>());
+}
+
+nlohmann::json encode_status_at_request(WallTime at) { return {{"at", to_number(at)}}; }
 
 namespace {
 

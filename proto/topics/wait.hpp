@@ -10,9 +10,9 @@
 
 namespace resourced::proto::topics {
 
-/// `{"targets": TARGETS, "for": "idle" | "ready", "unreported": ("refuse" | "wait" | "idle")?}`, where
-/// TARGETS is an idset or a hostlist. The conditions and `unreported` are those of core/module/waits.hpp. The
-/// response has no payload.
+/// `{"targets": TARGETS, "for": "idle" | "ready" | "reported", "unreported": ("refuse" | "wait" | "idle")?}`,
+/// where TARGETS is an idset or a hostlist. The conditions and `unreported` are those of
+/// core/module/waits.hpp. The response has no payload.
 struct WaitRequest {
   std::string targets;
   module::WaitCondition condition = module::WaitCondition::idle;

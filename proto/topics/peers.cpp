@@ -1,0 +1,84 @@
+#include "proto/topics/peers.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "proto/actor_json.hpp"
+#include "proto/json_text.hpp"
+
+namespace resourced::proto::topics {
+
+using text::IdSet;
+
+namespace {
+
+using nlohmann::json;
+
+void append_holder(std::string& out, const Peers::Holder& holder) {
+  out += R"({"targets":")";
+  holder.targets.encode_to(out);
+  out += R"(","since":)";
+  append_number(out, to_number(holder.since));
+  if (holder.by) {
+    out += R"(,"by":)";
+    append_actor(out, *holder.by);
+  }
+  if (!holder.partition.empty()) {
+    out += R"(,"partition":)";
+    append_string(out, holder.partition);
+  }
+  out += R"(,"allocations":)";
+  out += holder.allocations ? "true}" : "false}";
+}
+
+const json& answered_member(const json& object, const char* key, bool (json::*is_type)() const noexcept) {
+  const auto found = object.find(key);
+  if (found == object.end() || !((*found).*is_type)())
+    throw Error(EPROTO, fmt::format("the daemon's answer has no valid \"{}\"", key));
+  return *found;
+}
+
+IdSet answered_targets(const json& object, const char* key) {
+  return IdSet::parse(answered_member(object, key, &json::is_string).get_ref<const std::string&>());
+}
+
+Peers::Holder read_holder(const json& entry) {
+  if (!entry.is_object()) throw Error(EPROTO, "the daemon's answer: holders: not an object");
+  Peers::Holder holder;
+  holder.targets = answered_targets(entry, "targets");
+  holder.since = wall_time(answered_member(entry, "since", &json::is_number).get<double>());
+  holder.allocations = answered_member(entry, "allocations", &json::is_boolean).get<bool>();
+  if (entry.contains("partition"))
+    holder.partition = answered_member(entry, "partition", &json::is_string).get<std::string>();
+  if (const auto by = entry.find("by"); by != entry.end()) holder.by = read_actor(*by);
+  return holder;
+}
+
+}  // namespace
+
+std::string encode_peers(const Peers& peers) {
+  std::string out = R"({"holders":[)";
+  for (const Peers::Holder& holder : peers.holders) {
+    if (out.back() != '[') out += ',';
+    append_holder(out, holder);
+  }
+  out += R"(],"agents":")";
+  peers.agents.encode_to(out);
+  out += R"("})";
+  return out;
+}
+
+Peers parse_peers(const json& payload) {
+  if (!payload.is_object()) throw Error(EPROTO, "the daemon's answer is not an object");
+  Peers peers;
+  for (const json& entry : answered_member(payload, "holders", &json::is_array))
+    peers.holders.push_back(read_holder(entry));
+  peers.agents = answered_targets(payload, "agents");
+  return peers;
+}
+
+}  // namespace resourced::proto::topics
