@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/document.hpp"
+#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "config/setting.hpp"
 #include "config/table_reader.hpp"
@@ -47,13 +48,16 @@ struct JsonOfValue {
 
 nlohmann::json json_of(const Node& node) { return std::visit(JsonOfValue{}, node.value); }
 
-void read_section(const Document& document, const Section& section, Config& config) {
+void read_section(const Document& document, const Section& section, Config& config, FaultList& faults) {
   const Node* node = find_member(*document.root().table(), section.name);
   if (node == nullptr) return;
   const KeyPath path{nullptr, section.name};
   const std::span<const Setting> rows = settings_of(section.name);
-  const TableReader table(document, *node, path, rows, flux_keys(section.name));
-  for (const Setting& setting : rows) setting.value.read(table, setting, config);
+  faults.attempt([&] {
+    const TableReader table(document, *node, path);
+    faults.attempt([&] { table.check_keys(rows, flux_keys(section.name)); });
+    for (const Setting& setting : rows) faults.attempt([&] { setting.value.read(table, setting, config); });
+  });
 }
 
 }  // namespace
@@ -74,12 +78,14 @@ Error Config::fault(std::string_view key, std::string_view text, int errnum) con
 Config load(const std::string& path) {
   Config config;
   config.document = Document::read(path);
-  check_tables(*config.document);
+  FaultList faults;
+  faults.attempt([&] { check_tables(*config.document); });
   config.passed_over = passed_over(*config.document);
   for (const Section& section : sections()) {
-    if (!section.is_nested()) read_section(*config.document, section, config);
+    if (!section.is_nested()) read_section(*config.document, section, config, faults);
   }
-  config.queues = read_queues(*config.document);
+  faults.attempt([&] { config.queues = read_queues(*config.document); });
+  faults.check();
   settle(config);
   return config;
 }

@@ -16,6 +16,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/access.hpp"
+#include "config/cluster.hpp"
+#include "config/http.hpp"
 #include "config/queues.hpp"
 #include "core/error.hpp"
 #include "core/rset/verify.hpp"
@@ -172,6 +174,8 @@ struct Config {
   Limits limits;
   Monitor monitor;
   Flux flux;
+  Http http;
+  Cluster cluster;
   std::vector<Queue> queues;  ///< those with `hosts`
 
   /// A log line for each table or key that is for other parts of Flux and ignored here: the daemon accepts a

@@ -15,6 +15,7 @@
 #include <pwd.h>
 
 #include "config/access.hpp"
+#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
@@ -125,11 +126,15 @@ nlohmann::json tell_roles(const Roles& roles) {
 std::vector<AccessRule> read_rules(const TableReader& access, const Setting& setting) {
   const Array& elements = *access.array(setting.key);
   std::vector<AccessRule> rules;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const KeyPath place{&access.key_path(), setting.key, i};
-    rules.push_back(
-        read_rule(TableReader(access.document(), elements[i], place, settings_of("access.rule"))));
+  FaultList faults;
+  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
+    faults.attempt([&] {
+      const KeyPath place{&access.key_path(), setting.key, i};
+      rules.push_back(
+          read_rule(TableReader(access.document(), elements[i], place, settings_of("access.rule"))));
+    });
   }
+  faults.check();
   return rules;
 }
 
@@ -137,15 +142,19 @@ std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setti
   const Array& elements = *access.array(setting.key);
   std::vector<AccessKey> keys;
   std::set<std::string, std::less<>> seen;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const KeyPath place{&access.key_path(), setting.key, i};
-    const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
-    const AccessKey& key = keys.emplace_back(read_key(table));
-    if (!seen.insert("name " + key.name).second)
-      table.fail("name", fmt::format("{} is the name of an earlier key", text::quoted(key.name)));
-    if (!seen.insert("key " + key.public_key).second)
-      table.fail("public-key", "is the public key of an earlier key");
+  FaultList faults;
+  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
+    faults.attempt([&] {
+      const KeyPath place{&access.key_path(), setting.key, i};
+      const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
+      const AccessKey& key = keys.emplace_back(read_key(table));
+      if (!seen.insert("name " + key.name).second)
+        table.fail("name", fmt::format("{} is the name of an earlier key", text::quoted(key.name)));
+      if (!seen.insert("key " + key.public_key).second)
+        table.fail("public-key", "is the public key of an earlier key");
+    });
   }
+  faults.check();
   return keys;
 }
 

@@ -18,6 +18,11 @@ namespace resourced::config {
 [[nodiscard]] rset::VerifyOptions read_verify(const TableReader& resource, const Setting& setting);
 [[nodiscard]] text::Hostlist read_rerank(const TableReader& resource, const Setting& setting);
 [[nodiscard]] std::vector<std::string> read_listen(const TableReader& bus, const Setting& setting);
+[[nodiscard]] std::vector<std::string> read_http_listen(const TableReader& http, const Setting& setting);
+[[nodiscard]] std::vector<std::string> read_http_names(const TableReader& http, const Setting& setting);
+[[nodiscard]] std::vector<std::string> read_etcd(const TableReader& cluster, const Setting& setting);
+[[nodiscard]] std::string read_member(const TableReader& cluster, const Setting& setting);
+[[nodiscard]] std::string read_prefix(const TableReader& cluster, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting);
 [[nodiscard]] std::uint32_t read_flux_user(const TableReader& flux, const Setting& setting);

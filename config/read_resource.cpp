@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
@@ -58,9 +59,14 @@ std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setti
   std::vector<ResourceEntry> entries;
   EntryReader reader;
   entries.reserve(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    entries.push_back(
-        reader.read(resource.document(), nodes[i], KeyPath{&resource.key_path(), setting.key, i}));
+  FaultList faults;
+  for (std::size_t i = 0; i < nodes.size() && !faults.is_full(); ++i) {
+    faults.attempt([&] {
+      entries.push_back(
+          reader.read(resource.document(), nodes[i], KeyPath{&resource.key_path(), setting.key, i}));
+    });
+  }
+  faults.check();
   return entries;
 }
 

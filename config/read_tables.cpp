@@ -1,5 +1,6 @@
-// Values of [bus] and [acquire] that a type alone does not describe.
+// Values of [bus], [http], [cluster] and [acquire] that a type alone does not describe.
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/access.hpp"
+#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
@@ -50,6 +52,63 @@ std::vector<std::string> read_listen(const TableReader& bus, const Setting& sett
   return uris;
 }
 
+std::vector<std::string> read_http_listen(const TableReader& http, const Setting& setting) {
+  std::vector<std::string> texts = http.strings(setting.key);
+  std::set<std::string_view> seen;
+  for (const std::string& text : texts) {
+    try {
+      (void)parse_http_address(text);
+    } catch (const Error& error) {
+      http.fail(setting.key, error.what());
+    }
+    if (!seen.insert(text).second)
+      http.fail(setting.key, fmt::format("{} is there twice", text::quoted(text)));
+  }
+  return texts;
+}
+
+std::vector<std::string> read_http_names(const TableReader& http, const Setting& setting) {
+  std::vector<std::string> names = http.strings(setting.key);
+  const auto is_part = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '-' || letter == '.' || letter == '_' ||
+           letter == ':';
+  };
+  for (const std::string& name : names) {
+    if (name.empty() || !std::ranges::all_of(name, is_part))
+      http.fail(setting.key, fmt::format("{} is not a host name or an address", text::quoted(name)));
+  }
+  return names;
+}
+
+std::vector<std::string> read_etcd(const TableReader& cluster, const Setting& setting) {
+  std::vector<std::string> texts = cluster.strings(setting.key);
+  std::set<std::string_view> seen;
+  for (const std::string& text : texts) {
+    try {
+      (void)parse_etcd_endpoint(text);
+    } catch (const Error& error) {
+      cluster.fail(setting.key, error.what());
+    }
+    if (!seen.insert(text).second)
+      cluster.fail(setting.key, fmt::format("{} is there twice", text::quoted(text)));
+  }
+  return texts;
+}
+
+std::string read_member(const TableReader& cluster, const Setting& setting) {
+  std::string name = cluster.filled_string(setting.key);
+  if (name.find('/') != std::string::npos)
+    cluster.fail(setting.key, fmt::format("{} has a slash", text::quoted(name)));
+  return name;
+}
+
+std::string read_prefix(const TableReader& cluster, const Setting& setting) {
+  std::string prefix = cluster.filled_string(setting.key);
+  if (!prefix.ends_with('/')) prefix += '/';
+  return prefix;
+}
+
 std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting) {
   const std::string text = bus.filled_string(setting.key);
   std::uint32_t mode = 0;
@@ -84,14 +143,18 @@ std::vector<Partition> read_partitions(const TableReader& acquire, const Setting
   const Array& elements = *acquire.array(setting.key);
   std::vector<Partition> partitions;
   std::set<std::string, std::less<>> names;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const KeyPath place{&acquire.key_path(), setting.key, i};
-    const TableReader table(acquire.document(), elements[i], place, settings_of("acquire.partition"));
-    partitions.push_back(read_partition(table));
-    const std::string& name = partitions.back().name;
-    if (!names.insert(name).second)
-      table.fail("name", fmt::format("{} is the name of an earlier partition", text::quoted(name)));
+  FaultList faults;
+  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
+    faults.attempt([&] {
+      const KeyPath place{&acquire.key_path(), setting.key, i};
+      const TableReader table(acquire.document(), elements[i], place, settings_of("acquire.partition"));
+      partitions.push_back(read_partition(table));
+      const std::string& name = partitions.back().name;
+      if (!names.insert(name).second)
+        table.fail("name", fmt::format("{} is the name of an earlier partition", text::quoted(name)));
+    });
   }
+  faults.check();
   return partitions;
 }
 

@@ -25,6 +25,9 @@ constexpr double max_connections = 1e6;
 constexpr double max_handshake = 3600;
 constexpr double max_coalesce = 60;
 constexpr double max_flaps = 1000;
+// Etcd answers within tenths of seconds; a minute without a leader is longer than a start.
+constexpr Bounds lease_bounds{.least = 2, .most = 60};
+constexpr Bounds grace_bounds{.least = 0, .most = 3600};
 constexpr Bounds more_than_zero{.least = 0, .excludes_least = true};
 
 constexpr auto sections_table = std::to_array<Section>({
@@ -102,6 +105,15 @@ properties = ["gpu", "debug"]
      "A Flux instance whose resource module attaches to this daemon (docs/flux.md). The inventory and the "
      "liveness of nodes are then those of the instance: [[resource.config]], path, exclude, partitions, "
      "parent-uri and monitor.mode = \"agents\" cannot be used with it.",
+     ""},
+    {"http",
+     "The HTTP server: the web view, metrics and a read-only API (docs/monitoring.md). It listens only where "
+     "this table says so. Without tokens every user of this machine may read through loopback, unless "
+     "access.local is []; on a Unix socket [access] applies.",
+     ""},
+    {"cluster",
+     "Several daemons with one log in etcd: one leads and serves, the others take over (docs/cluster.md). "
+     "Without etcd the daemon is on its own. All need the same inventory, partitions and access rules.",
      ""},
     {"queues.NAME",
      "Queues of Flux (RFC 33). The daemon uses only hosts; the other keys are for Flux's job manager.",
@@ -341,6 +353,70 @@ constexpr auto settings_table = std::to_array<Setting>({
      "its instance it gets all rights.",
      R"("1001")"},
 
+    {"http", "listen", restart, if_written,
+     stored<&Config::http, &Http::listen, read_http_listen, tell<std::vector<std::string>>>(Type::list),
+     "Addresses with ports, and Unix sockets, whose mode is bus.socket-mode. Beyond loopback token-file, "
+     "certificate and key are required, unless insecure is true.",
+     R"(["127.0.0.1:7480", "[::1]:7480", "unix:///run/resourced/http"])"},
+    {"http", "token-file", live, if_written, path<&Config::http, &Http::token_file>(),
+     "A file with the tokens that clients on TCP have to show; see docs/security.md. A reload reads it "
+     "again.",
+     R"("http.tokens")"},
+    {"http", "certificate", live, if_written, path<&Config::http, &Http::certificate>(),
+     "A PEM file with the certificate chain: TCP addresses then speak TLS. A reload reads it again, for new "
+     "connections.",
+     R"("http.crt")"},
+    {"http", "key", live, if_written, path<&Config::http, &Http::key>(),
+     "A PEM file with the certificate's private key. ECDSA takes much less of the daemon's time than RSA.",
+     R"("http.key")"},
+    {"http", "insecure", restart, if_written, flag<&Config::http, &Http::insecure>(),
+     "Allow addresses beyond loopback without tokens or without TLS. A client there without a token has the "
+     "roles in access.anonymous.",
+     ""},
+    {"http", "names", live, if_written,
+     stored<&Config::http, &Http::names, read_http_names, tell<std::vector<std::string>>>(Type::list),
+     "Names by which clients address this server, besides localhost, its addresses and the name of this "
+     "host. Requests with other names are refused.",
+     R"(["resourced.example.com"])"},
+    {"http", "connections", restart, if_written,
+     integer<&Config::http, &Http::connections>(1, max_connections),
+     "HTTP connections in all. One address or uid may have a quarter of them, but at least 16.", ""},
+
+    {"cluster", "etcd", restart, if_written,
+     stored<&Config::cluster, &Cluster::etcd, read_etcd, tell<std::vector<std::string>>>(Type::list),
+     "The endpoints of etcd 3.4 or later, http://HOST:PORT or https://HOST:PORT; they are tried in turn.",
+     R"(["http://etcd1:2379", "http://etcd2:2379", "http://etcd3:2379"])"},
+    {"cluster", "name", restart, if_written,
+     stored<&Config::cluster, &Cluster::name, read_member, tell_text>(Type::text),
+     "The name of this daemon, unique in the cluster. By default the name of the host.", R"("mgmt1")"},
+    {"cluster", "prefix", restart, if_written,
+     stored<&Config::cluster, &Cluster::prefix, read_prefix, tell<std::string>>(Type::text),
+     "The beginning of all keys in etcd. Clusters that share an etcd need different ones.", ""},
+    {"cluster", "lease-ttl", restart, if_written,
+     seconds<&Config::cluster, &Cluster::lease_ttl>(lease_bounds),
+     "How long after its last sign of life the leader is replaced. Etcd grants 2 s at least by default.", ""},
+    {"cluster", "takeover-grace", restart, if_written,
+     seconds<&Config::cluster, &Cluster::takeover_grace>(grace_bounds),
+     "How long nodes that were online under the former leader stay so until their agents have connected to "
+     "the "
+     "new one. With 0 all are offline at first, as after the restart of a daemon on its own.",
+     ""},
+    {"cluster", "advertise", restart, if_written, filled_text<&Config::cluster, &Cluster::advertise>(),
+     "Where clients reach this daemon, for other members to show. By default its first endpoint.",
+     R"("tcp://mgmt1:7481")"},
+    {"cluster", "user", restart, if_written, filled_text<&Config::cluster, &Cluster::user>(),
+     "A user of etcd with read and write access to the prefix.", R"("resourced")"},
+    {"cluster", "password-file", restart, if_written, path<&Config::cluster, &Cluster::password_file>(),
+     "A file with the password of that user, which only the daemon's own user may read.",
+     R"("etcd.password")"},
+    {"cluster", "certificate", restart, if_written, path<&Config::cluster, &Cluster::certificate>(),
+     "A PEM file with the client certificate for https endpoints.", R"("etcd-client.crt")"},
+    {"cluster", "key", restart, if_written, path<&Config::cluster, &Cluster::key>(),
+     "A PEM file with its private key.", R"("etcd-client.key")"},
+    {"cluster", "ca-file", restart, if_written, path<&Config::cluster, &Cluster::ca_file>(),
+     "A PEM file with the authorities of etcd. By default those that this system trusts.",
+     R"("etcd-ca.crt")"},
+
     {"queues.NAME", "hosts", live, if_written, part(Type::text),
      R"(The hosts of the queue, or "all". They get the property "+NAME", here "+batch".)", ""},
 });
@@ -362,6 +438,8 @@ Seconds read_seconds(const TableReader& table, const Setting& setting) {
   const Bounds& bounds = *setting.value.bounds;
   if (bounds.excludes_least && seconds == bounds.least)
     table.fail(setting.key, fmt::format("must be more than {}", bounds.least));
+  if (seconds < bounds.least)
+    table.fail(setting.key, fmt::format("{}s is less than {}s", seconds, bounds.least));
   if (seconds > bounds.most)
     table.fail(setting.key, fmt::format("{}s is more than {}s", seconds, bounds.most));
   return Seconds(seconds);

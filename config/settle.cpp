@@ -1,5 +1,7 @@
 // Rules between settings.
 
+#include <cerrno>
+
 #include <fmt/format.h>
 
 #include "config/read_config.hpp"
@@ -46,6 +48,38 @@ void check_discovery(const Config& config) {
     throw config.fault("resource.size", "is missing: discovery needs a size or a discovery-timeout");
 }
 
+/// Beyond loopback the network could read everything, and anybody on it, unless that is wanted.
+void check_http(const Config& config) {
+  const Http& http = config.http;
+  if (http.certificate.empty() != http.key.empty()) {
+    throw config.fault(http.key.empty() ? "http.certificate" : "http.key",
+                       "certificate and key must be set together");
+  }
+  if (http.insecure || (!http.token_file.empty() && !http.certificate.empty())) return;
+  for (const std::string& text : http.listen) {
+    if (parse_http_address(text).is_loopback) continue;
+    throw config.fault("http.listen",
+                       fmt::format("{} is beyond loopback: set token-file, certificate and key, or allow all "
+                                   "of the network to read with insecure = true",
+                                   text),
+                       EACCES);
+  }
+}
+
+/// Keys that mean something only together.
+void check_cluster(const Config& config) {
+  const Cluster& cluster = config.cluster;
+  if (!cluster.is_set()) return;
+  if (cluster.certificate.empty() != cluster.key.empty()) {
+    throw config.fault(cluster.key.empty() ? "cluster.certificate" : "cluster.key",
+                       "certificate and key must be set together");
+  }
+  if (cluster.user.empty() != cluster.password_file.empty()) {
+    throw config.fault(cluster.user.empty() ? "cluster.password-file" : "cluster.user",
+                       "user and password-file must be set together");
+  }
+}
+
 }  // namespace
 
 void settle(Config& config) {
@@ -57,6 +91,8 @@ void settle(Config& config) {
   check_heartbeats(config);
   check_history(config);
   check_discovery(config);
+  check_http(config);
+  check_cluster(config);
 }
 
 }  // namespace resourced::config

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/faults.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
+#include "core/text/nearest.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -59,14 +61,25 @@ TableReader::TableReader(const Document& document, const Node& node, const KeyPa
 TableReader::TableReader(const Document& document, const Node& node, const KeyPath& path,
                          std::span<const Setting> known, std::span<const std::string_view> others)
     : TableReader(document, node, path) {
-  for (const Member& member : *node.table()) {
+  check_keys(known, others);
+}
+
+void TableReader::check_keys(std::span<const Setting> known, std::span<const std::string_view> others) const {
+  FaultList faults;
+  for (const Member& member : *node_.table()) {
+    if (faults.is_full()) break;
     if (std::ranges::find(known, member.key, &Setting::key) != known.end() ||
         std::ranges::find(others, member.key) != others.end())
       continue;
     std::vector<std::string_view> keys;
     for (const Setting& setting : known) keys.push_back(setting.key);
-    fail(member.key, fmt::format("unknown key, not one of {}", fmt::join(keys, ", ")));
+    const auto meant = text::nearest(member.key, keys);
+    faults.attempt([&] {
+      fail(member.key, fmt::format("unknown key, not one of {}{}", fmt::join(keys, ", "),
+                                   meant ? fmt::format("; did you mean {}?", *meant) : ""));
+    });
   }
+  faults.check();
 }
 
 void TableReader::fail(std::string_view key, std::string_view text) const {

@@ -31,12 +31,16 @@ struct KeyPath {
 /// Getters return the default (or nothing) for a key that is not there, and throw Error EINVAL for a bad one.
 class TableReader {
  public:
-  /// Throws Error EINVAL if the node is not a table, or has a key that is neither among `known`, which the
-  /// error lists, nor among `others`. Document, node and path must outlive the reader.
+  /// Throws Error EINVAL if the node is not a table, and as check_keys() does. Document, node and path must
+  /// outlive the reader.
   TableReader(const Document& document, const Node& node, const KeyPath& path, std::span<const Setting> known,
               std::span<const std::string_view> others = {});
   /// The same for a table whose keys another reader has checked.
   TableReader(const Document& document, const Node& node, const KeyPath& path);
+
+  /// Throws Error EINVAL, or Faults, about each key that is neither among `known`, which the error lists, nor
+  /// among `others`.
+  void check_keys(std::span<const Setting> known, std::span<const std::string_view> others = {}) const;
 
   [[nodiscard]] const Node* find(std::string_view key) const { return find_member(*node_.table(), key); }
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }

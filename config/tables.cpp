@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/faults.hpp"
 #include "config/setting.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
+#include "core/text/nearest.hpp"
 
 namespace resourced::config {
 
@@ -36,30 +37,14 @@ bool is_flux_table(std::string_view name) {
   return among(of_flux, name) || (name.starts_with(scheduler_prefix) && name != scheduler_prefix);
 }
 
-/// How many characters must be inserted, deleted or replaced to make one name of the other (Levenshtein).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string_view nearest_table(std::string_view name) {
   // A key can be as long as its file, and the distance takes time; no table's name is this long.
   name = name.substr(0, 64);
   const auto own = own_tables();
   std::string_view nearest = own.front();
-  std::size_t least = edit_distance(name, nearest);
+  std::size_t least = text::edit_distance(name, nearest);
   const auto consider = [&](std::string_view candidate) {
-    const std::size_t distance = edit_distance(name, candidate);
+    const std::size_t distance = text::edit_distance(name, candidate);
     if (distance < least) {
       nearest = candidate;
       least = distance;
@@ -106,12 +91,17 @@ std::span<const std::string_view> flux_keys(std::string_view table) noexcept {
 }
 
 void check_tables(const Document& document) {
+  FaultList faults;
   for (const Member& member : *document.root().table()) {
+    if (faults.is_full()) break;
     if (among(own_tables(), member.key) || is_flux_table(member.key)) continue;
-    throw Error(EINVAL,
-                line(document, member.node, {nullptr, member.key},
-                     fmt::format("unknown table, the nearest known one is {}", nearest_table(member.key))));
+    faults.attempt([&] {
+      throw Error(EINVAL,
+                  line(document, member.node, {nullptr, member.key},
+                       fmt::format("unknown table, the nearest known one is {}", nearest_table(member.key))));
+    });
   }
+  faults.check();
 }
 
 std::vector<std::string> passed_over(const Document& document) {
