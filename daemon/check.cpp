@@ -12,6 +12,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "config/config.hpp"
 #include "config/inventory.hpp"
@@ -20,6 +21,7 @@
 #include "core/module/partition.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/parent/parent_link.hpp"
+#include "daemon/peers/tokens.hpp"
 #include "daemon/process.hpp"
 #include "daemon/server.hpp"
 #include "daemon/settings.hpp"
@@ -75,6 +77,18 @@ std::optional<config::Inventory> check_start(const config::Config& config, confi
   return inventory;
 }
 
+// Tokens and key are secret, so the user that runs --check may not be able to read them.
+bool may_read(const std::string& path) {
+  if (::access(path.c_str(), R_OK) == 0 || errno != EACCES) return true;
+  fmt::print(stderr, "resourced: {}: {}: it is not checked\n", path, std::strerror(EACCES));
+  return false;
+}
+
+void check_http(const config::Http& http) {
+  if (!http.token_file.empty() && may_read(http.token_file)) (void)peers::Tokens::load(http.token_file);
+  if (!http.key.empty() && may_read(http.key)) (void)http_site(http);
+}
+
 }  // namespace
 
 void check(const Options& options) {
@@ -92,6 +106,7 @@ void check(const Options& options) {
   if (!config.resource.parent_uri.empty()) parent::check_parent(config);
   // Load only the public key, as --check may run as a user that cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
+  check_http(config.http);
   fmt::print("{}", config::describe(config, defined ? &*defined : nullptr));
 }
 

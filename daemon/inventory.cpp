@@ -86,6 +86,28 @@ config::Absent absent_targets(const config::Config& config, const RecordedState&
   return absent;
 }
 
+nodes::RecordedHosts recorded_hosts(const RecordedState& recorded) {
+  nodes::RecordedHosts hosts;
+  if (const auto& before = recorded.inventory.resources) {
+    hosts.ranks = before->ranks();
+    hosts.hosts = before->nodelist();
+  }
+  for (const module::TargetName& target : recorded.shrunk) {
+    if (target.ordinal == 0) hosts.gone.insert(target.host);
+  }
+  return hosts;
+}
+
+void check_size(const ResourceSet& resources, std::uint64_t size, const std::string& path, bool force) {
+  if (resources.ranks().last() < size) return;
+  // Flux's error text, with its misspelling.
+  if (!force) {
+    throw Error(EINVAL,
+                fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
+  }
+  spdlog::warn("{}: has ranks of {} and above, beyond the size of this instance", path, size);
+}
+
 void log_unreported(const config::Config& config, const ResourceSet& found) {
   constexpr std::size_t most_named = 16;
   for (const config::Queue& queue : config.queues) {

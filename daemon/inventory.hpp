@@ -2,6 +2,7 @@
 // loaded by resource.reload and recorded in the store.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "core/module/module.hpp"
+#include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/time.hpp"
 
@@ -54,6 +56,14 @@ namespace resourced::daemon {
 /// inventory, those that were removed by a shrink or did not report.
 [[nodiscard]] config::Absent absent_targets(const config::Config& config,
                                             const module::RecordedState& recorded);
+
+/// The nodes that the discovery expects again: those of the recorded inventory, without those that were
+/// removed.
+[[nodiscard]] nodes::RecordedHosts recorded_hosts(const module::RecordedState& recorded);
+
+/// For an R that an operator loads. Throws Error EINVAL if it has ranks of `size` and above, as a probable
+/// mistake; with `force` logs it.
+void check_size(const rset::ResourceSet& resources, std::uint64_t size, const std::string& path, bool force);
 
 /// Logs some hosts of queues that no node agent has reported.
 void log_unreported(const config::Config& config, const rset::ResourceSet& found);

@@ -11,7 +11,10 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "daemon/http/http_transport.hpp"
+#include "daemon/peers/tokens.hpp"
 #include "daemon/process.hpp"
+#include "daemon/settings.hpp"
 #include "daemon/transport/socket_file.hpp"
 
 namespace resourced::daemon {
@@ -35,6 +38,21 @@ std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limi
   return std::make_shared<transport::ConnectionCount>(std::move(budget));
 }
 
+void make_folder_of(const std::string& socket) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(socket).parent_path(), ignored);
+}
+
+// Of HTTP alone: a page holds a connection for its events, so one address may not take all of them.
+std::shared_ptr<transport::ConnectionCount> http_budget(const config::Http& http) {
+  constexpr std::size_t least = 16;
+  transport::ConnectionCount::Limits budget;
+  budget.per_peer = std::max(http.connections / 4, least);
+  budget.of_others = http.connections;
+  budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
+  return std::make_shared<transport::ConnectionCount>(std::move(budget));
+}
+
 }  // namespace
 
 Listeners::Listeners(boost::asio::io_context& loop, service::Service& service, const config::Config& config)
@@ -43,16 +61,42 @@ Listeners::Listeners(boost::asio::io_context& loop, service::Service& service, c
       connections_(connection_budget(config.limits)),
       zap_(
           loop_, context_, [this](std::string_view key) { return service_.knows_key(key); },
-          [this](const std::string& why) { service_.on_refused(why); }) {
+          [this](const std::string& why) { service_.on_refused(why); }),
+      site_(http_site(config.http)),
+      tcp_http_connections_(http_budget(config.http)),
+      local_http_connections_(http_budget(config.http)) {
   if (!config.bus.curve_key_file.empty())
     curve_ = transport::load_curve_server(config.bus.curve_key_file, zap_);
 }
 
+void Listeners::listen(const std::vector<proto::Endpoint>& endpoints, const config::Config& config) {
+  for (const proto::Endpoint& endpoint : endpoints) listen(endpoint, config);
+  for (const std::string& text : config.http.listen) listen(config::parse_http_address(text), config);
+}
+
+void Listeners::listen(const config::HttpAddress& address, const config::Config& config) {
+  if (!address.path.empty()) make_folder_of(address.path);
+  http::HttpOptions options;
+  options.patience.request = config.limits.handshake_timeout;
+  options.connections = connections_;
+  options.http_connections = address.path.empty() ? tcp_http_connections_ : local_http_connections_;
+  options.welcomes = [this](const transport::Credentials& credentials) {
+    return service_.may_read(credentials);
+  };
+  options.requests_per_second = [this] { return service_.limits().requests_per_second; };
+  options.digest = peers::sha256;
+  options.holds = &service_.holds();
+  const transport::PrivateSockets until_modes_are_set;
+  auto server = http::make_http_transport(loop_, {address.path, address.address, address.port}, options,
+                                          site_, ids_, service_);
+  http_servers_.push_back(server.get());
+  transports_.push_back(std::move(server));
+  if (!address.path.empty())
+    transport::set_socket_mode(address.path, {config.bus.socket_mode, config.bus.socket_group});
+}
+
 void Listeners::listen(const proto::Endpoint& endpoint, const config::Config& config) {
-  if (!endpoint.path.empty()) {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(endpoint.path).parent_path(), ignored);
-  }
+  if (!endpoint.path.empty()) make_folder_of(endpoint.path);
   const transport::SocketMode mode{config.bus.socket_mode, config.bus.socket_group};
   const transport::PrivateSockets until_modes_are_set;
   if (endpoint.scheme == proto::Scheme::local) {
@@ -93,6 +137,13 @@ std::vector<std::string> Listeners::addresses() const {
   std::vector<std::string> addresses;
   for (const auto& transport : transports_) addresses.push_back(transport->endpoint());
   return addresses;
+}
+
+void Listeners::set_site(http::Site site) {
+  const bool is_stricter = (site.needs_token && !site_.needs_token) || (site.tls && !site_.tls);
+  site_ = std::move(site);
+  if (!is_stricter) return;
+  for (http::HttpServer* server : http_servers_) server->end_connections();
 }
 
 void Listeners::drop_silent() {

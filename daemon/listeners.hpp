@@ -1,4 +1,5 @@
-// The listening sockets: one transport for each endpoint, with one budget of connections for all.
+// The listening sockets, those of HTTP included: one transport for each endpoint, with one budget of
+// connections for all.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -13,6 +15,8 @@
 #include <zmq.hpp>
 
 #include "config/config.hpp"
+#include "daemon/http/http_transport.hpp"
+#include "daemon/http/site.hpp"
 #include "daemon/service/service.hpp"
 #include "daemon/transport/connection_count.hpp"
 #include "daemon/transport/local_transport.hpp"
@@ -28,8 +32,11 @@ class Listeners {
   /// Does not listen yet. Throws Error for a key file that cannot be used. `service` must outlive this.
   Listeners(boost::asio::io_context& loop, service::Service& service, const config::Config& config);
 
-  /// Throws Error for an address that cannot be used.
-  void listen(const proto::Endpoint& endpoint, const config::Config& config);
+  /// Throws Error for an address that cannot be used, also one of [http].
+  void listen(const std::vector<proto::Endpoint>& endpoints, const config::Config& config);
+  /// Serves HTTP under these conditions from now on. Connections without tokens or TLS end where these are
+  /// required from now on.
+  void set_site(http::Site site);
   [[nodiscard]] transport::ClientIds& ids() noexcept { return ids_; }
   /// The addresses that clients connect to.
   [[nodiscard]] std::vector<std::string> addresses() const;
@@ -46,6 +53,8 @@ class Listeners {
   [[nodiscard]] bool have_emptied(std::size_t crowd) { return connections_->has_emptied(crowd); }
 
  private:
+  void listen(const proto::Endpoint& endpoint, const config::Config& config);
+  void listen(const config::HttpAddress& address, const config::Config& config);
   [[nodiscard]] transport::ZmqOptions zmq_options(const config::Config& config) const;
   [[nodiscard]] transport::LocalOptions local_options(const config::Config& config) const;
 
@@ -56,7 +65,13 @@ class Listeners {
   transport::ClientIds ids_;
   transport::ZapHandler zap_;
   std::optional<transport::CurveServer> curve_;
+  http::Site site_;
+  /// Clients on TCP cannot take up the connections of Unix sockets.
+  std::shared_ptr<transport::ConnectionCount> tcp_http_connections_;
+  std::shared_ptr<transport::ConnectionCount> local_http_connections_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
+  /// Those of transports_ that serve HTTP.
+  std::vector<http::HttpServer*> http_servers_;
 };
 
 /// Keeps the loop running for pending responses until clients have received them or stop reading.

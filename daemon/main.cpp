@@ -2,9 +2,12 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
+#include "config/faults.hpp"
 #include "daemon/instance/instance.hpp"
 #include "daemon/server.hpp"
+#include "daemon/standby.hpp"
 
 int main(int argc, char** argv) {
   const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);
@@ -20,9 +23,16 @@ int main(int argc, char** argv) {
       resourced::daemon::import_log(options);
       return 0;
     }
+    if (options.cluster_init) {
+      resourced::daemon::begin_cluster(options);
+      return 0;
+    }
     // The daemon must survive when the reader of its stderr or stdout closes the pipe.
     std::signal(SIGPIPE, SIG_IGN);
     return options.instance ? resourced::daemon::instance::run() : resourced::daemon::run(options);
+  } catch (const resourced::config::Faults& faults) {
+    for (const std::string& line : faults.lines()) std::fprintf(stderr, "resourced: %s\n", line.c_str());
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resourced: %s\n", error.what());
     return 1;

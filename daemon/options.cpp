@@ -1,8 +1,14 @@
+#include <cstdio>
 #include <filesystem>
+#include <string>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include "daemon/manual.hpp"
 #include "daemon/server.hpp"
+#include "usage/complete.hpp"
+#include "usage/describe.hpp"
 
 namespace resourced::daemon {
 
@@ -31,12 +37,29 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const import = app.add_option("--import", options.import,
                                       "Import a complete event log (RFC 18) into a new store, and exit")
                            ->type_name("FILE");
+  auto* const cluster_init =
+      app.add_flag("--cluster-init", options.cluster_init,
+                   "Begin the cluster that the configuration names, with the events of the store, and exit");
   // The broker configures an instance.
-  for (CLI::Option* other : {check, import, config, listen, state}) instance->excludes(other);
+  for (CLI::Option* other : {check, import, config, listen, state, cluster_init}) instance->excludes(other);
+  for (CLI::Option* other : {check, import}) cluster_init->excludes(other);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");
   app.set_version_flag("--version", std::string("resourced " RESOURCED_VERSION));
+  if (usage::is_completion(argc, argv)) {
+    std::string candidates;
+    parsed.exit_status = usage::complete_fixed(app, usage::words_to_complete(argc, argv), candidates);
+    std::fputs(candidates.c_str(), stdout);
+    return parsed;
+  }
+  if (argc == 2 && argv[1] == usage::describe_word) {
+    nlohmann::ordered_json described = usage::describe(app);
+    described["sections"] = describe_settings();
+    std::puts(described.dump().c_str());
+    parsed.exit_status = 0;
+    return parsed;
+  }
   try {
     app.parse(argc, argv);
     if (!level.empty()) options.log_level = config::parse_log_level(level);

@@ -1,7 +1,6 @@
 #include "daemon/server.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -12,12 +11,10 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include "client/connection.hpp"
 #include "config/config.hpp"
@@ -26,6 +23,7 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/cluster/leader_log.hpp"
 #include "daemon/instance/host.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
@@ -34,11 +32,15 @@
 #include "daemon/process.hpp"
 #include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
+#include "daemon/standby.hpp"
 #include "daemon/store/store.hpp"
+#include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "daemon/upkeep.hpp"
 #include "flux/module/node.hpp"
 #include "process/loop.hpp"
 #include "process/service.hpp"
+#include "process/signals.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -52,38 +54,43 @@ namespace asio = boost::asio;
 
 class Server {
  public:
-  Server(const Options& options, config::Config config)
+  /// `member` leads a cluster; null for a daemon on its own. `grace` is how long the targets that were online
+  /// in the log stay so without their agents.
+  Server(const Options& options, config::Config config, cluster::Member* member = nullptr,
+         Seconds grace = Seconds(0))
       : options_(options),
         config_(std::move(config)),
+        grace_(grace),
         inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         store_(state_directory(options, config_)),
-        log_(store_,
+        leader_(member == nullptr
+                    ? nullptr
+                    : std::make_unique<cluster::LeaderLog>(loop_, config_.cluster, *member, store_)),
+        log_(leader_ ? static_cast<store::EventLog&>(*leader_) : store_,
              [this](const store::Record& record) {
                if (host_) host_->copy(record);
              }),
         service_(log_, process::wall_clock,
-                 {config::to_json(config_).dump(), config_.resource.journal_max,
-                  peers::Access(config_.access, geteuid()), config_.limits, process::steady_clock,
-                  agent_settings(config_), [this](SteadyTime when) { wake_at(when); },
-                  [this](const auto& by) { reload(by); },
+                 {config::to_json(config_).dump(), config_.resource.journal_max, access(config_),
+                  config_.limits, process::steady_clock, agent_settings(config_),
+                  [this](SteadyTime when) { wake_at(when); }, [this](const auto& by) { reload(by); },
                   [this](const ResourceSet& resources, const std::string& path, bool force, const auto& by) {
                     load(resources, path, force, by);
                   },
                   [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
-                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change}),
+                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change,
+                  leader_ ? std::optional(leadership()) : std::nullopt}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
-        signals_(loop_, SIGTERM, SIGINT),
-        hang_up_(loop_, SIGHUP),
-        trim_timer_(loop_),
-        memory_timer_(loop_),
+        signals_(loop_, [this](int number) { take_signal(number); }),
+        upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history),
         agent_timer_(loop_),
         watchdog_(loop_) {
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
-    for (const proto::Endpoint& endpoint : endpoints_) listeners_.listen(endpoint, config_);
+    listeners_.listen(endpoints_, config_);
     if (!config_.flux.socket.empty())
       host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux,
                                                [this] { process::notify_status(status()); });
@@ -106,17 +113,21 @@ class Server {
   Server& operator=(Server&&) = delete;
 
   int run() {
-    wait_for_signal();
-    wait_for_reload();
-    trim_history();
-    give_back_memory();
+    upkeep_.begin();
     loop_.run();
     return exit_status_;
   }
 
+  /// Another member may lead, or is to: to be followed by a start as a standby.
+  [[nodiscard]] bool is_deposed() const noexcept { return is_deposed_; }
+  /// As of the last reload.
+  [[nodiscard]] const config::Config& configuration() const noexcept { return config_; }
+
  private:
   void start_module() {
     recorded_ = store_.load();
+    if (grace_ > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
+      before_ = last_states(store_);
     if (store_.damage()) spdlog::error("{}", store_.damage()->what());
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
@@ -132,13 +143,13 @@ class Server {
                       service_.on_answered();
                     });
                   },
-                  [this](store::Sequence last) {
-                    service_.on_committed(last);
-                    if (host_) host_->on_committed(last);
-                    if (last >= start_ && !std::exchange(announced_, true)) announce();
-                  },
+                  [this](store::Sequence last) { leader_ ? leader_->on_stored(last) : on_committed(last); },
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("cannot trim the history: {}", error.what()); }});
+    if (leader_) {
+      leader_->start({[this](store::Sequence last) { on_committed(last); },
+                      [this](const std::string& why) { depose(why); }});
+    }
     if (host_) {
       host_->begin(std::exchange(recorded_, {}));
       start_ = service_.engine().applied();
@@ -158,6 +169,35 @@ class Server {
     start_ = service_.engine().applied();
   }
 
+  void on_committed(store::Sequence last) {
+    service_.on_committed(last);
+    if (host_) host_->on_committed(last);
+    if (last >= start_ && !std::exchange(announced_, true)) announce();
+  }
+
+  service::Leadership leadership() {
+    return {leader_->name(),
+            static_cast<std::uint64_t>(leader_->epoch()),
+            [this] { return leader_->may_serve(); },
+            [this](auto take) { leader_->ask_roster(std::move(take)); },
+            [this](const std::string& successor) { hand_over(successor); },
+            [this] { return leader_->stalled(); }};
+  }
+
+  void hand_over(const std::string& successor) {
+    if (stopping_) return;
+    spdlog::info("hands over to {}", successor);
+    is_deposed_ = true;
+    stop(successor);
+  }
+
+  // Clients are disconnected without an answer: the log decides whether their changes were made.
+  void depose(const std::string& why) {
+    spdlog::error("does not lead any more: {}", why);
+    is_deposed_ = true;
+    loop_.stop();
+  }
+
   void define(DefineMethod method, config::Inventory inventory) {
     inventory_ = std::move(inventory);
     remember_size(inventory_.resources);
@@ -166,9 +206,12 @@ class Server {
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
+    if (before_) start.online = online_before(*before_, inventory_.resources);
     const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
     start.recorded = std::exchange(recorded_, {});
-    service_.step(engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_)});
+    before_.reset();
+    service_.step(
+        engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }
@@ -185,15 +228,7 @@ class Server {
   }
 
   void discover() {
-    nodes::RecordedHosts hosts;
-    if (const auto& before = recorded_.inventory.resources) {
-      hosts.ranks = before->ranks();
-      hosts.hosts = before->nodelist();
-    }
-    for (const module::TargetName& target : recorded_.shrunk) {
-      if (target.ordinal == 0) hosts.gone.insert(target.host);
-    }
-    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, std::move(hosts),
+    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, recorded_hosts(recorded_),
                       [this](const ResourceSet& found) {
                         try {
                           log_unreported(config_, found);
@@ -234,34 +269,32 @@ class Server {
                    : "waiting for node agents to report the inventory";
     }
     const rset::ResourceCounts counts = service_.engine().module().inventory().counts();
-    return fmt::format("serving {} nodes, {} cores, {} gpus{}", counts.nodes, counts.cores, counts.gpus,
+    return fmt::format("{}serving {} nodes, {} cores, {} gpus{}",
+                       leader_ ? fmt::format("leader of epoch {}, ", leader_->epoch()) : "", counts.nodes,
+                       counts.cores, counts.gpus,
                        host_ && !host_->is_attached() ? ", waiting for a Flux instance to attach" : "");
   }
 
-  void wait_for_signal() {
-    signals_.async_wait([this](const boost::system::error_code& error, int number) {
-      if (error) return;
-      spdlog::info("stopping on signal {}", number);
-      // A second signal ends the loop without waiting for clients.
-      if (stopping_) return loop_.stop();
-      wait_for_signal();
-      stop();
-    });
+  void take_signal(int number) {
+    if (number == SIGHUP) return stopping_ ? void() : reload();
+    spdlog::info("stopping on signal {}", number);
+    if (is_deposed_) process::notify_stopping();
+    // It hands over: then it does not follow.
+    if (std::exchange(is_deposed_, false)) return;
+    // A second signal ends the loop without waiting for clients.
+    if (stopping_) return loop_.stop();
+    stop();
   }
 
-  void wait_for_reload() {
-    hang_up_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
-      if (error || stopping_) return;
-      const transport::LoopHold hold(&service_.holds(), "reload on SIGHUP");
-      process::notify_reloading();
-      try {
-        reload(module::BySignal{"HUP"});
-      } catch (const Error& refused) {
-        spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
-      }
-      process::notify_ready(status());
-      wait_for_reload();
-    });
+  void reload() {
+    const transport::LoopHold hold(&service_.holds(), "reload on SIGHUP");
+    process::notify_reloading();
+    try {
+      reload(module::BySignal{"HUP"});
+    } catch (const Error& refused) {
+      spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
+    }
+    process::notify_ready(status());
   }
 
   // The new configuration takes effect as a whole or not at all: the steps that can throw come first.
@@ -276,6 +309,8 @@ class Server {
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
     const text::Hostlist excluded = config::excluded_hosts(next);
+    peers::Access rules = access(next);
+    http::Site site = http_site(next.http);
     if (defined) service_.step(reload_command(next, inventory, plan), by);
 
     const bool revokes = revokes_keys(config_.access, next.access);
@@ -284,12 +319,16 @@ class Server {
     service_.set_configuration(config::to_json(config_).dump());
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
-    service_.set_access(peers::Access(config_.access, geteuid()));
+    listeners_.set_site(std::move(site));
+    service_.set_access(std::move(rules));
     if (revokes) listeners_.drop_silent();
     if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
-    if (plan.parent) follow_elsewhere(std::move(parent));
+    if (plan.parent) {
+      parent_->set_settle(config_.resource.parent_settle);
+      parent ? parent_->follow(std::move(parent)) : parent_->ignore();
+    }
     if (!options_.log_level) set_log_level(config_.log.level);
-    trim_history();
+    upkeep_.set_history(config_.store.history);
     log_passed_over(config_);
     spdlog::info("configuration reloaded");
     log_returning(service_.engine().module());
@@ -303,22 +342,12 @@ class Server {
   void load(const ResourceSet& resources, const std::string& path, bool force,
             const std::optional<module::Actor>& by) {
     if (host_) return host_->load(resources, force, by);
-    const text::IdSet& ranks = resources.ranks();
-    const std::uint64_t size = config_.resource.size.value_or(size_);
-    if (ranks.last() >= size) {
-      // Flux's error text, with its misspelling.
-      if (!force) {
-        throw Error(
-            EINVAL,
-            fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
-      }
-      spdlog::warn("{}: has ranks of {} and above, beyond the size of this instance", path, size);
-    }
+    check_size(resources, config_.resource.size.value_or(size_), path, force);
     config::Inventory next = discovered_inventory(config_, resources, absent_);
     module::LoadCommand command;
     command.inventory = std::make_shared<const ResourceSet>(next.resources);
     command.exclude = next.exclude;
-    if (config_.monitor.mode == config::MonitorMode::fixed) command.online = ranks;
+    if (config_.monitor.mode == config::MonitorMode::fixed) command.online = resources.ranks();
     command.replaced = replaced_;
     service_.step(engine::Load{std::move(command), partition_rules(config_, next.resources)}, by);
     inventory_ = std::move(next);
@@ -334,46 +363,19 @@ class Server {
       size_ = std::max<std::uint64_t>(size_, std::uint64_t{resources.ranks().last()} + 1);
   }
 
-  void follow_elsewhere(std::unique_ptr<client::Connection> parent) {
-    parent_->set_settle(config_.resource.parent_settle);
-    if (parent) {
-      parent_->follow(std::move(parent));
-    } else {
-      parent_->ignore();
-    }
-  }
-
-  // Trims the history once a minute. The interval only affects the size on disk.
-  void trim_history() {
-    constexpr std::chrono::minutes between{1};
-    store_.trim(config_.store.history < forever ? process::wall_clock() - config_.store.history : WallTime());
-    trim_timer_.expires_after(between);
-    trim_timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) trim_history();
-    });
-  }
-
-  // The C library keeps the memory that many closed connections have freed, since libzmq's buffers fragment
-  // the heap. malloc_trim() takes some milliseconds, so call it only after many connections have ended.
-  void give_back_memory() {
-    constexpr std::chrono::seconds between{5};
-    constexpr std::size_t crowd = 512;
-    if (listeners_.have_emptied(crowd)) {
-      const transport::LoopHold hold(&service_.holds(), "releasing memory");
-      malloc_trim(0);
-    }
-    memory_timer_.expires_after(between);
-    memory_timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) give_back_memory();
-    });
-  }
-
   // Commits and answers all decided commands, then ends the streams, then the loop.
-  void stop() {
+  // Another member leads next: the `successor`, if one is named.
+  void stop(std::optional<std::string> successor = std::nullopt) {
     if (stopping_) return;
+    if (!is_deposed_) process::notify_stopping();
     take_nothing_in();
     if (host_) host_->stop();
     service_.shut_down();
+    if (!leader_) return end_store();
+    leader_->finish([this] { end_store(); }, std::move(successor));
+  }
+
+  void end_store() {
     store_.stop();
     // Posted, so that it runs after the store's last commit or failure.
     asio::post(loop_, [this] { flush_.begin(); });
@@ -381,29 +383,35 @@ class Server {
 
   void store_failed(const Error& error) {
     spdlog::critical("stopping, the store failed: {}", error.what());
+    exit_status_ = 1;
+    is_deposed_ = false;
+    process::notify_stopping();
+    // In a cluster the log is in etcd, which may have a change whose client would be told otherwise.
+    if (leader_) return loop_.stop();
     take_nothing_in();
     service_.on_store_failed(error);
     if (host_) host_->stop();
-    exit_status_ = 1;
     flush_.begin();
   }
 
   /// Stops all inputs that change the state: clients, SIGHUP, the parent and timers.
   void take_nothing_in() {
     if (std::exchange(stopping_, true)) return;
-    process::notify_stopping();
     parent_.reset();
-    trim_timer_.cancel();
+    upkeep_.stop();
     agent_timer_.cancel();
     listeners_.stop_reading();
   }
 
   const Options options_;
   config::Config config_;
+  const Seconds grace_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;
   module::RecordedState recorded_;
+  /// The states under the former leader, where targets stay online as they were.
+  std::optional<module::Snapshot> before_;
   /// The R that was configured at the start, encoded (configured_text).
   std::optional<std::string> replaced_;
   /// Whether `inventory_` is an R that was loaded in its place.
@@ -415,6 +423,8 @@ class Server {
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};
   store::Store store_;
+  /// Present in a cluster.
+  std::unique_ptr<cluster::LeaderLog> leader_;
   instance::CopiedLog log_;
   service::Service service_;
   Listeners listeners_;
@@ -422,18 +432,41 @@ class Server {
   std::unique_ptr<instance::Host> host_;
   ResponseFlush flush_;
   std::unique_ptr<parent::ParentLink> parent_;
-  asio::signal_set signals_;
-  asio::signal_set hang_up_;
-  asio::steady_timer trim_timer_;
-  asio::steady_timer memory_timer_;
+  process::Signals signals_;
+  Upkeep upkeep_;
   asio::steady_timer agent_timer_;
   process::Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.
   store::Sequence start_ = 0;
   bool announced_ = false;
   bool stopping_ = false;
+  bool is_deposed_ = false;
   int exit_status_ = 0;
 };
+
+// A member of a cluster follows until it leads, and serves until it does not lead any more.
+int run_member(const Options& options, config::Config config) {
+  // When the cluster last had a leader, as far as this process knows.
+  std::optional<SteadyTime> led;
+  while (true) {
+    std::unique_ptr<cluster::Member> member;
+    {
+      Standby standby(options, config);
+      member = standby.run();
+      config = standby.configuration();
+      led = std::max(led, standby.leader_seen());
+    }
+    if (!member) return 0;
+    // What was online before a longer time without a leader says nothing of the present.
+    const Seconds grace = config.cluster.takeover_grace;
+    const bool takes_over = led && process::steady_clock() - *led <= grace;
+    Server server(options, config, member.get(), takes_over ? grace : Seconds(0));
+    const int status = server.run();
+    led = process::steady_clock();
+    if (!server.is_deposed()) return status;
+    config = reloaded(server.configuration(), config);
+  }
+}
 
 }  // namespace
 
@@ -441,7 +474,10 @@ int run(const Options& options) {
   config::Config config = load_configuration(options);
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
-  return Server(options, std::move(config)).run();
+  if (config.cluster.is_set()) return run_member(options, std::move(config));
+  Server server(options, config);
+  leave_cluster(state_directory(options, config));
+  return server.run();
 }
 
 }  // namespace resourced::daemon

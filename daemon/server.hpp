@@ -21,6 +21,8 @@ struct Options {
   bool instance = false;
   /// An event log to import into a new store, instead of serving.
   std::string import;
+  /// Begin a cluster with the events of the store, instead of serving.
+  bool cluster_init = false;
   std::optional<config::LogLevel> log_level;
 };
 

@@ -7,7 +7,9 @@
 #include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include "config/sample.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
 #include "daemon/parent/parent_link.hpp"
@@ -40,6 +42,7 @@ void check_flux(const config::Config& config) {
   if (!config.resource.exclude.empty()) refuse("resource.exclude", "exclusions");
   if (!config.acquire.partitions.empty()) refuse("acquire.partition", "partitions");
   if (config.monitor.mode == config::MonitorMode::agents) refuse("monitor.mode", "node agents");
+  if (config.cluster.is_set()) refuse("cluster.etcd", "a cluster");
 }
 
 }  // namespace
@@ -55,6 +58,10 @@ config::Config load_configuration(const Options& options) {
 
 void log_passed_over(const config::Config& config) {
   for (const std::string& line : config.passed_over) spdlog::info("{}", line);
+  if (config::has_sample_inventory(config)) {
+    spdlog::warn("{}: these are the hosts of the packaged sample configuration: describe your own",
+                 config.where("resource.config"));
+  }
 }
 
 std::string state_directory(const Options& options, const config::Config& config) {
@@ -78,6 +85,16 @@ std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus
     }
   }
   return endpoints;
+}
+
+peers::Access access(const config::Config& config) {
+  const std::string& file = config.http.token_file;
+  return {config.access, geteuid(), file.empty() ? peers::Tokens() : peers::Tokens::load(file)};
+}
+
+http::Site http_site(const config::Http& http) {
+  return {http::HostNames(http.names), !http.token_file.empty(),
+          http.certificate.empty() ? nullptr : http::load_tls(http.certificate, http.key)};
 }
 
 bool revokes_keys(const config::Access& before, const config::Access& after) {
@@ -135,6 +152,12 @@ std::optional<nodes::Settings> agent_settings(const config::Config& config) {
   settings.verify = config.resource.verify;
   settings.norestrict = config.resource.norestrict;
   return settings;
+}
+
+config::Config reloaded(config::Config next, const config::Config& now) {
+  next.cluster = now.cluster;
+  next.store.directory = now.store.directory;
+  return next;
 }
 
 }  // namespace resourced::daemon

@@ -12,6 +12,8 @@
 #include "core/module/partition.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
+#include "daemon/http/site.hpp"
+#include "daemon/peers/access.hpp"
 #include "daemon/server.hpp"
 #include "proto/uri.hpp"
 
@@ -20,7 +22,8 @@ namespace resourced::daemon {
 /// Reads the configuration. With resource.parent-uri and no inventory, the R is that of $RESOURCED_PARENT_R.
 [[nodiscard]] config::Config load_configuration(const Options& options);
 
-/// Logs the settings that are for other parts of Flux and ignored here.
+/// Logs the settings that are for other parts of Flux and ignored here, and a warning for the hosts of the
+/// packaged sample.
 void log_passed_over(const config::Config& config);
 
 /// The directory of the store: from the command line, the configuration, or the environment.
@@ -30,6 +33,13 @@ void log_passed_over(const config::Config& config);
 /// EINVAL for an invalid endpoint, EACCES for a tcp endpoint beyond loopback without CURVE, unless
 /// `bus.insecure` is set.
 [[nodiscard]] std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus& bus);
+
+/// The rules of access, with the tokens of http.token-file. Throws Error that names a file that cannot be
+/// used.
+[[nodiscard]] peers::Access access(const config::Config& config);
+
+/// The conditions for HTTP. Throws Error that names a certificate or key that cannot be used.
+[[nodiscard]] http::Site http_site(const config::Http& http);
 
 /// Whether a public key of `before` is not in `after`.
 [[nodiscard]] bool revokes_keys(const config::Access& before, const config::Access& after);
@@ -47,5 +57,9 @@ void log_passed_over(const config::Config& config);
 
 /// Nothing if monitor.mode is not agents, as every target is then always online.
 [[nodiscard]] std::optional<nodes::Settings> agent_settings(const config::Config& config);
+
+/// A configuration that was read again, with the settings of a cluster's member that change at a restart
+/// only.
+[[nodiscard]] config::Config reloaded(config::Config next, const config::Config& now);
 
 }  // namespace resourced::daemon

@@ -73,7 +73,11 @@ Attachment::Attachment(asio::io_context& loop, Channel& channel, const Welcome& 
             {[this](std::optional<ResourceSet> allocated) { service_.set_allocated(std::move(allocated)); },
              [this](const Message& request) { transport_.take(request); },
              [this](const Message& request, const Error& error) { channel_.refuse(request, error); },
-             [this](std::function<void()> work) { asio::post(loop_, std::move(work)); }}),
+             [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
+             [this](service::JobAnswer told) { service_.on_jobs(std::move(told)); },
+             [this](const IdSet& ranks) { return service_.awaits_jobs(ranks); },
+             [this] { return !service_.engine().acquisition().reported().empty(); },
+             [this](const std::string& text) { channel_.log(Severity::warning, text); }}),
       topology_(proto::make_payload(std::exchange(beginning_.node.xml, {}))) {
   add_topics();
 }
@@ -95,6 +99,7 @@ void Attachment::begin() {
   finish_reduction();
   start_ = service_.engine().applied();
   service_.on_defined();
+  service_.set_job_manager(&jobs_);
   broker_.begin();
 }
 
@@ -256,6 +261,7 @@ void Attachment::finish_end() {
 
 void Attachment::end() {
   is_over_ = stopping_ = true;
+  service_.set_job_manager(nullptr);
   broker_.close();
   jobs_.end();
   transport_.end_all();

@@ -106,6 +106,13 @@ void Broker::call(std::string topic, const nlohmann::json& payload, Channel::Tar
   expect(channel_.ask(std::move(topic), payload, target), std::move(answer));
 }
 
+std::uint32_t Broker::stream(std::string topic, const nlohmann::json& payload, Channel::Target target,
+                             Answer answer) {
+  const std::uint32_t matchtag = channel_.ask(std::move(topic), payload, target, proto::flag::streaming);
+  expect(matchtag, std::move(answer));
+  return matchtag;
+}
+
 void Broker::send(const Message& response, std::string_view mark) { channel_.send(response, mark); }
 
 bool Broker::is_full() const noexcept { return channel_.unsent() > max_unsent; }

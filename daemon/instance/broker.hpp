@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -49,6 +50,16 @@ class Broker {
   /// The same for a request, streaming or not, that was sent through the channel.
   void expect(std::uint32_t matchtag, Answer answer) {
     pending_.insert_or_assign(matchtag, std::move(answer));
+  }
+
+  /// Sends a request for a stream, and returns its matchtag.
+  std::uint32_t stream(std::string topic, const nlohmann::json& payload, Channel::Target target,
+                       Answer answer);
+  /// Handles no more responses of a request.
+  void forget(std::uint32_t matchtag) { pending_.erase(matchtag); }
+  /// Sends a request without a response.
+  void tell(std::string topic, const nlohmann::json& payload, Channel::Target target) {
+    channel_.tell(std::move(topic), payload, target);
   }
 
   /// Sends a response.

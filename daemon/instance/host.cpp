@@ -1,8 +1,11 @@
 #include "daemon/instance/host.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/text/hostlist.hpp"
 #include "daemon/instance/attachment.hpp"
 #include "daemon/instance/beginning.hpp"
 #include "daemon/instance/kept_state.hpp"
@@ -43,6 +47,28 @@ void check_level(const flux::module::Welcome& welcome) {
   throw Error(EINVAL, fmt::format("an instance of level {} cannot attach to a daemon that runs already; only "
                                   "the one of level 0 can",
                                   level->second));
+}
+
+/// The hosts of drains, of which only the first are named.
+std::string hosts_of(const std::vector<module::RecordedDrain>& drains) {
+  constexpr std::size_t most_named = 64;
+  text::Hostlist hosts;
+  for (std::size_t i = 0; i < std::min(most_named, drains.size()); ++i) hosts.append(drains[i].target.host);
+  std::string text = hosts.encode();
+  if (drains.size() > most_named) text += fmt::format(" and {} more", drains.size() - most_named);
+  return text;
+}
+
+/// Where an instance is served, drains begin at once and have no end.
+void warn_of_times(module::RecordedState recorded) {
+  std::erase_if(recorded.drains, [](const module::RecordedDrain& drain) { return !drain.until; });
+  std::string text;
+  if (!recorded.drains.empty()) text = fmt::format("the drains of {} do not end", hosts_of(recorded.drains));
+  if (!recorded.scheduled.empty()) {
+    text += fmt::format("{}the scheduled drains of {} do not begin", text.empty() ? "" : ", and ",
+                        hosts_of(recorded.scheduled));
+  }
+  if (!text.empty()) spdlog::warn("in a Flux instance {} by themselves", text);
 }
 
 }  // namespace
@@ -111,6 +137,7 @@ Host::~Host() {
 }
 
 void Host::begin(module::RecordedState recorded) {
+  warn_of_times(recorded);
   if (recorded.brokers.empty()) {
     earlier_ = std::move(recorded);
     return;

@@ -82,6 +82,7 @@ class CopiedLog final : public store::EventLog {
   CopiedLog(store::EventLog& log, Copy copy) : log_(log), copy_(std::move(copy)) {}
 
   [[nodiscard]] store::Sequence last_sequence() const noexcept override { return log_.last_sequence(); }
+  [[nodiscard]] bool is_numbered() const noexcept override { return log_.is_numbered(); }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return log_.last_timestamp(); }
   void append(store::Record record) override {
     copy_(record);
@@ -98,6 +99,13 @@ class CopiedLog final : public store::EventLog {
                  std::size_t limit, std::function<void(store::HistoryPage)> answer) override {
     log_.read_page(filter, from, to, limit, std::move(answer));
   }
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
+    log_.read_past(std::move(question), std::move(render), std::move(answer));
+  }
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override {
+    log_.read_usage(std::move(question), std::move(render), std::move(answer));
+  }
+  [[nodiscard]] bool wants_snapshot() const noexcept override { return log_.wants_snapshot(); }
   [[nodiscard]] Counters counters() const override { return log_.counters(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,12 @@ namespace resourced::daemon::instance {
 using proto::Message;
 using rset::ResourceSet;
 
+namespace {
+
+constexpr std::string_view not_loaded = "no job manager is loaded";
+
+}  // namespace
+
 void JobInquiry::ask(const Message& request) {
   constexpr std::size_t most_waiting = 4096;
   if (waiting_.size() >= most_waiting)
@@ -24,9 +31,104 @@ void JobInquiry::ask(const Message& request) {
   // It has none by the protocol, and what it has nevertheless could be large.
   waiting_.back().payload = nullptr;
   waiting_.back().flags &= static_cast<std::uint8_t>(~proto::flag::payload);
-  if (std::exchange(is_asking_, true)) return;
+  if (!is_asking_) inquire();
+}
+
+void JobInquiry::inquire() {
+  is_asking_ = true;
+  asked_for_ = settled_;
   broker_.call("job-manager.resource-status", nullptr, Broker::Channel::leader(),
                [this](const Message& answer) { take(answer); });
+}
+
+void JobInquiry::ask_anew() {
+  if (is_asking_) {
+    must_ask_again_ = true;
+  } else {
+    inquire();
+  }
+}
+
+std::uint64_t JobInquiry::follow() {
+  if (!events_) open();
+  ++followed_;
+  if (!is_settling_) settle();
+  return followed_;
+}
+
+// A scheduler that has yet to read that a target is drained may still give it to a job. Its answer to a later
+// request, of whatever kind, comes behind that job on the way to the job manager.
+void JobInquiry::settle() {
+  is_settling_ = true;
+  broker_.call("sched.ping", nullptr, Broker::Channel::leader(),
+               [this, number = followed_](const Message& /*from a scheduler, or that there is none*/) {
+                 is_settling_ = false;
+                 settled_ = number;
+                 ask_anew();
+                 if (followed_ > number) settle();
+               });
+}
+
+void JobInquiry::stop() {
+  must_ask_again_ = false;
+  close();
+}
+
+// After its job has ended, a node may be cleaned up for a while before it is free. No event of the job tells
+// of the end of that, but the job manager tells the scheduler. Without a scheduler or the trace only the
+// events are left. The events also tell when the job manager goes.
+void JobInquiry::open() {
+  events_ =
+      broker_.stream("job-manager.events-journal", {{"full", false}, {"allow", {{"free", 1}}}},
+                     Broker::Channel::leader(), [this](const Message& answer) { on_free_event(answer); });
+  freed_ = broker_.stream("module.trace",
+                          {{"typemask", static_cast<int>(proto::MessageType::request)},
+                           {"topic_glob", "sched.free"},
+                           {"names", {"job-manager"}},
+                           {"full", true}},
+                          Broker::Channel::leader(), [this](const Message& answer) { on_freed(answer); });
+}
+
+void JobInquiry::close() {
+  if (const auto events = std::exchange(events_, std::nullopt)) {
+    broker_.forget(*events);
+    broker_.tell("job-manager.events-journal-cancel", {{"matchtag", *events}}, Broker::Channel::leader());
+  }
+  if (const auto freed = std::exchange(freed_, std::nullopt)) {
+    broker_.forget(*freed);
+    // A trace cannot be cancelled, and this module has no other request at this service.
+    broker_.tell("module.disconnect", nullptr, Broker::Channel::leader());
+  }
+}
+
+void JobInquiry::on_free_event(const Message& answer) {
+  if (answer.errnum() == 0) {
+    if (!freed_ || !callbacks_.has_scheduler()) ask_anew();
+    return;
+  }
+  // The job manager has gone, or is not there.
+  events_.reset();
+  close();
+  callbacks_.tell({settled_, std::nullopt, std::string(not_loaded)});
+}
+
+void JobInquiry::on_freed(const Message& answer) {
+  if (answer.errnum() != 0) {
+    freed_.reset();
+    callbacks_.warn(fmt::format("module.trace: {}: resource.wait does not see the end of housekeeping",
+                                proto::response_error(answer).what()));
+    // Events that have come before were left to the trace.
+    ask_anew();
+    return;
+  }
+  bool is_awaited = true;
+  try {
+    const auto traced = proto::parse_object(answer, most_values);
+    is_awaited = callbacks_.awaits(ResourceSet::from_json(traced.at("payload").at("R")).ranks());
+  } catch (const std::exception&) {
+    // A part that it leaves out could be the awaited one.
+  }
+  if (is_awaited) ask_anew();
 }
 
 // The transport gets these requests only when the job manager has answered. It would keep a client for ever
@@ -42,17 +144,24 @@ void JobInquiry::forget(const Message& disconnect) {
 void JobInquiry::take(const Message& answer) {
   is_asking_ = false;
   failure_.reset();
+  service::JobAnswer told{asked_for_, std::nullopt, {}};
   try {
     if (answer.errnum() == ENOSYS) {
+      told.why = not_loaded;
       callbacks_.allocated(std::nullopt);
     } else if (answer.errnum() != 0) {
       throw proto::response_error(answer);
     } else {
-      callbacks_.allocated(ResourceSet::from_json(proto::parse_object(answer, most_values).at("allocated")));
+      auto allocated = ResourceSet::from_json(proto::parse_object(answer, most_values).at("allocated"));
+      told.allocated = allocated.ranks();
+      callbacks_.allocated(std::move(allocated));
     }
   } catch (const std::exception& error) {
     failure_ = Error(EINVAL, fmt::format("job-manager.resource-status request failed: {}", error.what()));
+    told.why = failure_->what();
   }
+  callbacks_.tell(std::move(told));
+  if (std::exchange(must_ask_again_, false)) inquire();
   std::ranges::move(waiting_, std::back_inserter(answered_));
   waiting_.clear();
   answer_some();

@@ -1,21 +1,27 @@
 // Asks the job manager of an instance for the resources that are allocated to jobs. A request for
-// sched-status is answered once the answer has come.
+// sched-status is answered once the answer has come. While requests wait for targets to be idle, two streams
+// tell when to ask anew.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
 #include "daemon/instance/broker.hpp"
+#include "daemon/service/job_manager.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::instance {
 
-class JobInquiry {
+class JobInquiry final : public service::JobManager {
  public:
   struct Callbacks {
     /// The R of the jobs is known, or there is no job manager.
@@ -25,6 +31,13 @@ class JobInquiry {
     std::function<void(const proto::Message&, const Error&)> refuse;
     /// Calls a function from the loop.
     std::function<void(std::function<void()>)> post;
+    /// For requests that wait (service::JobManager).
+    std::function<void(service::JobAnswer)> tell;
+    std::function<bool(const text::IdSet&)> awaits;
+    /// Whether a scheduler of the instance has acquired resources.
+    std::function<bool()> has_scheduler;
+    /// Adds a line to the broker's log.
+    std::function<void(const std::string&)> warn;
   };
   JobInquiry(Broker& broker, Callbacks callbacks) : broker_(broker), callbacks_(std::move(callbacks)) {}
 
@@ -37,7 +50,17 @@ class JobInquiry {
   /// does not touch this object any more.
   void end();
 
+  std::uint64_t follow() override;
+  void stop() override;
+
  private:
+  void inquire();
+  void ask_anew();
+  void settle();
+  void open();
+  void close();
+  void on_free_event(const proto::Message& answer);
+  void on_freed(const proto::Message& answer);
   void take(const proto::Message& answer);
   void answer_some();
   void answer_more_later();
@@ -45,6 +68,17 @@ class JobInquiry {
   Broker& broker_;
   Callbacks callbacks_;
   bool is_asking_ = false;
+  /// What the present answer does not tell yet: asks again after it.
+  bool must_ask_again_ = false;
+  /// The number of calls of follow(), of those for which the scheduler has answered, and of those for which
+  /// the present inquiry is new enough.
+  std::uint64_t followed_ = 0;
+  std::uint64_t settled_ = 0;
+  std::uint64_t asked_for_ = 0;
+  bool is_settling_ = false;
+  /// The streams of events and of freed resources, while they are open.
+  std::optional<std::uint32_t> events_;
+  std::optional<std::uint32_t> freed_;
   std::vector<proto::Message> waiting_;
   /// Requests for which the answer of the job manager has come, and the error if it cannot be used.
   std::deque<proto::Message> answered_;

@@ -260,4 +260,15 @@ void KvsLog::read_page(const store::EventFilter& filter, Sequence from, Sequence
   });
 }
 
+void KvsLog::read_past(PastQuestion /*question*/, Render /*render*/, std::function<void(Past)> answer) {
+  callbacks_.post([answer = std::move(answer)] {
+    answer({{}, Error(ENOSYS, "a Flux instance keeps no states of the past")});
+  });
+}
+
+void KvsLog::read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
+                        std::function<void(Past)> answer) {
+  read_past({}, {}, std::move(answer));
+}
+
 }  // namespace resourced::daemon::instance

@@ -82,6 +82,8 @@ class KvsLog final : public store::EventLog {
   void finish(std::optional<KvsChange> change, std::function<void()> done);
 
   [[nodiscard]] store::Sequence last_sequence() const noexcept override { return last_; }
+  /// The KVS has not all events, and numbers none of them.
+  [[nodiscard]] bool is_numbered() const noexcept override { return false; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   void append(store::Record record) override;
   void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override;
@@ -90,6 +92,9 @@ class KvsLog final : public store::EventLog {
   /// Only events from before begin() are here: streams::Journal has the others.
   void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
                  std::size_t limit, std::function<void(store::HistoryPage)> answer) override;
+  /// Refuses: the KVS keeps events, and no states.
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return counters_; }
 
  private:

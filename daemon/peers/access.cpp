@@ -42,6 +42,8 @@ void grant(Rights& rights, config::Role role) {
   }
 }
 
+bool can_read(config::Role role) { return role != config::Role::agent; }
+
 // The rolemask (RFC 12) of a peer with these roles. Only a user whose uid the kernel reports can be an owner.
 std::uint32_t rolemask_of(const config::Roles& roles, bool is_local) {
   const auto has = [&roles](config::Role role) { return std::ranges::find(roles, role) != roles.end(); };
@@ -73,8 +75,12 @@ std::string_view role_for(Right right) noexcept {
   return "owner";
 }
 
-Access::Access(const config::Access& rules, std::uint32_t owner)
-    : owner_(owner), local_(rules.local), anonymous_(rules.anonymous), rules_(rules.rules) {
+Access::Access(const config::Access& rules, std::uint32_t owner, Tokens tokens)
+    : owner_(owner),
+      local_(rules.local),
+      anonymous_(rules.anonymous),
+      rules_(rules.rules),
+      tokens_(std::move(tokens)) {
   for (const config::AccessKey& key : rules.keys) {
     keys_.emplace(key.public_key,
                   Key{key, key.hosts ? std::make_shared<const text::HostIndex>(*key.hosts) : nullptr});
@@ -95,6 +101,12 @@ config::Roles Access::local_roles(const transport::Credentials& credentials) con
   return named ? roles : local_;
 }
 
+config::Roles Access::token_roles(Principal& principal, const std::string& digest) const {
+  const Token* token = tokens_.find(digest);
+  principal.name = token == nullptr ? "an unknown token" : "token " + token->name;
+  return token == nullptr ? config::Roles{} : token->roles;
+}
+
 Principal Access::judge(const transport::Credentials& credentials) const {
   Principal principal;
   config::Roles roles;
@@ -107,6 +119,17 @@ Principal Access::judge(const transport::Credentials& credentials) const {
       principal.actor = module::ByKey{found->second.rule.name};
       principal.hosts = found->second.hosts;
     }
+  } else if (!credentials.token.empty()) {
+    roles = token_roles(principal, credentials.token);
+  } else if (credentials.reads_by_loopback) {
+    // One client for all addresses of loopback, as every user of this machine can take any of them.
+    principal.name = "loopback";
+    // So it reads only if all of them may read.
+    const auto reads = [](const config::AccessRule& rule) {
+      return std::ranges::any_of(rule.roles, can_read);
+    };
+    if (std::ranges::any_of(local_, can_read) && std::ranges::all_of(rules_, reads))
+      roles = {config::Role::user};
   } else if (credentials.userid != proto::userid_unknown) {
     principal.name = fmt::format("uid {}", credentials.userid);
     principal.userid = credentials.userid;

@@ -13,6 +13,7 @@
 #include "config/access.hpp"
 #include "core/module/actor.hpp"
 #include "core/text/host_index.hpp"
+#include "daemon/peers/tokens.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
 
@@ -51,7 +52,7 @@ class Rights {
 
 /// The identity of a client.
 struct Principal {
-  /// For logs and quotas: `uid 1000`, `key login1`, `address 10.0.0.1`.
+  /// For logs and quotas: `uid 1000`, `key login1`, `token prometheus`, `address 10.0.0.1`.
   std::string name;
   /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer whose uid the kernel does not
   /// report has no userid, and never the role owner.
@@ -73,14 +74,15 @@ struct Principal {
 
 class Access {
  public:
-  /// `owner` is the uid that runs the daemon.
-  Access(const config::Access& rules, std::uint32_t owner);
+  /// `owner` is the uid that runs the daemon. `tokens` are those of HTTP clients.
+  Access(const config::Access& rules, std::uint32_t owner, Tokens tokens = {});
 
   [[nodiscard]] Principal judge(const transport::Credentials& credentials) const;
   /// Whether a public key (Z85) is one of the configured ones.
   [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
 
  private:
+  [[nodiscard]] config::Roles token_roles(Principal& principal, const std::string& digest) const;
   [[nodiscard]] config::Roles local_roles(const transport::Credentials& credentials) const;
 
   std::uint32_t owner_;
@@ -92,6 +94,7 @@ class Access {
     std::shared_ptr<const text::HostIndex> hosts;
   };
   std::unordered_map<std::string, Key> keys_;
+  Tokens tokens_;
 };
 
 /// Sets the credentials of a request to those of its connection, as every response carries them. An owner's

@@ -6,16 +6,21 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
+#include "proto/topics/peers.hpp"
 
 namespace resourced::daemon::service {
 
 void AcquireTopics::acquire(const Call& call) {
   streams::EarlyScheduler wanted;
+  wanted.of_instance = call.sender.of_instance;
   if (call.request.has(proto::flag::payload)) {
     proto::topics::AcquireRequest request = proto::topics::parse_acquire(call.object());
-    wanted = {std::move(request.partition), request.allocations};
+    wanted.partition = std::move(request.partition);
+    wanted.allocations = request.allocations;
   }
+  wanted.by = call.actor();
   requests_.keep(call, [&](proto::RequestKey key) {
     if (executor_.module().defined()) {
       hold(key, wanted);
@@ -31,7 +36,9 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
     throw Error(EPROTO, "this daemon keeps no allocations");
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
-  const auto acquired = executor_.step(engine::Acquire{holder, wanted.partition, wanted.allocations});
+  const auto acquired =
+      executor_.step(engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance});
+  origins_[holder] = {executor_.now().wall, wanted.by, wanted.allocations};
   std::optional<std::string> allocations;
   if (wanted.allocations) {
     allocations = proto::topics::encode_allocation_list(
@@ -49,12 +56,23 @@ void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& p
     requests_.become(key, streams::Scheduler{holder});
     executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration,
                                   position.properties, position.muted});
+    origins_[holder] = {executor_.now().wall, call.actor(), false};
   });
 }
 
 void AcquireTopics::mute(const Call& call) {
   executor_.step(engine::Mute{});
   requests_.respond(call);
+}
+
+void AcquireTopics::peers(const Call& call) {
+  proto::topics::Peers peers;
+  for (const auto& [holder, origin] : origins_) {
+    const auto held = executor_.engine().acquisition().held_by(holder);
+    if (held) peers.holders.push_back({held->kept, origin.since, origin.by, held->partition, origin.reports});
+  }
+  peers.agents = executor_.engine().nodes().with_agent();
+  requests_.respond(call, proto::make_payload(proto::topics::encode_peers(peers)));
 }
 
 void AcquireTopics::on_defined() {
@@ -72,6 +90,7 @@ void AcquireTopics::on_defined() {
 
 void AcquireTopics::release(const streams::Scheduler& scheduler) {
   subscribers_.remove(scheduler.holder);
+  origins_.erase(scheduler.holder);
   executor_.step(engine::Release{scheduler.holder});
   // Other holders may have gained resources. Flush later, as this may be called within a flush.
   if (!executor_.engine().acquisition().partitions().empty()) flush_later_();

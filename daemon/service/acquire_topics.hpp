@@ -1,11 +1,15 @@
-// Acquisition of resources by schedulers (RFC 28): the streams of resource.acquire, and
-// resource.acquire-mute.
+// Acquisition of resources by schedulers (RFC 28): the streams of resource.acquire, resource.acquire-mute,
+// and resource.peers, which lists the holders.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
+#include "core/engine/engine.hpp"
+#include "core/module/actor.hpp"
+#include "core/time.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
@@ -28,6 +32,7 @@ class AcquireTopics {
 
   void acquire(const Call& call);
   void mute(const Call& call);
+  void peers(const Call& call);
   /// Continues an acquire that an earlier process has served. Throws Error EAGAIN if the inventory is not
   /// known any more.
   void resume(const Call& call, const streams::SchedulerPosition& position);
@@ -41,11 +46,21 @@ class AcquireTopics {
   /// Acquires for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
 
+  /// How a holder came to its resources.
+  struct Origin {
+    WallTime since{};
+    std::optional<module::Actor> by;
+    /// It reports its allocations.
+    bool reports = false;
+  };
+
   Executor& executor_;
   Requests& requests_;
   Answers& answers_;
   streams::Subscribers& subscribers_;
   std::function<void()> flush_later_;
+  /// Of each holder of the engine.
+  std::map<engine::HolderId, Origin> origins_;
 };
 
 }  // namespace resourced::daemon::service

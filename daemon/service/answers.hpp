@@ -17,8 +17,10 @@ namespace resourced::daemon::service {
 
 class Answers {
  public:
-  Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health)
-      : module_(module), acquisition_(acquisition), health_(health) {}
+  /// `epoch` is that of the leader of a cluster.
+  Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health,
+          std::optional<std::uint64_t> epoch)
+      : module_(module), acquisition_(acquisition), health_(health), epoch_(epoch) {}
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
@@ -53,6 +55,7 @@ class Answers {
   const module::Module& module_;
   const module::Acquisition& acquisition_;
   const nodes::Health& health_;
+  std::optional<std::uint64_t> epoch_;
   Cached status_;
   std::uint64_t health_version_ = 0;
   Cached inventory_;

@@ -1,6 +1,6 @@
 #include "daemon/service/change_log.hpp"
 
-#include <string_view>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
@@ -15,15 +15,10 @@
 namespace resourced::daemon::service {
 namespace {
 
-std::string_view kind_of(const module::Actor& actor) noexcept {
-  struct Kind {
-    std::string_view operator()(const module::ByUser& /*user*/) const noexcept { return "uid"; }
-    std::string_view operator()(const module::ByKey& /*key*/) const noexcept { return "key"; }
-    std::string_view operator()(const module::ByAddress& /*address*/) const noexcept { return "address"; }
-    std::string_view operator()(const module::ByHost& /*host*/) const noexcept { return "host"; }
-    std::string_view operator()(const module::BySignal& /*signal*/) const noexcept { return "signal"; }
-  };
-  return std::visit(Kind{}, actor);
+/// `uid 1000`, `key login1`: as the names of clients in the other lines of the log (peers::Principal).
+std::string name_of(const module::Actor& actor) {
+  const bool is_user = std::holds_alternative<module::ByUser>(actor);
+  return fmt::format("{} {}", is_user ? "uid" : proto::actor_key(actor), proto::actor_name(actor));
 }
 
 std::string reason_of(const module::EventBody& body) {
@@ -53,7 +48,7 @@ void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   ChangeLine line;
   line.event = proto::event_name(record.event.body);
   line.hosts = json_text::printable_line(record.hosts.encode());
-  line.by = json_text::printable_line(fmt::format("{} {}", kind_of(actor), proto::actor_name(actor)));
+  line.by = json_text::printable_line(name_of(actor));
   line.reason = json_text::printable_line(reason_of(record.event.body));
   line.text = line.event;
   if (!line.hosts.empty()) line.text += " " + line.hosts;

@@ -1,5 +1,6 @@
 #include "daemon/service/executor.hpp"
 
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -20,7 +21,8 @@ store::Record stored(engine::Record&& record) {
           std::move(record.changes),
           record.hidden,
           record.of_ledger,
-          std::move(record.event.by)};
+          std::move(record.event.by),
+          std::move(record.snapshot)};
 }
 
 }  // namespace
@@ -31,12 +33,15 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   const bool is_of_scheduler =
       std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
   for (engine::Record& record : effects.records) {
+    listeners_.applied(record);
     if (record.event.by && !is_of_scheduler) listeners_.caused(record);
     text::IdSet ranks = std::move(record.ranks);
     const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
     const bool defines = definition != nullptr;
     if (defines && definition->loaded) listeners_.replaced();
     store::Record row = stored(std::move(record));
+    if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
+      row.snapshot = std::make_shared<const module::Snapshot>(snapshot_of(engine_.module()));
     store::LoggedEvent event{row.sequence,  row.timestamp, row.text,     defines,
                              row.resources, row.hidden,    row.of_ledger};
     log_.append(std::move(row));
@@ -47,9 +52,14 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   if (!effects.records.empty() || effects.health_changed) listeners_.changed();
   for (const nodes::UnfitNode& node : effects.unfit)
     spdlog::warn("{} is drained: {}", node.host, node.reason);
+  // An agent can say hello again and again.
   if (!effects.without_checks.empty()) {
-    spdlog::warn("{} cannot come up: health-gate is set, and no checks run there",
-                 effects.without_checks.encode());
+    if (const auto before = gated_.admit()) {
+      spdlog::warn(
+          "{} cannot come up: health-gate is set, and no checks run there ({} more since the last such "
+          "line)",
+          effects.without_checks.encode(), *before);
+    }
   }
   for (const Error& error : effects.refused) {
     if (const auto before = refusals_.admit()) {

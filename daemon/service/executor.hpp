@@ -17,6 +17,8 @@ namespace resourced::daemon::service {
 class Executor {
  public:
   struct Listeners {
+    /// An event that has been applied. Must not take a step.
+    std::function<void(const engine::Record&)> applied;
     /// An event for the journal, and the targets that it concerns. Must not take a step.
     std::function<void(store::LoggedEvent, text::IdSet)> logged;
     /// An event with an actor, except the allocations and frees of a scheduler.
@@ -56,6 +58,7 @@ class Executor {
   Listeners listeners_;
   engine::Engine engine_;
   peers::RateLimit refusals_;
+  peers::RateLimit gated_;
 };
 
 }  // namespace resourced::daemon::service

@@ -2,6 +2,7 @@
 // served.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "core/text/idset.hpp"
@@ -35,6 +36,7 @@ class JournalTopics {
   void set_most(std::size_t most) { journal_.set_most(most); }
   void set_most_consumers(std::size_t most) noexcept { journal_.set_most_consumers(most); }
   [[nodiscard]] std::size_t consumers() const noexcept { return journal_.consumers(); }
+  [[nodiscard]] std::uint64_t lag() const noexcept { return journal_.lag(); }
 
   /// An event was applied, which concerns these targets.
   void append(store::LoggedEvent event, text::IdSet ranks) {

@@ -25,10 +25,11 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                          },
                          [this](proto::ClientId client) { requests_.forget(client); }}),
       executor_(log, outbox_,
-                [now = std::move(now), uptime = uptime_] {
+                [now, uptime = uptime_] {
                   return engine::Now{now(), uptime()};
                 },
-                {[this](store::LoggedEvent event, text::IdSet ranks) {
+                {[this](const engine::Record& record) { metrics_.on_applied(record); },
+                 [this](store::LoggedEvent event, text::IdSet ranks) {
                    journal_.append(std::move(event), std::move(ranks));
                  },
                  [this](const engine::Record& record) { changes_.add(record, uptime_()); },
@@ -44,7 +45,9 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                   release(key, stream, end);
                 }),
       subscribers_(outbox_, registry_),
-      answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health()),
+      cluster_(requests_, std::move(settings.leadership), poster("resource.cluster")),
+      answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health(),
+               cluster_.epoch()),
       acquire_(executor_, requests_, answers_, subscribers_,
                [this] { later_(Seconds(0), [this] { flush(); }); }),
       allocations_(executor_, requests_),
@@ -53,6 +56,8 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       monitor_(executor_, requests_),
       wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
+      past_(requests_, log, std::move(now)),
+      metrics_(executor_, requests_, stats_, journal_, uptime_, cluster_.epoch()),
       sched_status_(executor_, requests_, poster("resource.sched-status")),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
@@ -81,6 +86,7 @@ void Service::on_client(transport::Transport& transport, proto::ClientId client,
 
 void Service::on_message(proto::ClientId client, Message message) {
   if (message.type != proto::MessageType::request) return on_malformed("not a request");
+  if (!cluster_.may_serve()) return;
   peers::Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
   peers::stamp(known->principal, message);
@@ -88,7 +94,8 @@ void Service::on_message(proto::ClientId client, Message message) {
   const Topic* topic = Topics::find(message.topic);
   const transport::LoopHold hold(&holds_, topic == nullptr ? "unknown" : topic->name);
   if (!message.topic.starts_with("resource.journal")) journal_.served_another();
-  if (const auto refusal = gate_.admit(*known, message, registry_.count(client), uptime_())) {
+  const SteadyTime begun = uptime_();
+  if (const auto refusal = gate_.admit(*known, message, registry_.count(client), begun)) {
     if (refusal->is_flood) {
       cut_off(client, refusal->error.what());
     } else {
@@ -97,6 +104,7 @@ void Service::on_message(proto::ClientId client, Message message) {
   } else {
     // A copy, as the request may end its sender's connection.
     dispatch(client, peers::Principal(known->principal), message);
+    metrics_.on_request(uptime_() - begun);
   }
   settle();
 }
@@ -114,6 +122,9 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
     if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
     gate_.check_right(sender, request, Gate::right_for(*topic, sender));
     Gate::check_form(request, *topic, sender, executor_.module().addressable().nodelist().size());
+    if (topic->changes) {
+      if (const auto why = cluster_.stalled()) return turn_away(client, request, Error(EAGAIN, *why));
+    }
     const Call call{client, request, sender, *topic};
     if (position != nullptr) {
       std::visit(Resume{*this, call}, *position);
@@ -170,6 +181,8 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     void operator()(const streams::InventoryLoad& /*the only one*/) const { service.reload_.release(); }
     void operator()(const streams::StateWait& /*keyed by its request*/) const { service.wait_.release(key); }
     void operator()(const streams::StatusQuery& /*likewise*/) const { service.sched_status_.release(key); }
+    void operator()(const streams::PastQuery& /*likewise*/) const { service.past_.release(key); }
+    void operator()(const streams::ClusterQuery& /*likewise*/) const { service.cluster_.release(key); }
   };
   std::visit(Visitor{*this, key, end}, stream);
 }
@@ -188,11 +201,11 @@ void Service::settle() {
 // A timer that fires too early finds nothing due and is set again, so only an earlier time needs a call.
 void Service::schedule() {
   auto deadline = engine().next_deadline();
-  if (const auto due = engine().next_due()) {
+  const engine::Now now = executor_.now();
+  if (const auto due = engine().next_due(now.wall)) {
     // The wall clock may be set while the timer runs, which measures another clock: look again from time to
     // time.
     constexpr Seconds look_again{60};
-    const engine::Now now = executor_.now();
     const SteadyTime at = now.steady + std::clamp(*due - now.wall, Seconds(0), look_again);
     deadline = deadline ? std::min(*deadline, at) : at;
   }
@@ -236,6 +249,7 @@ void Service::on_answered() {
 
 void Service::on_committed(store::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
+  metrics_.on_committed(last);
   outbox_.committed(last);
   changes_.on_committed(last);
   journal_.on_committed(last);
@@ -244,11 +258,15 @@ void Service::on_committed(store::Sequence last) {
 }
 
 void Service::on_time() {
-  const transport::LoopHold hold(&holds_, "node agents");
+  const transport::LoopHold hold(&holds_, "timer");
   awake_at_.reset();
   step(engine::Tick{});
   settle();
 }
+
+void Service::set_job_manager(JobManager* jobs) { wait_.set_job_manager(jobs); }
+
+void Service::on_jobs(JobAnswer answer) { wait_.on_jobs(std::move(answer)); }
 
 void Service::on_defined() {
   acquire_.on_defined();
@@ -303,6 +321,10 @@ void Service::end_schedulers(const Error& error, const transport::Transport* exc
 
 bool Service::welcomes(const transport::Credentials& credentials) const {
   return gate_.access().judge(credentials).rights.any();
+}
+
+bool Service::may_read(const transport::Credentials& credentials) const {
+  return gate_.access().judge(credentials).rights.has(peers::Right::read);
 }
 
 void Service::set_access(peers::Access access) {

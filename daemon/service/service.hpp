@@ -23,10 +23,14 @@
 #include "daemon/service/allocation_topics.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/change_log.hpp"
+#include "daemon/service/cluster_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_topics.hpp"
+#include "daemon/service/job_manager.hpp"
 #include "daemon/service/journal_topics.hpp"
+#include "daemon/service/metrics_topics.hpp"
 #include "daemon/service/monitor_topics.hpp"
+#include "daemon/service/past_topics.hpp"
 #include "daemon/service/query_topics.hpp"
 #include "daemon/service/reload_topics.hpp"
 #include "daemon/service/requests.hpp"
@@ -65,6 +69,8 @@ class Service final : public transport::Listener {
     InventoryFile::Read read_topologies = nullptr;
     /// Writes a line of the daemon's log for a change. Null where the changes are logged otherwise.
     ChangeLog::Write write_change = nullptr;
+    /// Nothing for a daemon on its own.
+    std::optional<Leadership> leadership = std::nullopt;
   };
   Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
@@ -94,10 +100,17 @@ class Service final : public transport::Listener {
   void set_allocated(std::optional<rset::ResourceSet> resources) {
     sched_status_.set_allocated(std::move(resources));
   }
+  /// The job manager of the instance that is served, for requests that wait; null once it is gone.
+  void set_job_manager(JobManager* jobs);
+  void on_jobs(JobAnswer answer);
+  /// Whether a request waits until jobs have freed any of these targets.
+  [[nodiscard]] bool awaits_jobs(const text::IdSet& targets) { return wait_.awaits_jobs(targets); }
   /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
   void on_defined();
   /// Whether a client has any right.
   [[nodiscard]] bool welcomes(const transport::Credentials& credentials) const;
+  [[nodiscard]] bool may_read(const transport::Credentials& credentials) const;
+  [[nodiscard]] const config::Limits& limits() const noexcept { return gate_.limits(); }
   [[nodiscard]] bool knows_key(std::string_view key) const { return gate_.access().knows_key(key); }
 
   void on_client(transport::Transport& transport, proto::ClientId client,
@@ -178,6 +191,7 @@ class Service final : public transport::Listener {
   Executor executor_;
   Requests requests_;
   streams::Subscribers subscribers_;
+  ClusterTopics cluster_;
   Answers answers_;
   peers::RateLimit malformed_;
   peers::RateLimit refusals_;
@@ -190,6 +204,8 @@ class Service final : public transport::Listener {
   MonitorTopics monitor_;
   WaitTopics wait_;
   QueryTopics query_;
+  PastTopics past_;
+  MetricsTopics metrics_;
   // Declared last, so that their threads end before the other members are destroyed.
   SchedStatus sched_status_;
   FeasibilityTopics feasibility_;

@@ -35,6 +35,11 @@ class Stats {
   /// One JSON object. The longest hold of the loop is in milliseconds there.
   [[nodiscard]] std::string encode(const Gauges& gauges,
                                    const transport::LoopHolds::Longest& hold = {}) const;
+  /// Calls visit(topic, succeeded, failed) for each topic that was requested.
+  template <class Visit>
+  void for_each_topic(const Visit& visit) const {
+    for (const auto& [topic, outcomes] : outcomes_) visit(topic, outcomes.succeeded, outcomes.failed);
+  }
   /// Resets all counters to 0, those of other parts included.
   void clear(const Gauges& gauges);
 

@@ -51,26 +51,33 @@ std::span<const Topic> Topics::all() noexcept {
   using Acquire = AcquireTopics;
   using Agent = AgentTopics;
   using Allocation = AllocationTopics;
+  using Cluster = ClusterTopics;
   using Journal = JournalTopics;
+  using Metrics = MetricsTopics;
   using Monitor = MonitorTopics;
+  using Past = PastTopics;
   using Query = QueryTopics;
   using Wait = WaitTopics;
   constexpr auto cancel = [](Service& service, const Call& call) { service.cancel(call); };
   constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
   constexpr std::optional<Right> as_usual;
+  constexpr bool in_instance = true;
   constexpr bool not_in_instance = false;
+  constexpr bool change = true;
   static constexpr auto topics = std::to_array<Topic>({
       {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
       {"resource.acquire-cancel", Right::none, Answer::once, small, cancel},
       {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
-       as_usual, not_in_instance},
+       as_usual, not_in_instance, change},
       {"resource.free", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::free>,
-       as_usual, not_in_instance},
+       as_usual, not_in_instance, change},
       {"resource.force-free", Right::operate, Answer::once, ledger, command<proto::topics::parse_free>,
-       as_usual, not_in_instance},
+       as_usual, not_in_instance, change},
       {"resource.allocations", Right::read, Answer::once, named_hosts,
        call<&S::allocations_, &Allocation::list>, as_usual, not_in_instance},
       {"resource.acquire-mute", Right::operate, Answer::once, large, call<&S::acquire_, &Acquire::mute>},
+      {"resource.peers", Right::read, Answer::once, small, call<&S::acquire_, &Acquire::peers>, as_usual,
+       not_in_instance},
       {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>,
        Right::own},
       {"resource.journal-cancel", Right::none, Answer::once, small, cancel},
@@ -82,32 +89,49 @@ std::span<const Topic> Topics::all() noexcept {
       {"resource.agent-health", Right::report, Answer::once, small, call<&S::agents_, &Agent::health>,
        as_usual, not_in_instance},
       {"resource.disconnect", Right::none, Answer::once, small, disconnect},
-      {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>},
-      {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>},
-      {"resource.property", Right::operate, Answer::once, large, command<proto::topics::parse_property>},
+      {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>, as_usual,
+       in_instance, change},
+      {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>,
+       as_usual, in_instance, change},
+      {"resource.property", Right::operate, Answer::once, large, command<proto::topics::parse_property>,
+       as_usual, in_instance, change},
       {"resource.expiration", Right::operate, Answer::once, large,
-       command<proto::topics::parse_expiration, engine::SetExpiration>},
+       command<proto::topics::parse_expiration, engine::SetExpiration>, as_usual, in_instance, change},
       {"resource.expiration-update", Right::operate, Answer::once, large,
-       command<proto::topics::parse_expiration, engine::SetExpiration>},
+       command<proto::topics::parse_expiration, engine::SetExpiration>, as_usual, in_instance, change},
       {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>, as_usual,
-       not_in_instance},
+       not_in_instance, change},
       {"resource.unshrink", Right::operate, Answer::once, large, command<proto::topics::parse_unshrink>,
-       as_usual, not_in_instance},
+       as_usual, not_in_instance, change},
       {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
       {"resource.monitor-force-down", Right::own, Answer::once, large,
-       call<&S::monitor_, &Monitor::force_down>},
-      {"resource.wait", Right::read, Answer::later, named_hosts, call<&S::wait_, &Wait::wait>, as_usual,
-       not_in_instance},
-      {"resource.wait-cancel", Right::none, Answer::once, small, cancel, as_usual, not_in_instance},
+       call<&S::monitor_, &Monitor::force_down>, as_usual, in_instance, change},
+      {"resource.wait", Right::read, Answer::later, named_hosts, call<&S::wait_, &Wait::wait>},
+      {"resource.wait-cancel", Right::none, Answer::once, small, cancel},
       {"feasibility.check", Right::read, Answer::later, jobspec,
        call<&S::feasibility_, &FeasibilityTopics::check>},
-      {"resource.reload", Right::operate, Answer::later, large, call<&S::reload_, &ReloadTopics::reload>},
+      {"resource.reload", Right::operate, Answer::later, large, call<&S::reload_, &ReloadTopics::reload>,
+       as_usual, in_instance, change},
       {"resource.status", Right::read, Answer::once, small, call<&S::query_, &Query::status>},
+      {"resource.status-at", Right::read, Answer::later, small, call<&S::past_, &Past::status_at>, as_usual,
+       not_in_instance},
+      {"resource.report", Right::read, Answer::later, small, call<&S::past_, &Past::report>, as_usual,
+       not_in_instance},
       {"resource.sched-status", Right::read, Answer::later, small,
        call<&S::sched_status_, &SchedStatus::ask>},
       {"resource.get", Right::read, Answer::once, small, call<&S::query_, &Query::inventory>, Right::own},
       {"resource.stats-get", Right::read, Answer::once, small, call<&S::query_, &Query::stats>, Right::none},
       {"resource.stats-clear", Right::own, Answer::once, large, call<&S::query_, &Query::clear_stats>},
+      {"resource.metrics", Right::read, Answer::once, small, call<&S::metrics_, &Metrics::metrics>, as_usual,
+       not_in_instance},
+      {"resource.ready", Right::read, Answer::once, small, call<&S::metrics_, &Metrics::ready>, as_usual,
+       not_in_instance},
+      {"resource.leader", Right::none, Answer::once, small, call<&S::cluster_, &Cluster::leader>, as_usual,
+       not_in_instance},
+      {"resource.cluster", Right::read, Answer::later, small, call<&S::cluster_, &Cluster::members>, as_usual,
+       not_in_instance},
+      {"resource.hand-over", Right::operate, Answer::later, small, call<&S::cluster_, &Cluster::hand_over>,
+       as_usual, not_in_instance},
       {"resource.ping", Right::read, Answer::once, echoed, call<&S::query_, &Query::ping>},
       {"config.get", Right::read, Answer::once, small, call<&S::query_, &Query::configuration>},
       {"attr.get", Right::read, Answer::once, small, call<&S::query_, &Query::attribute>},

@@ -54,6 +54,8 @@ struct Topic {
   std::optional<peers::Right> in_instance = std::nullopt;
   /// False for a topic of this project's own that has no meaning in an instance of Flux.
   bool served_in_instance = true;
+  /// Its requests change what the log has.
+  bool changes = false;
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
@@ -96,6 +98,7 @@ class Gate {
   void set_access(peers::Access access) { access_ = std::move(access); }
   void set_limits(const config::Limits& limits) { limits_ = limits; }
   [[nodiscard]] const peers::Access& access() const noexcept { return access_; }
+  [[nodiscard]] const config::Limits& limits() const noexcept { return limits_; }
 
   /// A request beyond a limit of its client.
   struct Refusal {

@@ -17,7 +17,21 @@ using module::WaitCondition;
 
 module::WaitedState WaitTopics::state() const {
   const engine::Engine& engine = executor_.engine();
-  return {engine.module(), engine.acquisition(), engine.nodes().health().unchecked()};
+  return {engine.module(), engine.acquisition(), engine.nodes().health().unchecked(),
+          jobs_answer_.allocated ? &*jobs_answer_.allocated : nullptr};
+}
+
+bool WaitTopics::depends_on_jobs(const module::Wait& wait) const {
+  if (wait.condition == WaitCondition::ready) return false;
+  // Met at once.
+  if (wait.condition == WaitCondition::reported && wait.unreported == Unreported::assume_idle) return false;
+  return executor_.module().has_brokers();
+}
+
+Error WaitTopics::unreported(const text::IdSet& targets) const {
+  std::string text = module::unreported_text(targets, executor_.module().inventory());
+  if (!jobs_answer_.why.empty()) text += ": " + jobs_answer_.why;
+  return {EHOSTUNREACH, text};
 }
 
 void WaitTopics::wait(const Call& call) {
@@ -26,15 +40,17 @@ void WaitTopics::wait(const Call& call) {
   const auto request = proto::topics::parse_wait(call.object());
   module::Wait wait{rset::parse_targets(request.targets, module.inventory()), request.condition,
                     request.unreported};
-  const module::WaitedState present = state();
-  if (wait.condition == WaitCondition::idle && wait.unreported == Unreported::refuse) {
-    const text::IdSet unreported = wait.targets & present.unreported();
-    if (!unreported.empty())
-      throw Error(EHOSTUNREACH, module::unreported_text(unreported, module.inventory()));
+  if (!depends_on_jobs(wait)) {
+    const module::WaitedState present = state();
+    if (wait.condition != WaitCondition::ready && wait.unreported == Unreported::refuse) {
+      const text::IdSet missing = wait.targets & present.unreported();
+      if (!missing.empty()) throw unreported(missing);
+    }
+    if (present.meets(wait)) return requests_.respond(call);
   }
-  if (present.meets(wait)) return requests_.respond(call);
   requests_.keep(call, [&](proto::RequestKey key) {
-    add(key, wait, call.sender.name);
+    // All senders of an instance have its owner's name.
+    add(key, wait, call.sender.of_instance ? fmt::format("uid {}", call.request.userid) : call.sender.name);
     requests_.become(key, streams::StateWait{});
   });
 }
@@ -46,7 +62,15 @@ void WaitTopics::add(proto::RequestKey key, const module::Wait& wait, const std:
                                    who, waits_.size()));
   }
   ++count;
-  waits_.emplace(key, Waiter{wait, who, inventories_});
+  Waiter waiter{wait, who, inventories_, depends_on_jobs(wait)};
+  if (waiter.depends_on_jobs) {
+    ++asking_;
+    if (awaited_) *awaited_ |= wait.targets;
+    // A job may have begun there since the last answer.
+    if (jobs_ != nullptr) waiter.inquiry = jobs_->follow();
+  }
+  const auto added = waits_.emplace(key, std::move(waiter)).first;
+  if (added->second.depends_on_jobs) look_later();
 }
 
 void WaitTopics::release(proto::RequestKey key) {
@@ -56,7 +80,11 @@ void WaitTopics::release(proto::RequestKey key) {
 void WaitTopics::remove(Waiters::iterator position) {
   const auto count = counts_.find(position->second.who);
   if (--count->second == 0) counts_.erase(count);
+  const bool asked = position->second.depends_on_jobs;
   waits_.erase(position);
+  if (!asked) return;
+  awaited_.reset();
+  if (--asking_ == 0 && jobs_ != nullptr) jobs_->stop();
 }
 
 void WaitTopics::on_changed() {
@@ -65,7 +93,38 @@ void WaitTopics::on_changed() {
 
 void WaitTopics::on_acquisition() {
   const std::uint64_t version = executor_.engine().acquisition().reported_version();
-  if (std::exchange(reported_version_, version) != version) on_changed();
+  if (std::exchange(reported_version_, version) == version) return;
+  // The job manager may be another one.
+  if (jobs_ != nullptr) ask_jobs();
+  on_changed();
+}
+
+void WaitTopics::set_job_manager(JobManager* jobs) {
+  jobs_ = jobs;
+  jobs_answer_ = {};
+  ask_jobs();
+  on_changed();
+}
+
+void WaitTopics::ask_jobs() {
+  if (asking_ == 0) return;
+  const std::uint64_t inquiry = jobs_ == nullptr ? 0 : jobs_->follow();
+  for (auto& [key, waiter] : waits_) waiter.inquiry = inquiry;
+}
+
+void WaitTopics::on_jobs(JobAnswer answer) {
+  jobs_answer_ = std::move(answer);
+  on_changed();
+}
+
+bool WaitTopics::awaits_jobs(const text::IdSet& targets) {
+  if (!awaited_) {
+    awaited_.emplace();
+    for (const auto& [key, waiter] : waits_) {
+      if (waiter.depends_on_jobs) *awaited_ |= waiter.wait.targets;
+    }
+  }
+  return awaited_->intersects(targets);
 }
 
 void WaitTopics::look_later() {
@@ -95,6 +154,17 @@ void WaitTopics::judge(Waiters::iterator position, const module::WaitedState& st
   if (position->second.inventory != inventories_) {
     remove(position);
     return requests_.fail(key, {EAGAIN, "the inventory was replaced: wait again"});
+  }
+  if (position->second.depends_on_jobs) {
+    if (position->second.inquiry > jobs_answer_.inquiry) return;
+    bool& is_accepted = position->second.is_accepted;
+    const text::IdSet missing = wait.targets & state.unreported();
+    is_accepted = is_accepted || missing.empty();
+    if (!is_accepted && wait.unreported == Unreported::refuse) {
+      const Error error = unreported(missing);
+      remove(position);
+      return requests_.fail(key, error);
+    }
   }
   // The allocations of a target that has left are still in the ledger, but it will not be online again.
   if (wait.condition == WaitCondition::ready) {

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/module/waits.hpp"
+#include "core/text/idset.hpp"
 #include "daemon/service/executor.hpp"
+#include "daemon/service/job_manager.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
@@ -38,6 +42,10 @@ class WaitTopics {
   void on_replaced() noexcept { ++inventories_; }
   /// A scheduler has come or gone.
   void on_acquisition();
+  /// As Service::set_job_manager(), Service::on_jobs() and Service::awaits_jobs().
+  void set_job_manager(JobManager* jobs);
+  void on_jobs(JobAnswer answer);
+  [[nodiscard]] bool awaits_jobs(const text::IdSet& targets);
   /// A request has ended.
   void release(proto::RequestKey key);
 
@@ -48,15 +56,25 @@ class WaitTopics {
     std::string who;
     /// As inventories_ was when it came.
     std::uint64_t inventory = 0;
+    bool depends_on_jobs = false;
+    /// Then an answer of the job manager is required that is new enough for this call of follow().
+    std::uint64_t inquiry = 0;
+    /// The allocations of its targets were reported once, so it lasts until they are reported again.
+    bool is_accepted = false;
   };
   using Waiters = std::map<proto::RequestKey, Waiter>;
 
   void add(proto::RequestKey key, const module::Wait& wait, const std::string& who);
   void remove(Waiters::iterator position);
   [[nodiscard]] module::WaitedState state() const;
+  /// Whether a condition depends on the job manager of an instance.
+  [[nodiscard]] bool depends_on_jobs(const module::Wait& wait) const;
+  [[nodiscard]] Error unreported(const text::IdSet& targets) const;
+  /// Asks the job manager for all requests that depend on it.
+  void ask_jobs();
   void look_later();
   void look();
-  /// Ends one request if it is met or cannot be met any more.
+  /// Ends a request that is met or cannot be met any more.
   void judge(Waiters::iterator position, const module::WaitedState& state);
 
   const Executor& executor_;
@@ -71,6 +89,12 @@ class WaitTopics {
   /// How often the inventory has been replaced.
   std::uint64_t inventories_ = 0;
   std::uint64_t reported_version_ = 0;
+  /// Null where there is none.
+  JobManager* jobs_ = nullptr;
+  JobAnswer jobs_answer_;
+  /// How many requests depend on it, and all their targets, once they are needed.
+  std::size_t asking_ = 0;
+  std::optional<text::IdSet> awaited_;
 };
 
 }  // namespace resourced::daemon::service

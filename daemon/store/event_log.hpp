@@ -12,6 +12,9 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/module/snapshot.hpp"
+#include "core/module/usage.hpp"
+#include "core/module/usage_meter.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/time.hpp"
 #include "daemon/store/records.hpp"
@@ -76,6 +79,9 @@ class EventLog {
 
   /// The last event that is durable, 0 in an empty log.
   [[nodiscard]] virtual Sequence last_sequence() const noexcept = 0;
+  /// Whether events keep their sequences over all processes that serve the log, so that a client may name an
+  /// event by its sequence.
+  [[nodiscard]] virtual bool is_numbered() const noexcept = 0;
   /// The timestamp of that event, or if it is damaged, of the last event that
   /// is whole. 0 in an empty log.
   [[nodiscard]] virtual WallTime last_timestamp() const noexcept = 0;
@@ -91,6 +97,33 @@ class EventLog {
                           std::function<void(HistoryStart)> answer) = 0;
   virtual void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                          std::function<void(HistoryPage)> answer) = 0;
+
+  /// A question about the past: the state at a time, rendered by the thread that found it.
+  using Render = std::function<std::string(const module::Snapshot&)>;
+  struct Past {
+    std::string text;
+    /// ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
+    std::optional<Error> failure;
+  };
+  struct PastQuestion {
+    WallTime at{};
+    /// Set once nobody waits for the answer any more, which then comes without the work.
+    std::shared_ptr<const std::atomic<bool>> is_abandoned;
+  };
+  /// The state after all events up to this time; of the end of the log for a later one.
+  virtual void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) = 0;
+  /// A report of the times of targets by state, rendered by the thread that made it.
+  struct UsageQuestion {
+    WallTime since{};
+    WallTime until{};
+    module::UsageMeter::By by{};
+    /// As in PastQuestion.
+    std::shared_ptr<const std::atomic<bool>> is_abandoned;
+  };
+  using RenderUsage = std::function<std::string(const module::UsageReport&)>;
+  virtual void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) = 0;
+  /// The log has no other way to the present states than a snapshot beside the next record.
+  [[nodiscard]] virtual bool wants_snapshot() const noexcept { return false; }
 
   struct Counters {
     std::uint64_t commits = 0;

@@ -33,9 +33,7 @@ EventRows::EventRows(Database& database, HostIds& hosts, Sequence last)
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_host_(database, "INSERT INTO known_host(id, name) VALUES (?, ?)"),
       insert_block_(database, "INSERT OR REPLACE INTO event_block(block, hosts, sum) VALUES (?, ?, ?)"),
-      put_resources_(database,
-                     "INSERT INTO resource_set(id, text, last) VALUES (?, ?, ?) "
-                     "ON CONFLICT (id) DO UPDATE SET last = excluded.last"),
+      put_resources_(database, put_resource_set),
       read_hosts_(database,
                   "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
                   "WHERE sequence BETWEEN ? AND ? ORDER BY sequence") {

@@ -34,6 +34,10 @@ struct EventRow {
 
 /// The id of a resource set: a checksum of its text.
 [[nodiscard]] std::int64_t resource_set_id(std::string_view text) noexcept;
+/// Adds a resource set with its id, text and the last event that needs it.
+inline constexpr const char* put_resource_set =
+    "INSERT INTO resource_set(id, text, last) VALUES (?, ?, ?) "
+    "ON CONFLICT (id) DO UPDATE SET last = max(last, excluded.last)";
 
 /// The number of events whose hosts share one row of `event_block`: block n has those of the block_size
 /// sequences from n * block_size on.

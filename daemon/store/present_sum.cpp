@@ -14,7 +14,8 @@ namespace resourced::daemon::store {
 namespace {
 
 // Tables of the past, whose rows have checksums of their own, and the row of the sum itself.
-constexpr std::array<std::string_view, 4> of_the_past{"event", "event_block", "resource_set", "present"};
+constexpr std::array<std::string_view, 7> of_the_past{"event", "event_block", "resource_set", "snapshot",
+                                                      "usage", "rolled_up",   "present"};
 
 void add_value(Checksum& sum, sqlite3_value* value) {
   switch (sqlite3_value_type(value)) {

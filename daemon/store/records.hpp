@@ -42,6 +42,8 @@ struct Record {
   bool of_ledger = false;
   /// As module::Event has it.
   std::optional<module::Actor> by = std::nullopt;
+  /// As engine::Record has it.
+  std::shared_ptr<const module::Snapshot> snapshot = nullptr;
 };
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
@@ -70,6 +72,8 @@ struct EventFilter {
   std::size_t known = 0;
   /// Also the records of the ledger.
   bool allocations = false;
+  /// For find_start(): not before the event after this one.
+  std::optional<Sequence> after = std::nullopt;
 };
 
 /// One event of the log as it is sent.

@@ -1,9 +1,11 @@
 #include "daemon/store/sqlite.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 
@@ -21,6 +23,16 @@ Error damaged_store(const std::string& path, std::string what) {
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 
+namespace {
+
+/// Takes the rights of other users from the store's files. SQLite makes later ones like the first. Files of
+/// another owner stay as they are.
+void keep_files_private(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm"}) (void)!::chmod((path + suffix).c_str(), S_IRUSR | S_IWUSR);
+}
+
+}  // namespace
+
 Database::Database(const std::string& path, Access access) : path_(path) {
   sqlite3* handle = nullptr;
   const int mode = access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -28,6 +40,7 @@ Database::Database(const std::string& path, Access access) : path_(path) {
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("cannot open the store");
+  if (access != Access::read) keep_files_private(path);
 }
 
 void Database::fail(std::string_view action) const {
@@ -104,7 +117,9 @@ Statement& Statement::bind(int parameter, double value) {
 }
 
 Statement& Statement::bind(int parameter, std::string_view value) {
-  sqlite3_bind_text(statement_.get(), parameter, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+  if (sqlite3_bind_text64(statement_.get(), parameter, value.data(), value.size(), SQLITE_STATIC,
+                          SQLITE_UTF8) != SQLITE_OK)
+    throw Error(EFBIG, fmt::format("{} bytes are too many for a row of the store", value.size()));
   return *this;
 }
 

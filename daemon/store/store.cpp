@@ -1,12 +1,18 @@
 #include "daemon/store/store.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/invariant.hpp"
+#include "daemon/store/past_reader.hpp"
+#include "daemon/store/snapshot_rows.hpp"
 #include "daemon/store/sqlite.hpp"
 #include "daemon/store/store_reader.hpp"
 #include "daemon/store/store_writer.hpp"
@@ -17,19 +23,34 @@ namespace {
 // Bounds a step of trimming to some milliseconds, as commits wait for it.
 constexpr std::size_t events_per_trim = 1000;
 
+/// Only the daemon's user may look into a directory of a store. One of another owner, and one that many users
+/// share (the sticky bit, as /tmp has it), stays as it is.
+void keep_directory_private(const std::string& directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  if ((status.st_mode & S_ISVTX) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  if (::chmod(directory.c_str(), S_IRWXU) != 0)
+    throw Error(errno, fmt::format("{}: chmod: {}", directory, std::strerror(errno)));
+}
+
 }  // namespace
 
 std::string store_path(const std::string& directory) {
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  const bool is_new = std::filesystem::create_directories(directory, error);
   if (error) throw Error(error.value(), fmt::format("{}: {}", directory, error.message()));
-  return (std::filesystem::path(directory) / store_file).string();
+  std::string path = (std::filesystem::path(directory) / store_file).string();
+  // Another directory may have other uses.
+  if (is_new || std::filesystem::exists(path, error)) keep_directory_private(directory);
+  return path;
 }
 
 Store::Store(const std::string& directory)
     : writer_(std::make_unique<StoreWriter>(store_path(directory))),
       reading_connection_(std::make_unique<Database>(store_path(directory), Database::Access::read)),
       reader_(std::make_unique<StoreReader>(*reading_connection_, writer_->hosts())),
+      past_(std::make_unique<PastReader>(*reading_connection_, *reader_)),
+      usage_(std::make_unique<UsageReader>(*reading_connection_)),
       last_sequence_(writer_->last_sequence()) {
   StoreReader::LastTimestamp last = reader_->last_timestamp();
   last_timestamp_ = last.timestamp;
@@ -40,6 +61,12 @@ Store::~Store() { stop(); }
 
 module::RecordedState Store::load() { return writer_->load(); }
 
+module::Snapshot Store::last_states() {
+  PastReader::Search search = past_->begin_at(last_sequence_);
+  while (!search.is_done()) past_->advance(search);
+  return std::move(search.states);
+}
+
 void Store::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
   thread_ = std::thread([this] { work(); });
@@ -47,6 +74,7 @@ void Store::start(Callbacks callbacks) {
 }
 
 void Store::append(Record record) {
+  if (record.snapshot) wants_snapshot_ = false;
   const std::lock_guard lock(mutex_);
   RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
   queue_.push_back(std::move(record));
@@ -100,9 +128,7 @@ void Store::trim(WallTime before) {
     const std::lock_guard lock(questions_mutex_);
     bound = std::min(before, std::exchange(horizon_, before));
   }
-  const std::lock_guard lock(mutex_);
-  trim_before_ = bound;
-  wake_.notify_one();
+  prepare_trim(bound);
 }
 
 void Store::stop() {
@@ -128,6 +154,7 @@ Store::Counters Store::counters() const {
 
 void Store::work() {
   try {
+    extend_snapshots();
     while (turn()) {
     }
   } catch (const Error& error) {
@@ -137,16 +164,28 @@ void Store::work() {
 
 bool Store::turn() {
   std::vector<Record> records;
-  std::optional<WallTime> trim_before;
+  std::vector<PastRows> snapshots;
+  std::optional<Trim> trim;
   {
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_before_; });
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_ || !snapshots_.empty(); });
     if (stopping_ && queue_.empty()) return false;
     records.swap(queue_);
-    trim_before = trim_before_;
+    snapshots.swap(snapshots_);
+    trim = trim_;
   }
   if (!records.empty()) commit(records);
-  if (trim_before) trim_some(*trim_before);
+  // What is dropped must have left its snapshot.
+  if (!write_snapshots(snapshots)) {
+    {
+      const std::lock_guard lock(mutex_);
+      trim_.reset();
+    }
+    if (trim) end_trim();
+    trim.reset();
+  }
+  if (trim) trim_some(*trim);
+  extend_snapshots();
   writer_->checkpoint([this](const std::function<void()>& work) { without_reader(work); });
   return true;
 }
@@ -161,16 +200,20 @@ void Store::commit(const std::vector<Record>& records) {
   callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
 }
 
-void Store::trim_some(WallTime before) {
-  bool is_done = true;
+void Store::trim_some(const Trim& trim) {
+  bool goes_on = trim.is_part;
   try {
-    is_done = writer_->trim(before, events_per_trim) < events_per_trim;
+    if (writer_->trim(trim.before, events_per_trim, trim.last) >= events_per_trim) return;
   } catch (const Error& error) {
     if (error.errnum() != EBADMSG) throw;
     callbacks_.post([this, error] { callbacks_.not_trimmed(error); });
+    goes_on = false;
   }
-  const std::lock_guard lock(mutex_);
-  if (is_done && trim_before_ == before) trim_before_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    trim_.reset();
+  }
+  goes_on ? look_for_base(trim.before) : end_trim();
 }
 
 void Store::without_reader(const std::function<void()>& work) {
@@ -190,18 +233,34 @@ void Store::without_reader(const std::function<void()>& work) {
 void Store::read() {
   while (true) {
     Question question;
+    PastTask task;
     std::unique_lock reading(reading_, std::defer_lock);
     {
       std::unique_lock lock(questions_mutex_);
-      asked_.wait(lock, [this] { return reading_stops_ || (!questions_.empty() && !reading_pauses_); });
+      asked_.wait(lock, [this] {
+        return reading_stops_ || (!(questions_.empty() && past_tasks_.empty()) && !reading_pauses_);
+      });
       if (reading_stops_) return;
-      question = std::move(questions_.front());
-      questions_.pop_front();
+      // In turns, so that neither waits for more than a step of the other.
+      is_past_next_ = !past_tasks_.empty() && (questions_.empty() || is_past_next_);
+      if (is_past_next_) {
+        task = std::move(past_tasks_.front());
+        past_tasks_.pop_front();
+      } else {
+        question = std::move(questions_.front());
+        questions_.pop_front();
+      }
+      is_past_next_ = !is_past_next_;
       // Locked before questions_mutex_ is released: the writing thread asks for a pause under it, so it
       // cannot come between.
       reading.lock();
     }
-    question();
+    if (question) {
+      question();
+    } else if (!task.step()) {
+      const bool goes_on = !task.yields;
+      ask_past(std::move(task), goes_on);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 // decides what the tables mean (RecordedState).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -17,9 +18,14 @@
 
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "core/module/snapshot.hpp"
 #include "core/time.hpp"
 #include "daemon/store/event_log.hpp"
+#include "daemon/store/past_reader.hpp"
 #include "daemon/store/records.hpp"
+#include "daemon/store/snapshot_rows.hpp"
+#include "daemon/store/usage_rows.hpp"
+#include "daemon/store/usage_walk.hpp"
 
 namespace resourced::daemon::store {
 
@@ -58,7 +64,10 @@ class Store final : public EventLog {
 
   /// The recorded state. To be called before start().
   [[nodiscard]] module::RecordedState load();
+  /// The states after the last event. To be called before start(). Throws Error as PastReader::begin_at().
+  [[nodiscard]] module::Snapshot last_states();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
+  [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   /// The error of the last event if it cannot be read. Journals end there; everything else works.
   [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
@@ -72,6 +81,10 @@ class Store final : public EventLog {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer) override;
 
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }
+
   /// Hides events before this time from consumers that begin from now on, and drops, in steps, those before
   /// the time of the previous call: a consumer that has begun has the time between two calls to read them. 0
   /// keeps all.
@@ -84,12 +97,52 @@ class Store final : public EventLog {
 
  private:
   using Question = std::function<void()>;
+  // Drops events that are older than `before`, up to `last`.
+  struct Trim {
+    WallTime before{};
+    Sequence last = 0;
+    /// There may be more to drop after it.
+    bool is_part = false;
+    friend bool operator==(const Trim&, const Trim&) = default;
+  };
 
   void work();
   // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
   bool turn();
   void commit(const std::vector<Record>& records);
-  void trim_some(WallTime before);
+  void trim_some(const Trim& trim);
+  // A snapshot, and an extension of the roll-ups up to its event.
+  struct PastRows {
+    SnapshotRow snapshot;
+    std::optional<RollUp> usage = std::nullopt;
+  };
+  // In store_past.cpp: work on the past, in steps on the reading thread. A task returns false until it is
+  // done. One at a time is under way, as each has states of all targets; but a report, which takes longer,
+  // lets all others that wait go first after each of its steps.
+  struct PastTask {
+    std::function<bool()> step;
+    bool yields = false;
+  };
+  void ask_past(PastTask task, bool first);
+  // Trims come one after another, as each extends the roll-ups of the one before.
+  void prepare_trim(WallTime before);
+  void look_for_base(WallTime before);
+  void end_trim();
+  struct TrimBase;
+  bool find_base(TrimBase& base);
+  void begin_base(TrimBase& base);
+  /// Goes to another snapshot, as the log cannot be read up to the end of the trim; false if that does not
+  /// help.
+  bool retreat(TrimBase& base);
+  void hand_over(TrimBase& base, std::optional<PastRows> rows);
+  [[nodiscard]] PastSources sources() const;
+  // Called by the writing thread when it has nothing to write.
+  void extend_snapshots();
+  bool extend_snapshots_to(Sequence last, std::optional<PastReader::Search>& search);
+  bool end_extension(Sequence snapshot, Sequence stride);
+  void hand_over(std::optional<PastRows> rows, std::optional<Trim> trim);
+  // False if the disk is full, or the roll-ups have been extended otherwise.
+  bool write_snapshots(const std::vector<PastRows>& rows);
   void read();
   void without_reader(const std::function<void()>& work);
   void ask(Question question);
@@ -97,6 +150,8 @@ class Store final : public EventLog {
   std::unique_ptr<StoreWriter> writer_;
   std::unique_ptr<Database> reading_connection_;
   std::unique_ptr<StoreReader> reader_;
+  std::unique_ptr<PastReader> past_;
+  std::unique_ptr<UsageReader> usage_;
   Sequence last_sequence_ = 0;
   WallTime last_timestamp_{};
   std::optional<Error> damage_;
@@ -105,13 +160,26 @@ class Store final : public EventLog {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
-  std::optional<WallTime> trim_before_;
+  std::optional<Trim> trim_;
+  /// A trim is being prepared or carried out, and the time of a call meanwhile.
+  bool is_trimming_ = false;
+  std::optional<WallTime> trim_next_;
+  /// Snapshots to be written.
+  std::vector<PastRows> snapshots_;
+  /// The snapshots up to this one are no further apart than they should be; the next is due after `stride_`
+  /// events.
+  Sequence chained_ = 0;
+  Sequence stride_ = 1;
+  bool is_extended_ = false;
+  std::atomic<bool> wants_snapshot_ = false;
   Counters counters_;
   bool stopping_ = false;
 
   std::mutex questions_mutex_;
   std::condition_variable asked_;
   std::deque<Question> questions_;
+  std::deque<PastTask> past_tasks_;
+  bool is_past_next_ = false;
   WallTime horizon_{};
   bool reading_stops_ = false;
   /// The writing thread waits for reading_: no further question begins until it has released it.

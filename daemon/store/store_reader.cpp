@@ -232,10 +232,18 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
   const Sequence kept =
       horizon > WallTime() ? first_since(horizon, oldest, std::max(last, oldest) - 1) : oldest;
   HistoryStart start{kept, std::nullopt, std::nullopt};
+  if (filter.after && *filter.after > last) {
+    start.failure = Error(EINVAL, fmt::format("after: there is no event {}", *filter.after));
+    return start;
+  }
   if (filter.since) {
     start.first = after_known(filter, first_since(*filter.since, kept, last), last);
-  } else if (!filter.targets && last >= most) {
+  } else if (!filter.targets && !filter.after && last >= most) {
     start.first = filter.allocations ? std::max(kept, last - most + 1) : first_of_newest(most, kept, last);
+  }
+  if (filter.after) {
+    start.first = std::max(start.first, *filter.after + 1);
+    if (*filter.after + 1 >= kept) return start;
   }
   // Events before `since` were not asked for, so their absence is no gap.
   if (start.first == 1 || (filter.since && start.first > kept)) return start;
@@ -243,6 +251,27 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
   if (!filter.since || before >= *filter.since) start.truncated = before;
   return start;
 }
+
+Sequence StoreReader::last_until(WallTime at) {
+  const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  const Sequence oldest = dropped.sequence + 1;
+  const Sequence last = std::max(newest(), dropped.sequence);
+  const Sequence after = first_not([at](const Mark& mark) { return mark.timestamp <= at; }, oldest, last);
+  // A damaged one may be of before.
+  if (after <= last) (void)mark_of(after);
+  return after == oldest && at < dropped.timestamp ? 0 : after - 1;
+}
+
+WallTime StoreReader::time_of(Sequence sequence) {
+  const Snapshot snapshot(database_);
+  const Trimmed dropped = trimmed();
+  return sequence == dropped.sequence ? dropped.timestamp : timestamp_of(sequence);
+}
+
+Sequence StoreReader::dropped() { return trimmed().sequence; }
+
+Sequence StoreReader::last() { return newest(); }
 
 HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
   const Snapshot snapshot(database_);

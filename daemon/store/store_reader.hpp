@@ -27,13 +27,23 @@ class StoreReader {
 
   StoreReader(Database& database, const HostIds& hosts);
 
-  /// Where the newest `most` events begin, or all that pass `since` if that is given. Events of before
-  /// `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
+  /// Where the newest `most` events begin, or all that pass `since` and `after` if one is given. Events of
+  /// before `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
   [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, WallTime horizon = {});
 
   /// At most `limit` events from `from` to `to`, which is included and must exist. Throws Error EBADMSG that
   /// names the event for a damaged one.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
+
+  /// The last event up to this time, which may be the last one that was dropped; 0 if all are later, or
+  /// dropped before it. Throws Error EBADMSG.
+  [[nodiscard]] Sequence last_until(WallTime at);
+  /// The time of an event, or of the last one that was dropped. Throws Error EBADMSG.
+  [[nodiscard]] WallTime time_of(Sequence sequence);
+  /// The last event that was dropped, 0 if none was.
+  [[nodiscard]] Sequence dropped();
+  /// The last event that is kept, 0 in an empty log.
+  [[nodiscard]] Sequence last();
 
   struct LastTimestamp {
     WallTime timestamp{};

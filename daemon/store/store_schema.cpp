@@ -10,7 +10,7 @@ namespace {
 
 // "RSRC" in ASCII: tells a store from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535243;
-constexpr std::int64_t schema_version = 8;
+constexpr std::int64_t schema_version = 10;
 
 constexpr const char* version_1 = R"sql(
   CREATE TABLE event (
@@ -196,6 +196,34 @@ constexpr const char* version_8 = R"sql(
   ) WITHOUT ROWID;
 )sql";
 
+// Adds snapshots of the states after some events. `resources` is the id of their inventory.
+constexpr const char* version_9 = R"sql(
+  CREATE TABLE snapshot (
+    sequence INTEGER PRIMARY KEY,
+    resources INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  );
+)sql";
+
+// Adds sums of the times of targets by state, for the part of the log that was dropped: a table of them for
+// each month (proto/usage_json.hpp), and in the one row of rolled_up the last event that they have, and the
+// times from which and up to which they count, in microseconds.
+constexpr const char* version_10 = R"sql(
+  CREATE TABLE usage (
+    month INTEGER PRIMARY KEY,
+    text TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  );
+  CREATE TABLE rolled_up (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    sequence INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+  );
+)sql";
+
 // The first version with a checksum of the present. From it on tables have the same statements whether they
 // were made or upgraded, so these are compared too.
 constexpr std::int64_t first_with_sum = 3;
@@ -218,6 +246,8 @@ void make_tables(Database& database, std::int64_t version) {
   if (version > 5) database.execute(version_6);
   if (version > 6) database.execute(version_7);
   if (version > 7) database.execute(version_8);
+  if (version > 8) database.execute(version_9);
+  if (version > 9) database.execute(version_10);
 }
 
 // The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
@@ -304,7 +334,9 @@ void prepare_schema(Database& database) {
   if (version < 5) database.execute(version_5);
   if (version < 6) database.execute(version_6);
   if (version < 7) database.execute(version_7);
-  database.execute(version_8);
+  if (version < 8) database.execute(version_8);
+  if (version < 9) database.execute(version_9);
+  database.execute(version_10);
   PresentSum::renew(database);
   database.execute(
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", application_id, schema_version)

@@ -1,5 +1,6 @@
 #include "daemon/store/store_writer.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -124,13 +125,17 @@ StoreWriter::StoreWriter(const std::string& path)
       last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event"),
       last_((load_hosts(database_, hosts_), last_sequence())),
       events_(database_, hosts_, last_),
+      snapshots_(database_),
+      usage_(database_),
       file_(identify(path)),
       log_file_(identify(log_path(path))),
       trim_find_(database_,
                  "SELECT sequence, timestamp FROM event WHERE sequence < ? ORDER BY sequence LIMIT ?"),
       trim_events_(database_, "DELETE FROM event WHERE sequence <= ?"),
       trim_blocks_(database_, "DELETE FROM event_block WHERE block < ?"),
-      trim_resources_(database_, "DELETE FROM resource_set WHERE last <= ?"),
+      trim_resources_(
+          database_,
+          "DELETE FROM resource_set WHERE last <= ? AND id NOT IN (SELECT resources FROM snapshot)"),
       put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
       drains_(database_, "drain"),
       scheduled_(database_, "scheduled_drain"),
@@ -202,6 +207,15 @@ void StoreWriter::commit(const std::vector<Record>& records) {
   lock_.write({store_id_, last_});
 }
 
+bool StoreWriter::write_past(const SnapshotRow& snapshot, const RollUp* usage) {
+  bool is_written = true;
+  transaction([&] {
+    is_written = usage == nullptr || usage_.write(*usage);
+    if (is_written) snapshots_.write(snapshot);
+  });
+  return is_written;
+}
+
 void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {
   const std::size_t pages = database_.log_pages();
   // A commit has begun the log anew.
@@ -236,11 +250,12 @@ void StoreWriter::transaction(Work work) {
   }
 }
 
-std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
+std::size_t StoreWriter::trim(WallTime before, std::size_t most, Sequence last) {
   std::size_t count = 0;
   std::int64_t sequence = 0;
   WallTime timestamp;
-  trim_find_.bind(1, static_cast<std::int64_t>(last_)).bind(2, static_cast<std::int64_t>(most));
+  trim_find_.bind(1, static_cast<std::int64_t>(std::min(last_, last + 1)))
+      .bind(2, static_cast<std::int64_t>(most));
   while (trim_find_.step() && trim_find_.time(1) < before) {
     ++count;
     sequence = trim_find_.integer(0);
@@ -251,6 +266,7 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
   transaction([&] {
     trim_events_.bind(1, sequence).run();
     trim_blocks_.bind(1, (sequence + 1) / static_cast<std::int64_t>(block_size)).run();
+    snapshots_.trim(static_cast<Sequence>(sequence));
     trim_resources_.bind(1, sequence).run();
     put_trimmed_.bind(1, sequence).bind(2, timestamp).run();
     present_.store(last_);
@@ -261,6 +277,7 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most) {
 void StoreWriter::write(const Record& record) {
   events_.write({record.sequence, record.timestamp, record.hidden ? hidden_name : record.name, record.text,
                  &record.hosts, record.resources.get(), false, record.of_ledger});
+  if (record.snapshot) snapshots_.write(SnapshotRow(record.sequence, *record.snapshot));
   write_drains(record);
   write_properties(record);
   write_allocations(record);

@@ -1,7 +1,9 @@
 // The statements of the store: write records to rows, and read the rows of the present as core types.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,10 @@
 #include "daemon/store/host_ids.hpp"
 #include "daemon/store/present_sum.hpp"
 #include "daemon/store/records.hpp"
+#include "daemon/store/snapshot_rows.hpp"
 #include "daemon/store/sqlite.hpp"
 #include "daemon/store/state_lock.hpp"
+#include "daemon/store/usage_rows.hpp"
 
 namespace resourced::daemon::store {
 
@@ -33,18 +37,26 @@ class StoreWriter {
 
   [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence();
+  /// The last event that was committed.
+  [[nodiscard]] Sequence last() const noexcept { return last_; }
 
   /// Writes records as one transaction, which is on disk when this returns. After an Error the object must
   /// not be used any more. Throws Error ESTALE if the files were removed or replaced.
   void commit(const std::vector<Record>& records);
 
+  /// Writes a snapshot of a state that the log has led to already and, unless it is null, an extension of the
+  /// roll-ups, in one transaction; neither, and returns false, if the roll-ups are not as that expects them.
+  /// The object stays usable after an Error ENOSPC.
+  [[nodiscard]] bool write_past(const SnapshotRow& snapshot, const RollUp* usage);
+
   /// Moves the write-ahead log into the file when it has grown. Waits for readers, by `without_readers`, only
   /// when the log has become large, as it would otherwise grow without a bound.
   void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
 
-  /// Drops the oldest events that are older than `before`, at most `most` of them. The tables of the present
-  /// do not change, and the newest event is kept. Returns how many it dropped.
-  std::size_t trim(WallTime before, std::size_t most);
+  /// Drops the oldest events that are older than `before` and not after `last`, at most `most` of them. The
+  /// tables of the present do not change, and the newest event is kept. Returns how many it dropped.
+  std::size_t trim(WallTime before, std::size_t most, Sequence last = all_events);
+  static constexpr Sequence all_events = std::numeric_limits<std::int64_t>::max();
 
   [[nodiscard]] Database& database() noexcept { return database_; }
   [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
@@ -113,6 +125,8 @@ class StoreWriter {
   Statement last_sequence_;
   Sequence last_ = 0;
   EventRows events_;
+  SnapshotRows snapshots_;
+  UsageRows usage_;
   Identity file_;
   Identity log_file_;
   /// Pages of the write-ahead log at the last checkpoint.

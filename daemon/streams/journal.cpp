@@ -21,11 +21,6 @@ constexpr std::size_t most_bytes = std::size_t{256} << 10;
 // Consumers that are looked at, also those for which there is nothing to send:
 constexpr std::size_t most_looked_at = 1000;
 
-const proto::Payload& sentinel() {
-  static const proto::Payload payload = proto::make_payload(proto::topics::encode_journal_batch({}, {}));
-  return payload;
-}
-
 bool wants_all(const store::EventFilter& filter) { return !filter.targets && !filter.since; }
 
 std::vector<const store::LoggedEvent*> events_of(const store::HistoryPage& page) {
@@ -35,8 +30,14 @@ std::vector<const store::LoggedEvent*> events_of(const store::HistoryPage& page)
   return events;
 }
 
+}  // namespace
+
+std::optional<store::Sequence> Journal::number(store::Sequence sequence) const {
+  return log_.is_numbered() ? std::optional(sequence) : std::nullopt;
+}
+
 // Null for no events. With a resource-define among them, the response has R as of that event.
-proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
+proto::Payload Journal::encode(const std::vector<const store::LoggedEvent*>& events) const {
   if (events.empty()) return nullptr;
   std::vector<std::string_view> lines;
   lines.reserve(events.size());
@@ -45,10 +46,18 @@ proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) {
     lines.emplace_back(event->text);
     if (event->resources) resources = *event->resources;
   }
-  return proto::make_payload(proto::topics::encode_journal_batch(lines, resources));
+  return proto::make_payload(
+      proto::topics::encode_journal_batch(lines, resources, number(events.back()->sequence)));
 }
 
-}  // namespace
+// Kept, as many consumers come to the end of the history at once.
+const proto::Payload& Journal::sentinel(store::Sequence last) {
+  if (!sentinel_ || sentinel_last_ != last) {
+    sentinel_ = proto::make_payload(proto::topics::encode_journal_batch({}, {}, number(last)));
+    sentinel_last_ = last;
+  }
+  return sentinel_;
+}
 
 Journal::Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
                  std::function<void()> room)
@@ -110,6 +119,8 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   if (known != followers_.end() && known->second.journals >= most_consumers_) {
     throw Error(EBUSY, fmt::format("{} follows {} journals already", follower, known->second.journals));
   }
+  if (wanted.after && !log_.is_numbered())
+    throw Error(ENOSYS, "after: the events of this instance have no numbers: ask with since");
   std::shared_ptr<store::NamedTargets> named;
   if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
   ++follower_of(follower).journals;
@@ -117,6 +128,7 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   store::EventFilter filter;
   filter.since = wanted.since;
   filter.allocations = wanted.allocations;
+  filter.after = wanted.after;
   const Consumer& consumer = consumers_
                                  .emplace(id, Consumer{.request = request,
                                                        .follower = follower,
@@ -167,7 +179,9 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
       known->state = Failed{*start.failure};
     } else if (start.truncated) {
       // Sequence 0: the message depends on no event that has yet to be written.
-      known->hold(proto::make_payload(proto::topics::encode_truncation(*start.truncated)), 0);
+      known->hold(
+          proto::make_payload(proto::topics::encode_truncation(*start.truncated, number(start.first - 1))),
+          0);
     } else {
       known->state = Ready{};
     }
@@ -181,6 +195,16 @@ void Journal::remove(ConsumerId consumer) {
   consumers_.erase(found);
   --followers_.find(follower)->second.journals;
   leave(follower);
+}
+
+store::Sequence Journal::lag() const noexcept {
+  store::Sequence most = 0;
+  for (const auto& [id, consumer] : consumers_) {
+    // 0: its first event is still looked for.
+    if (consumer.next > 0 && consumer.next <= committed_)
+      most = std::max(most, committed_ + 1 - consumer.next);
+  }
+  return most;
 }
 
 // Forgets a follower without journals, unless targets that count for it are still in use.
@@ -265,7 +289,8 @@ void Journal::serve(ConsumerId id, Consumer& consumer, Slice& slice) {
 
 void Journal::prepare(ConsumerId id, Consumer& consumer) {
   if (consumer.next > round_end_) {
-    consumer.hold(sentinel(), round_end_);
+    // A consumer that begins at an event which is not told to be on disk yet has those before it.
+    consumer.hold(sentinel(consumer.next - 1), round_end_);
     consumer.live = true;
     return;
   }

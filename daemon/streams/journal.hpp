@@ -67,7 +67,8 @@ class Journal {
                                                            const rset::ResourceSet& inventory,
                                                            const std::string& follower);
   /// Adds a consumer, which continues at `position` if there is one. `follower` is the name of its principal.
-  /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory.
+  /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory, ENOSYS
+  /// for an `after` if the log numbers no events.
   ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
                  const rset::ResourceSet& inventory, const std::string& follower,
                  const std::optional<JournalPosition>& position = std::nullopt);
@@ -76,6 +77,8 @@ class Journal {
   /// Whether a consumer's transport was full; the transport reports when it has room again.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
+  /// How many events on disk the slowest consumer has not been given yet.
+  [[nodiscard]] store::Sequence lag() const noexcept;
   /// Followers with journals or targets, and idle ones that are not removed yet.
   [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
 
@@ -170,6 +173,11 @@ class Journal {
   };
   using Waiters = std::vector<ConsumerId>;
 
+  /// The number of an event for consumers; nothing if the log numbers none.
+  [[nodiscard]] std::optional<store::Sequence> number(store::Sequence sequence) const;
+  [[nodiscard]] proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) const;
+  /// The response without events, after this event.
+  [[nodiscard]] const proto::Payload& sentinel(store::Sequence last);
   [[nodiscard]] store::Sequence first_in_memory() const noexcept;
   void trim();
   bool begin_round();
@@ -227,6 +235,9 @@ class Journal {
   /// Stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;
+  /// The latest sentinel.
+  proto::Payload sentinel_;
+  store::Sequence sentinel_last_ = 0;
   std::shared_ptr<Bell> bell_;
 
   bool wanted_ = false;

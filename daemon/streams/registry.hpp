@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
+#include "core/module/actor.hpp"
 #include "core/nodes/agent_roster.hpp"
 #include "proto/message.hpp"
 
@@ -23,6 +24,10 @@ namespace resourced::daemon::streams {
 struct EarlyScheduler {
   std::optional<std::string> partition;
   bool allocations = false;
+  /// The scheduler.
+  std::optional<module::Actor> by = std::nullopt;
+  /// It is the scheduler of a Flux instance, whose job manager reports its allocations.
+  bool of_instance = false;
 };
 
 /// An acquire that holds resources.
@@ -62,9 +67,15 @@ struct StateWait {};
 /// A resource.sched-status that a thread encodes.
 struct StatusQuery {};
 
+/// A question to the log about the past.
+struct PastQuery {};
+
+/// A question to etcd about the members of the cluster.
+struct ClusterQuery {};
+
 /// What a request waits for or holds; monostate until its handler has called set().
 using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
-                            FeasibilityCheck, InventoryLoad, StateWait, StatusQuery>;
+                            FeasibilityCheck, InventoryLoad, StateWait, StatusQuery, PastQuery, ClusterQuery>;
 
 class Registry {
  public:

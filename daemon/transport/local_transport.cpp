@@ -7,12 +7,12 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "daemon/transport/accepting.hpp"
 #include "daemon/transport/connection_count.hpp"
 #include "daemon/transport/local_connection.hpp"
 #include "daemon/transport/loop_hold.hpp"
@@ -33,22 +33,24 @@ class LocalTransport final : public Transport {
         options_(options),
         ids_(ids),
         listener_(listener),
-        acceptor_(loop),
-        retry_(loop),
+        accepting_(loop, options.holds,
+                   {[this](Protocol::socket socket) { meet(std::move(socket)); },
+                    [this](const std::string& why) { report(why); }}),
         count_(options.connections ? options.connections
                                    : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})) {
     const Protocol::endpoint endpoint(path_);
     clear_socket(path_, this->endpoint());
     boost::system::error_code error;
-    acceptor_.open(endpoint.protocol());
+    Protocol::acceptor& acceptor = accepting_.acceptor();
+    acceptor.open(endpoint.protocol());
     // Report ECONNABORTED and EPROTO: by default Asio drops them and waits for another connection, so those
     // that wait already are not accepted until then.
-    acceptor_.set_option(asio::socket_base::enable_connection_aborted(true));
-    acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    acceptor.set_option(asio::socket_base::enable_connection_aborted(true));
+    acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (error)
       throw Error(error.value(), fmt::format("cannot listen on {}: {}", this->endpoint(), error.message()));
-    accept();
+    accepting_.begin();
   }
 
   ~LocalTransport() override {
@@ -77,8 +79,7 @@ class LocalTransport final : public Transport {
   }
 
   void stop_reading() override {
-    boost::system::error_code ignored;
-    acceptor_.close(ignored);
+    accepting_.end();
     for (auto& [client, peer] : connections_) peer.connection->stop_reading();
   }
 
@@ -98,26 +99,8 @@ class LocalTransport final : public Transport {
   }
 
  private:
-  void accept() {
-    acceptor_.async_accept([this](const boost::system::error_code& error, Protocol::socket socket) {
-      if (error == asio::error::operation_aborted) return;
-      const LoopHold hold(options_.holds, "accepting");
-      if (!error) meet(std::move(socket));
-      if (!acceptor_.is_open()) return;
-      // Most errors last for a while (no descriptors, no memory, a refusal of the system): without a pause
-      // the loop would do nothing but accept the same connection.
-      if (error) return accept_later(error.message());
-      accept();
-    });
-  }
-
-  void accept_later(const std::string& why) {
+  void report(const std::string& why) {
     listener_.on_refused(fmt::format("cannot accept a connection on {}: {}", endpoint(), why));
-    constexpr std::chrono::milliseconds pause{100};
-    retry_.expires_after(pause);
-    retry_.async_wait([this](const boost::system::error_code& error) {
-      if (!error && acceptor_.is_open()) accept();
-    });
   }
 
   void meet(Protocol::socket socket) {
@@ -217,8 +200,7 @@ class LocalTransport final : public Transport {
   LocalOptions options_;
   ClientIds& ids_;
   Listener& listener_;
-  Protocol::acceptor acceptor_;
-  asio::steady_timer retry_;
+  Accepting<Protocol> accepting_;
   std::shared_ptr<ConnectionCount> count_;
   Peers connections_;
   FairTurns<std::shared_ptr<LocalConnection>> turns_;

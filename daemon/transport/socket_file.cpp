@@ -45,6 +45,19 @@ void clear_socket(const std::string& path, std::string_view endpoint) {
   if (file == SocketFile::stale) unlink(path.c_str());
 }
 
+OwnSocketFile::OwnSocketFile(std::string path) : path_(std::move(path)) {
+  struct stat found {};
+  if (::lstat(path_.c_str(), &found) != 0) return;
+  device_ = found.st_dev;
+  inode_ = found.st_ino;
+}
+
+OwnSocketFile::~OwnSocketFile() {
+  struct stat found {};
+  if (::lstat(path_.c_str(), &found) != 0 || found.st_dev != device_ || found.st_ino != inode_) return;
+  ::unlink(path_.c_str());
+}
+
 std::optional<PeerProcess> peer_process(int descriptor) {
   ucred peer{};
   socklen_t size = sizeof peer;

@@ -19,6 +19,22 @@ enum class SocketFile { none, stale, in_use, foreign };
 /// process listens there, EEXIST for a file that is not a socket, which is left alone.
 void clear_socket(const std::string& path, std::string_view endpoint);
 
+/// The file of a socket that listens. Its end removes the file, unless another file is there by then.
+class OwnSocketFile {
+ public:
+  explicit OwnSocketFile(std::string path);
+  ~OwnSocketFile();
+  OwnSocketFile(const OwnSocketFile&) = delete;
+  OwnSocketFile& operator=(const OwnSocketFile&) = delete;
+  OwnSocketFile(OwnSocketFile&&) = delete;
+  OwnSocketFile& operator=(OwnSocketFile&&) = delete;
+
+ private:
+  std::string path_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+};
+
 /// File mode and group of a socket, which decide the users that may connect.
 struct SocketMode {
   std::uint32_t mode = 0666;

@@ -29,6 +29,10 @@ struct Credentials {
   std::string address;
   /// Comes through the broker of a Flux instance, which is owned by `userid`.
   bool of_instance = false;
+  /// The SHA-256 of the bearer token that an HTTP client has shown, in hexadecimal digits.
+  std::string token = {};
+  /// An HTTP client on loopback where no tokens are configured.
+  bool reads_by_loopback = false;
 };
 
 enum class SendResult {

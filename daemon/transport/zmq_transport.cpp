@@ -87,6 +87,8 @@ class ZmqTransport final : public Transport {
       throw Error(error.num(), fmt::format("cannot listen on {}: {}", uri, error.what()));
     }
     endpoint_ = router_.get(zmq::sockopt::last_endpoint);
+    // libzmq leaves the file behind.
+    if (is_ipc_) file_.emplace(endpoint_.substr(std::string_view("ipc://").size()));
     router_watch_.look_again();
     if (!is_ipc_) watch_lengths();
   }
@@ -348,6 +350,7 @@ class ZmqTransport final : public Transport {
   bool is_ipc_;
   std::uint64_t max_message_size_;
   bool has_curve_;
+  std::optional<OwnSocketFile> file_;
   std::string endpoint_;
   Multipart received_;
   bool reading_ = true;

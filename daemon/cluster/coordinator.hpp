@@ -1,0 +1,71 @@
+// Runs a member of a cluster (core/cluster) in an Asio loop: sends its requests to etcd, passes the outcomes
+// and the time back, and calls the owner with everything else that follows.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "config/cluster.hpp"
+#include "core/cluster/member.hpp"
+#include "core/cluster/roster.hpp"
+#include "core/error.hpp"
+#include "daemon/cluster/etcd_client.hpp"
+
+namespace resourced::daemon::cluster {
+
+using Member = ::resourced::cluster::Member;
+
+class Coordinator {
+ public:
+  /// Each is as the field of cluster::Effects with its name. They may call commit() and resign(), and must
+  /// not destroy the coordinator.
+  struct Callbacks {
+    std::function<void(const std::string&)> joined = [](const auto&) {};
+    std::function<void(const ::resourced::cluster::Batch&)> entry = [](const auto&) {};
+    std::function<void()> leads = [] {};
+    std::function<void(::resourced::cluster::Sequence)> committed = [](auto) {};
+    std::function<void(const std::string&)> ended;
+    std::function<void(const Error&)> failed;
+    /// After every step of the member.
+    std::function<void()> changed = [] {};
+  };
+  /// Takes over a member whose requests to an earlier coordinator get no outcome. Throws Error as EtcdClient
+  /// does.
+  Coordinator(boost::asio::io_context& loop, const config::Cluster& settings, Member& member);
+
+  void start(Callbacks callbacks);
+  void commit(::resourced::cluster::Batch batch);
+  void resign(std::optional<std::string> successor = std::nullopt);
+
+  using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
+  /// Asks etcd for the members, and calls `take` from the loop with an answer that is not older than the
+  /// question. Questions of a tenth of a second share one request, so that they do not delay commits.
+  void ask_roster(TakeRoster take);
+
+  [[nodiscard]] const Member& member() const noexcept { return member_; }
+  /// Why etcd did not carry out the last request; empty if it did.
+  [[nodiscard]] const std::string& trouble() const noexcept { return etcd_.trouble(); }
+
+ private:
+  void carry_out(::resourced::cluster::Effects effects);
+  void arm();
+  void send_roster();
+
+  Member& member_;
+  EtcdClient etcd_;
+  boost::asio::steady_timer timer_;
+  Callbacks callbacks_;
+  /// They wait for the next request.
+  std::vector<TakeRoster> questions_;
+  bool is_asking_ = false;
+  boost::asio::steady_timer next_question_;
+};
+
+}  // namespace resourced::daemon::cluster

@@ -1,0 +1,199 @@
+#include "daemon/cluster/etcd_client.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "daemon/cluster/etcd_json.hpp"
+#include "files/file.hpp"
+
+namespace resourced::daemon::cluster {
+namespace {
+
+namespace asio = boost::asio;
+using namespace requests;
+
+[[noreturn]] void refuse_file(const std::string& path, const boost::system::error_code& error) {
+  throw Error(EINVAL, fmt::format("{}: cannot be used for TLS: {}", path, error.message()));
+}
+
+void check_private(const std::string& path) {
+  const files::InputFile file(path);
+  if ((file.status().st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw Error(EACCES, path + ": other users can read or change it; chmod 600 it");
+}
+
+std::string read_password(const std::string& path) {
+  if (path.empty()) return {};
+  check_private(path);
+  constexpr std::size_t most = 4096;
+  std::string password = files::read_file(path, most);
+  if (password.ends_with('\n')) password.pop_back();
+  return password;
+}
+
+}  // namespace
+
+std::shared_ptr<asio::ssl::context> load_client_tls(const config::Cluster& settings) {
+  using asio::ssl::context;
+  auto tls = std::make_shared<context>(context::tls_client);
+  boost::system::error_code error;
+  tls->set_options(context::default_workarounds | context::no_sslv2 | context::no_sslv3 | context::no_tlsv1 |
+                       context::no_tlsv1_1 | context::no_compression,
+                   error);
+  if (settings.ca_file.empty()) {
+    tls->set_default_verify_paths(error);
+  } else {
+    (void)files::InputFile(settings.ca_file);
+    tls->load_verify_file(settings.ca_file, error);
+    if (error) refuse_file(settings.ca_file, error);
+  }
+  if (!settings.certificate.empty()) {
+    (void)files::InputFile(settings.certificate);
+    check_private(settings.key);
+    tls->use_certificate_chain_file(settings.certificate, error);
+    if (error) refuse_file(settings.certificate, error);
+    // Without this the library would ask for a pass phrase on the terminal.
+    tls->set_password_callback(
+        [](std::size_t /*most*/, context::password_purpose /*purpose*/) { return std::string(); }, error);
+    tls->use_private_key_file(settings.key, context::pem, error);
+    if (error) refuse_file(settings.key, error);
+    if (SSL_CTX_check_private_key(tls->native_handle()) != 1) {
+      throw Error(EINVAL, fmt::format("{}: is not the key of the certificate in {}", settings.key,
+                                      settings.certificate));
+    }
+  }
+  ERR_clear_error();
+  return tls;
+}
+
+struct EtcdClient::State : std::enable_shared_from_this<State> {
+  /// A request with its way through the endpoints.
+  struct Call {
+    Request request;
+    EtcdRequest encoded;
+    Handler handler;
+    std::size_t attempts = 0;
+    bool has_renewed = false;
+  };
+  using CallPtr = std::shared_ptr<Call>;
+
+  State(asio::io_context& loop, const config::Cluster& settings)
+      : prefix(settings.prefix),
+        user(settings.user),
+        password(read_password(settings.password_file)),
+        // An endpoint that does not answer leaves time for another one before the lease ends.
+        timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)) {
+    std::shared_ptr<asio::ssl::context> tls;
+    for (const std::string& text : settings.etcd) {
+      const config::EtcdEndpoint endpoint = config::parse_etcd_endpoint(text);
+      if (endpoint.is_tls && !tls) tls = load_client_tls(settings);
+      channels.push_back(std::make_unique<Channel>(loop, endpoint, endpoint.is_tls ? tls : nullptr));
+      names.push_back(text);
+    }
+  }
+
+  void proceed(const CallPtr& call) {
+    if (!user.empty() && token.empty()) return log_in(call);
+    post(call->encoded, token,
+         [this, call](std::size_t endpoint, const HttpAnswer& answer) { take(call, endpoint, answer); });
+  }
+
+  // The channels call no handler once they are destroyed with this object.
+  template <class Take>
+  void post(const EtcdRequest& request, const std::string& with, Take take) {
+    const std::size_t endpoint = current;
+    channels[endpoint]->post({request.target, request.body, with}, timeout,
+                             [weak = weak_from_this(), endpoint, take](const HttpAnswer& answer) {
+                               if (const auto self = weak.lock()) take(endpoint, answer);
+                             });
+  }
+
+  void take(const CallPtr& call, std::size_t endpoint, const HttpAnswer& answer) {
+    if (answer.status == 0) return lose(call, endpoint, answer.why, answer.was_sent);
+    constexpr unsigned ok = 200;
+    if (answer.status == ok) {
+      std::optional<Outcome> outcome;
+      try {
+        outcome = decode_answer(call->request, prefix, answer.body);
+      } catch (const Error& error) {
+        return lose(call, endpoint, error.what(), true);
+      }
+      trouble.clear();
+      // Outside of the try: an error of the handler is none of the answer.
+      return call->handler(*outcome);
+    }
+    const EtcdFailure failure = decode_failure(answer.status, answer.body);
+    using Kind = EtcdFailure::Kind;
+    if (failure.kind == Kind::unknown) return lose(call, endpoint, failure.why, true);
+    if (failure.kind == Kind::token && !user.empty() && !std::exchange(call->has_renewed, true)) {
+      token.clear();
+      return proceed(call);
+    }
+    trouble = fmt::format("{}: {}", names[endpoint], failure.why);
+    call->handler(Refused{trouble, failure.kind == Kind::lease_has_ended});
+  }
+
+  // Without an answer. What was not sent is sent to the next endpoint.
+  void lose(const CallPtr& call, std::size_t endpoint, const std::string& why, bool was_sent) {
+    trouble = fmt::format("{}: {}", names[endpoint], why);
+    if (current == endpoint) current = (endpoint + 1) % channels.size();
+    if (!was_sent && ++call->attempts < channels.size()) return proceed(call);
+    call->handler(Unknown{trouble});
+  }
+
+  void log_in(const CallPtr& call) {
+    post(encode_login(user, password), {}, [this, call](std::size_t endpoint, const HttpAnswer& answer) {
+      if (answer.status == 0) return lose(call, endpoint, answer.why, false);
+      constexpr unsigned ok = 200;
+      std::string why;
+      try {
+        if (answer.status == ok) {
+          token = decode_login(answer.body);
+          return proceed(call);
+        }
+        const EtcdFailure failure = decode_failure(answer.status, answer.body);
+        if (failure.kind == EtcdFailure::Kind::unknown) return lose(call, endpoint, failure.why, false);
+        why = failure.why;
+      } catch (const Error& error) {
+        why = error.what();
+      }
+      trouble = fmt::format("{}: user {}: {}", names[endpoint], user, why);
+      call->handler(Refused{trouble, false});
+    });
+  }
+
+  std::string prefix;
+  std::string user;
+  std::string password;
+  std::chrono::milliseconds timeout;
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<std::string> names;
+  std::size_t current = 0;
+  std::string token;
+  std::string trouble;
+};
+
+EtcdClient::EtcdClient(asio::io_context& loop, const config::Cluster& settings)
+    : state_(std::make_shared<State>(loop, settings)) {}
+
+EtcdClient::~EtcdClient() = default;
+
+void EtcdClient::send(Request request, Handler handler) {
+  auto call = std::make_shared<State::Call>();
+  call->encoded = encode_request(request, state_->prefix);
+  call->request = std::move(request);
+  call->handler = std::move(handler);
+  state_->proceed(call);
+}
+
+const std::string& EtcdClient::trouble() const noexcept { return state_->trouble; }
+
+}  // namespace resourced::daemon::cluster

@@ -1,0 +1,152 @@
+#include "daemon/cluster/leader_log.hpp"
+
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+#include "daemon/cluster/record_json.hpp"
+#include "process/loop.hpp"
+
+namespace resourced::daemon::cluster {
+namespace {
+
+// A batch is one transaction of etcd, which takes 1.5 MiB.
+constexpr std::size_t most_batch_bytes = std::size_t{128} << 10;
+// Etcd commits within milliseconds; a second is more than a busy disk takes.
+constexpr Seconds longest_commit{1};
+// More than all clients have under way as long as etcd commits.
+constexpr std::size_t most_waiting = 65536;
+
+}  // namespace
+
+using store::Sequence;
+
+LeaderLog::LeaderLog(boost::asio::io_context& loop, const config::Cluster& settings, Member& member,
+                     store::Store& store)
+    : loop_(loop),
+      store_(store),
+      coordinator_(loop, settings, member),
+      committed_(store.last_sequence()),
+      stored_(committed_) {}
+
+void LeaderLog::start(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  Coordinator::Callbacks own;
+  own.committed = [this](Sequence last) { on_committed(last); };
+  own.ended = [this](const std::string& why) {
+    if (finished_) return std::exchange(finished_, nullptr)();
+    callbacks_.deposed(why);
+  };
+  own.failed = [ended = own.ended](const Error& error) { ended(error.what()); };
+  coordinator_.start(std::move(own));
+}
+
+void LeaderLog::append(store::Record record) {
+  queue_.push_back(std::move(record));
+  commit_soon();
+}
+
+// Posted, so that all events of one step, and of all requests that have come, go into one commit.
+void LeaderLog::commit_soon() {
+  if (std::exchange(is_posted_, true)) return;
+  boost::asio::post(loop_, [this] {
+    is_posted_ = false;
+    commit();
+  });
+}
+
+void LeaderLog::commit() {
+  if (!under_way_.empty()) return;
+  if (!coordinator_.member().leads()) return;
+  if (queue_.empty()) {
+    if (finished_) coordinator_.resign(successor_);
+    return;
+  }
+  ::resourced::cluster::Batch batch;
+  batch.first = queue_.front().sequence;
+  while (!queue_.empty() && batch.text.size() < most_batch_bytes) {
+    batch.text += encode_record(queue_.front());
+    batch.last = queue_.front().sequence;
+    under_way_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  sent_at_ = process::steady_clock();
+  coordinator_.commit(std::move(batch));
+}
+
+void LeaderLog::on_committed(Sequence last) {
+  ++counters_.commits;
+  counters_.events += under_way_.size();
+  for (store::Record& record : under_way_) store_.append(std::move(record));
+  under_way_.clear();
+  committed_ = last;
+  if (!queue_.empty() || finished_) commit_soon();
+  callbacks_.committed(last);
+}
+
+void LeaderLog::on_stored(Sequence last) {
+  stored_ = last;
+  while (!questions_.empty() && questions_.front().first <= stored_) {
+    const std::function<void()> question = std::move(questions_.front().second);
+    questions_.pop_front();
+    question();
+  }
+}
+
+void LeaderLog::finish(std::function<void()> done, std::optional<std::string> successor) {
+  if (!coordinator_.member().leads()) return boost::asio::post(loop_, std::move(done));
+  successor_ = std::move(successor);
+  finished_ = std::move(done);
+  commit_soon();
+}
+
+bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(process::steady_clock()); }
+
+std::optional<std::string> LeaderLog::stalled() const {
+  if (under_way_.empty()) return std::nullopt;
+  const Seconds waited = process::steady_clock() - sent_at_;
+  if (waited > longest_commit) {
+    return fmt::format("etcd has not confirmed a change for {:.0f} s: nothing can be changed until it does",
+                       waited.count());
+  }
+  if (queue_.size() > most_waiting)
+    return fmt::format("{} changes wait for etcd: try again later", queue_.size());
+  return std::nullopt;
+}
+
+// The store has the last events some milliseconds after etcd.
+void LeaderLog::ask(std::function<void()> question) {
+  if (stored_ >= committed_) return question();
+  questions_.emplace_back(committed_, std::move(question));
+}
+
+void LeaderLog::find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) {
+  store_.find_targets(std::move(targets), std::move(answer));
+}
+
+void LeaderLog::find_start(const store::EventFilter& filter, std::size_t most,
+                           std::function<void(store::HistoryStart)> answer) {
+  ask([this, filter, most, answer = std::move(answer)] { store_.find_start(filter, most, answer); });
+}
+
+void LeaderLog::read_page(const store::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                          std::function<void(store::HistoryPage)> answer) {
+  ask([this, filter, from, to, limit, answer = std::move(answer)] {
+    store_.read_page(filter, from, to, limit, answer);
+  });
+}
+
+void LeaderLog::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
+  ask([this, question = std::move(question), render = std::move(render), answer = std::move(answer)] {
+    store_.read_past(question, render, answer);
+  });
+}
+
+void LeaderLog::read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) {
+  ask([this, question = std::move(question), render = std::move(render), answer = std::move(answer)] {
+    store_.read_usage(question, render, answer);
+  });
+}
+
+}  // namespace resourced::daemon::cluster

@@ -1,0 +1,92 @@
+// The log of a daemon that leads a cluster: an event is durable once etcd has it. The store, the daemon's
+// replica, gets it then, and answers questions about the history.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+
+#include "config/cluster.hpp"
+#include "core/time.hpp"
+#include "daemon/cluster/coordinator.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/store/store.hpp"
+
+namespace resourced::daemon::cluster {
+
+class LeaderLog final : public store::EventLog {
+ public:
+  struct Callbacks {
+    /// Etcd has this event and all before it.
+    std::function<void(store::Sequence)> committed;
+    /// The member does not lead any more. Events that are not committed may be in the log or not.
+    std::function<void(const std::string&)> deposed;
+  };
+  /// `member` leads, and `store` has all of the log. Both must outlive this. Throws Error as EtcdClient does.
+  LeaderLog(boost::asio::io_context& loop, const config::Cluster& settings, Member& member,
+            store::Store& store);
+
+  void start(Callbacks callbacks);
+  /// The store has this event and all before it.
+  void on_stored(store::Sequence last);
+  /// Commits what waits and lets another member lead, the `successor` if one is named; calls `done`, and
+  /// `deposed` no more. Nothing may be appended from now on.
+  void finish(std::function<void()> done, std::optional<std::string> successor = std::nullopt);
+  /// As Coordinator::ask_roster().
+  void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
+  /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`.
+  [[nodiscard]] bool may_serve() const;
+  /// Why a change should be refused: etcd has not confirmed the last commit for some time, or many events
+  /// wait for the next ones.
+  [[nodiscard]] std::optional<std::string> stalled() const;
+  [[nodiscard]] const std::string& name() const noexcept { return coordinator_.member().name(); }
+  [[nodiscard]] ::resourced::cluster::Revision epoch() const noexcept {
+    return coordinator_.member().epoch();
+  }
+
+  [[nodiscard]] store::Sequence last_sequence() const noexcept override { return store_.last_sequence(); }
+  [[nodiscard]] bool is_numbered() const noexcept override { return true; }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return store_.last_timestamp(); }
+  void append(store::Record record) override;
+  void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const store::EventFilter& filter, std::size_t most,
+                  std::function<void(store::HistoryStart)> answer) override;
+  void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
+                 std::size_t limit, std::function<void(store::HistoryPage)> answer) override;
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  [[nodiscard]] bool wants_snapshot() const noexcept override { return store_.wants_snapshot(); }
+  [[nodiscard]] Counters counters() const override { return counters_; }
+
+ private:
+  void commit_soon();
+  void commit();
+  void on_committed(store::Sequence last);
+  void ask(std::function<void()> question);
+
+  boost::asio::io_context& loop_;
+  store::Store& store_;
+  Coordinator coordinator_;
+  Callbacks callbacks_;
+  std::function<void()> finished_;
+  std::optional<std::string> successor_;
+  /// Not given to the member yet.
+  std::deque<store::Record> queue_;
+  /// Given to it, and not committed.
+  std::deque<store::Record> under_way_;
+  SteadyTime sent_at_{};
+  bool is_posted_ = false;
+  store::Sequence committed_;
+  store::Sequence stored_;
+  /// Questions, each with the event that the store must have before it is asked.
+  std::deque<std::pair<store::Sequence, std::function<void()>>> questions_;
+  Counters counters_;
+};
+
+}  // namespace resourced::daemon::cluster

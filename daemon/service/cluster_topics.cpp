@@ -1,0 +1,82 @@
+#include "daemon/service/cluster_topics.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "daemon/service/topics.hpp"
+#include "daemon/streams/registry.hpp"
+#include "proto/topics/cluster.hpp"
+#include "proto/topics/leader.hpp"
+
+namespace resourced::daemon::service {
+
+std::optional<std::uint64_t> ClusterTopics::epoch() const {
+  return leadership_ ? std::optional(leadership_->epoch) : std::nullopt;
+}
+
+void ClusterTopics::leader(const Call& call) {
+  requests_.respond(call, proto::make_payload(proto::topics::encode_leader(epoch())));
+}
+
+void ClusterTopics::members(const Call& call) {
+  ask(call, [this](proto::RequestKey key, const ::resourced::cluster::Roster& roster) {
+    proto::topics::Cluster answer{leadership_->name, leadership_->epoch, roster.head, {}};
+    for (const ::resourced::cluster::Standing& member : roster.members)
+      answer.members.push_back({member.name, member.uri, member.version, member.applied});
+    requests_.finish(key, proto::make_payload(proto::topics::encode_cluster(answer)));
+  });
+}
+
+void ClusterTopics::hand_over(const Call& call) {
+  ask(call, [this, name = proto::topics::parse_hand_over(call.optional_object())](
+                proto::RequestKey key, const ::resourced::cluster::Roster& roster) {
+    const ::resourced::cluster::Standing& successor =
+        ::resourced::cluster::choose_successor(roster, leadership_->name, name);
+    requests_.finish(key,
+                     proto::make_payload(proto::topics::encode_successor({successor.name, successor.uri})));
+    leadership_->hand_over(successor.name);
+  });
+}
+
+void ClusterTopics::ask(const Call& call, Finish finish) {
+  if (!leadership_) throw Error(ENOENT, "this daemon is in no cluster");
+  const std::string& who = call.sender.name;
+  const auto own = static_cast<std::size_t>(std::ranges::count(questions_, who, &Question::who));
+  if (own >= most_of_one || questions_.size() >= most) {
+    throw Error(EBUSY, fmt::format("{} questions of {} and {} of all clients to etcd wait already", own, who,
+                                   questions_.size()));
+  }
+  requests_.keep(call, [&](proto::RequestKey key) {
+    const std::uint64_t number = ++last_number_;
+    questions_.push_back({number, key, who});
+    requests_.become(key, streams::ClusterQuery{});
+    leadership_->ask_roster([this, number, finish = std::move(finish)](const auto& answer) {
+      post_([this, number, finish, answer] { take(number, answer, finish); });
+    });
+  });
+}
+
+void ClusterTopics::take(std::uint64_t number,
+                         const std::variant<::resourced::cluster::Roster, Error>& answer,
+                         const Finish& finish) {
+  const auto found = std::ranges::find(questions_, number, &Question::number);
+  if (found == questions_.end()) return;
+  const proto::RequestKey asker = found->key;
+  questions_.erase(found);
+  try {
+    if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
+    finish(asker, std::get<::resourced::cluster::Roster>(answer));
+  } catch (const Error& error) {
+    requests_.fail(asker, error);
+  }
+}
+
+void ClusterTopics::release(proto::RequestKey key) {
+  std::erase_if(questions_, [&](const Question& question) { return question.key == key; });
+}
+
+}  // namespace resourced::daemon::service

@@ -1,0 +1,78 @@
+// resource.metrics, the daemon's metrics in the format of Prometheus, and resource.ready. The counts follow
+// what happens, so an answer costs by partitions, states and topics; only one with all targets costs by
+// their number. Answers are kept for a tenth of a second, and those with all targets for a second.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/engine/record.hpp"
+#include "core/time.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/histogram.hpp"
+#include "daemon/service/journal_topics.hpp"
+#include "daemon/service/metrics_text.hpp"
+#include "daemon/service/node_counts.hpp"
+#include "daemon/service/requests.hpp"
+#include "daemon/service/stats.hpp"
+#include "daemon/store/event_log.hpp"
+
+namespace resourced::daemon::service {
+
+class MetricsTopics {
+ public:
+  /// `uptime` is the steady time, `epoch` that of the leader of a cluster.
+  MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
+                const JournalTopics& journal, std::function<SteadyTime()> uptime,
+                std::optional<std::uint64_t> epoch);
+
+  /// An event has been applied and goes to the log.
+  void on_applied(const engine::Record& record);
+  void on_committed(store::Sequence last);
+  /// The loop has served a request.
+  void on_request(Seconds time) { requests_taken_.add(time); }
+
+  void metrics(const Call& call);
+  /// Throws Error EAGAIN if the inventory is not known, EIO if the store takes too long.
+  void ready(const Call& call);
+
+ private:
+  void add_nodes(MetricsText& text);
+  void add_node_times(MetricsText& text);
+  void add_schedulers(MetricsText& text) const;
+  void add_requests(MetricsText& text) const;
+  void add_streams(MetricsText& text) const;
+  [[nodiscard]] std::string encode();
+  [[nodiscard]] std::string all_nodes();
+  void add_process(MetricsText& text) const;
+
+  const Executor& executor_;
+  Requests& requests_;
+  const Stats& stats_;
+  const JournalTopics& journal_;
+  std::function<SteadyTime()> uptime_;
+  std::optional<std::uint64_t> epoch_;
+  WallTime started_;
+  NodeCounts nodes_;
+  Histogram requests_taken_;
+  Histogram commits_taken_;
+  Histogram events_of_commits_;
+  /// Events that the log has not committed yet.
+  struct Pending {
+    store::Sequence sequence;
+    SteadyTime since;
+  };
+  std::deque<Pending> pending_;
+  /// The last answers, which are sent again for a while.
+  struct Answer {
+    proto::Payload payload;
+    SteadyTime since{};
+  };
+  Answer without_nodes_;
+  Answer with_nodes_;
+};
+
+}  // namespace resourced::daemon::service

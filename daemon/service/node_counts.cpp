@@ -1,0 +1,207 @@
+#include "daemon/service/node_counts.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "proto/event_json.hpp"
+
+namespace resourced::daemon::service {
+namespace {
+
+// From a flap to a repair of a month.
+constexpr std::array<double, 12> down_bounds{1,     10,    60,    300,    1800,   3600,
+                                             14400, 43200, 86400, 259200, 604800, 2592000};
+// Jobs rarely run longer than some days.
+constexpr std::array<double, 11> draining_bounds{1,     10,    60,    300,    1800,  3600,
+                                                 14400, 43200, 86400, 259200, 604800};
+
+constexpr std::uint8_t bit(NodeCounts::State state) { return static_cast<std::uint8_t>(1U << state); }
+
+bool has(std::uint8_t flags, NodeCounts::State state) { return (flags & bit(state)) != 0; }
+
+}  // namespace
+
+NodeCounts::NodeCounts(const module::Module& module, const module::Acquisition& acquisition)
+    : module_(module), acquisition_(acquisition), unavailable_(down_bounds), draining_(draining_bounds) {}
+
+NodeCounts::Node& NodeCounts::Nodes::operator[](text::IdSet::Id rank) {
+  const text::IdSet::Id number = rank / page_size;
+  if (last_page_ == nullptr || last_ != number) {
+    std::unique_ptr<Page>& page = pages_[number];
+    if (!page) page = std::make_unique<Page>();
+    last_page_ = page.get();
+    last_ = number;
+  }
+  return (*last_page_)[rank % page_size];
+}
+
+void NodeCounts::add(const engine::Record& record) {
+  last_ = record.event.timestamp;
+  const std::string_view name = proto::event_name(record.event.body);
+  if (const std::size_t count = record.ranks.count(); count > 0 && !record.of_ledger) {
+    const auto found = transitions_.find(name);
+    (found == transitions_.end() ? transitions_[std::string(name)] : found->second) += count;
+  }
+  // The ranks of another inventory may be other targets.
+  if (std::holds_alternative<module::DefineEvent>(record.event.body)) {
+    nodes_.forget();
+    inventory_version_ = ~std::uint64_t{0};
+  }
+  if (const auto* update = std::get_if<module::UpdateEvent>(&record.event.body)) return follow(*update);
+  if (module_.inventory_version() != inventory_version_) return recount(last_);
+  if (const auto* alloc = std::get_if<module::AllocEvent>(&record.event.body)) {
+    for (const module::SharedAllocation& allocation : alloc->allocations) hold(allocation->resources, true);
+  }
+  for (const auto& resources : record.released) hold(*resources, false);
+  refresh(record.ranks, last_);
+}
+
+void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
+  // Unsigned arithmetic wraps, as in count().
+  const auto change = [adds](std::uint32_t& held, std::size_t count) {
+    held += adds ? static_cast<std::uint32_t>(count) : ~static_cast<std::uint32_t>(count) + 1;
+  };
+  for (const rset::ResourceGroup& group : resources.groups()) {
+    const std::size_t cores = group.cores.count();
+    const std::size_t gpus = group.gpus.count();
+    group.ranks.for_each([&](text::IdSet::Id rank) {
+      Node& node = nodes_[rank];
+      if (!node.is_known) return;
+      count(node, false);
+      change(node.held_cores, cores);
+      change(node.held_gpus, gpus);
+      count(node, true);
+    });
+  }
+}
+
+// Each update is a version of the inventory. The module may already be at a later one, of the same step.
+void NodeCounts::follow(const module::UpdateEvent& update) {
+  ++inventory_version_;
+  update.shrink.for_each([&](text::IdSet::Id rank) {
+    Node& node = nodes_[rank];
+    if (node.is_known) count(node, false);
+    node = {};
+  });
+  if (acquisition_.partitions().empty()) return;
+  text::IdSet moved;
+  for (const auto& [name, ranks] : update.property_add) moved |= ranks;
+  for (const auto& [name, ranks] : update.property_remove) moved |= ranks;
+  moved.for_each([&](text::IdSet::Id rank) { place(rank, 0); });
+  for (std::size_t i = 0; i < acquisition_.partitions().size(); ++i) {
+    (acquisition_.partitions()[i].targets & moved).for_each([&](text::IdSet::Id rank) {
+      place(rank, static_cast<std::uint32_t>(i + 1));
+    });
+  }
+}
+
+void NodeCounts::place(text::IdSet::Id rank, std::uint32_t part) {
+  Node& node = nodes_[rank];
+  if (!node.is_known) return;
+  count(node, false);
+  node.part = part;
+  count(node, true);
+}
+
+const std::vector<NodeCounts::Part>& NodeCounts::parts() {
+  if (module_.inventory_version() != inventory_version_) recount(last_);
+  return parts_;
+}
+
+void NodeCounts::recount(WallTime now) {
+  inventory_version_ = module_.inventory_version();
+  parts_.assign(1, {});
+  for (const module::Partition& partition : acquisition_.partitions())
+    parts_.push_back({partition.name, {}, {}});
+  const text::IdSet& ranks = module_.inventory().ranks();
+  for (const rset::ResourceGroup& group : module_.inventory().groups()) {
+    const auto cores = static_cast<std::uint32_t>(group.cores.count());
+    const auto gpus = static_cast<std::uint32_t>(group.gpus.count());
+    group.ranks.for_each([&](text::IdSet::Id rank) {
+      Node& node = nodes_[rank];
+      node.part = 0;
+      node.cores = cores;
+      node.gpus = gpus;
+      node.held_cores = node.held_gpus = 0;
+    });
+  }
+  const module::HeldResources& held = module_.ledger().held();
+  for (const auto& [number, holding] : held.cores)
+    (holding & ranks).for_each([&](text::IdSet::Id rank) { ++nodes_[rank].held_cores; });
+  for (const auto& [number, holding] : held.gpus)
+    (holding & ranks).for_each([&](text::IdSet::Id rank) { ++nodes_[rank].held_gpus; });
+  for (std::size_t i = 0; i < acquisition_.partitions().size(); ++i) {
+    (acquisition_.partitions()[i].targets & ranks).for_each([&](text::IdSet::Id rank) {
+      nodes_[rank].part = static_cast<std::uint32_t>(i + 1);
+    });
+  }
+  ranks.for_each([&](text::IdSet::Id rank) {
+    Node& node = nodes_[rank];
+    count(node, true);
+  });
+  refresh(ranks, now);
+}
+
+void NodeCounts::refresh(const text::IdSet& ranks, WallTime now) {
+  const text::IdSet known = ranks & module_.inventory().ranks();
+  if (known.empty()) return;
+  const text::IdSet drained_ones = known & module_.drains().ranks();
+  const text::IdSet allocated_ones = known & module_.ledger().ranks();
+  const std::array<std::pair<State, text::IdSet>, states> sets{{{up, known & module_.available()},
+                                                                {allocated, allocated_ones},
+                                                                {draining, drained_ones & allocated_ones},
+                                                                {drained, drained_ones - allocated_ones},
+                                                                {offline, known - module_.online()},
+                                                                {torpid, known & module_.torpid()},
+                                                                {excluded, known & module_.excluded()}}};
+  // A pass for each state goes through its set, which is faster than to ask each set for each target.
+  known.for_each([&](text::IdSet::Id rank) { nodes_[rank].next = 0; });
+  for (const auto& [state, set] : sets) {
+    const std::uint8_t flag = bit(state);
+    set.for_each([&](text::IdSet::Id rank) { nodes_[rank].next |= flag; });
+  }
+  known.for_each([&](text::IdSet::Id rank) { take_next(nodes_[rank], now); });
+}
+
+void NodeCounts::take_next(Node& node, WallTime now) {
+  const std::uint8_t before = node.flags;
+  const bool is_new = std::exchange(node.is_known, true) == false;
+  if (before == node.next && !is_new) return;
+  count(node, false);
+  node.flags = node.next;
+  count(node, true);
+  if (!has(node.flags, up) && (is_new || has(before, up))) node.down_since = now;
+  if (has(node.flags, up) && !is_new && !has(before, up)) unavailable_.add(now - node.down_since);
+  if (has(node.flags, draining) && !has(before, draining)) node.draining_since = now;
+  if (has(node.flags, drained) && has(before, draining)) draining_.add(now - node.draining_since);
+}
+
+void NodeCounts::count(const Node& node, bool adds) {
+  const auto change = [adds](Counts& counts, std::uint64_t cores, std::uint64_t gpus) {
+    // Unsigned arithmetic wraps, so a subtraction is the addition of a negative number.
+    const std::uint64_t sign = adds ? 1 : ~std::uint64_t{0};
+    counts.nodes += sign;
+    counts.cores += sign * cores;
+    counts.gpus += sign * gpus;
+  };
+  Part& part = parts_[node.part];
+  change(part.all, node.cores, node.gpus);
+  for (std::size_t i = 0; i < states; ++i) {
+    if (!has(node.flags, static_cast<State>(i))) continue;
+    if (i == allocated) {
+      change(part.of[i], node.held_cores, node.held_gpus);
+    } else {
+      change(part.of[i], node.cores, node.gpus);
+    }
+  }
+}
+
+void NodeCounts::for_each(const Visit& visit) {
+  (void)parts();
+  module_.inventory().ranks().for_each([&](text::IdSet::Id rank) {
+    const Node& node = nodes_[rank];
+    visit(rank, parts_[node.part].partition, node.flags);
+  });
+}
+
+}  // namespace resourced::daemon::service

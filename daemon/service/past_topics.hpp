@@ -1,0 +1,66 @@
+// resource.status-at, the states as they were at a time, and resource.report, how long they were so. The
+// reading thread of the log finds and encodes both.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/time.hpp"
+#include "daemon/service/executor.hpp"
+#include "daemon/service/requests.hpp"
+#include "daemon/store/event_log.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::service {
+
+class PastTopics {
+ public:
+  /// Upper bounds of the questions that wait at the same time: of one uid or key, and of all. Each takes the
+  /// reading thread some tens of milliseconds, and other readers of the log have their turn in between.
+  static constexpr std::size_t most_of_one = 4;
+  static constexpr std::size_t most = 32;
+
+  /// The same for reports, each of which takes seconds and some hundred bytes for each target. Reports let
+  /// questions go first.
+  static constexpr std::size_t most_reports_of_one = 1;
+  static constexpr std::size_t most_reports = 2;
+
+  PastTopics(Requests& requests, store::EventLog& log, std::function<WallTime()> now)
+      : requests_(requests), log_(log), now_(std::move(now)) {}
+
+  void status_at(const Call& call);
+  void report(const Call& call);
+  /// A request has ended.
+  void release(proto::RequestKey key);
+
+ private:
+  struct Question {
+    std::uint64_t number = 0;
+    proto::RequestKey key;
+    /// The uid or key of its client.
+    std::string who;
+    /// The request has ended. The question counts until the log has noticed.
+    std::shared_ptr<std::atomic<bool>> is_abandoned;
+    bool is_report = false;
+  };
+
+  using IsAbandoned = std::shared_ptr<std::atomic<bool>>;
+  /// Keeps a request, and calls `ask` with the function that answers it.
+  void keep(const Call& call, bool is_report,
+            const std::function<void(IsAbandoned, std::function<void(store::EventLog::Past)>)>& ask);
+  void answer(std::uint64_t number, store::EventLog::Past past);
+
+  Requests& requests_;
+  store::EventLog& log_;
+  std::function<WallTime()> now_;
+  std::vector<Question> questions_;
+  std::uint64_t last_number_ = 0;
+};
+
+}  // namespace resourced::daemon::service

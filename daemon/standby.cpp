@@ -1,0 +1,244 @@
+#include "daemon/standby.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "core/cluster/member.hpp"
+#include "core/error.hpp"
+#include "daemon/cluster/identity.hpp"
+#include "daemon/cluster/record_json.hpp"
+#include "daemon/inventory.hpp"
+#include "daemon/process.hpp"
+#include "daemon/settings.hpp"
+#include "daemon/store/store.hpp"
+#include "process/loop.hpp"
+#include "process/service.hpp"
+#include "process/signals.hpp"
+
+namespace resourced::daemon {
+
+namespace asio = boost::asio;
+using ::resourced::cluster::Batch;
+using ::resourced::cluster::Replica;
+
+namespace {
+
+std::string host_name() {
+  constexpr std::size_t most = 256;
+  std::array<char, most> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+::resourced::cluster::Settings member_settings(const Options& options, const config::Config& config) {
+  const config::Cluster& cluster = config.cluster;
+  ::resourced::cluster::Settings settings;
+  settings.name = cluster.name.empty() ? host_name() : cluster.name;
+  settings.uri = cluster.advertise.empty() ? endpoints(options, config.bus).front().uri() : cluster.advertise;
+  settings.process = cluster::random_name();
+  settings.version = RESOURCED_VERSION;
+  settings.lease_ttl = cluster.lease_ttl;
+  return settings;
+}
+
+// Throws what a start as the leader would, as far as the configuration alone decides.
+void check_configuration(const Options& options, const config::Config& config) {
+  std::optional<Error> fault;
+  (void)starting_inventory(config, state_directory(options, config), fault);
+  (void)access(config);
+  (void)http_site(config.http);
+}
+
+}  // namespace
+
+struct Standby::State {
+  State(const Options& given, config::Config read)
+      : options(given),
+        config(std::move(read)),
+        directory(state_directory(options, config)),
+        store(directory),
+        signals(loop, [this](int number) { take_signal(number); }),
+        watchdog(loop) {
+    check_configuration(options, config);
+    Replica replica;
+    replica.cluster = cluster::read_identity(directory);
+    replica.applied = store.last_sequence();
+    member = std::make_unique<cluster::Member>(member_settings(options, config), std::move(replica));
+    coordinator = std::make_unique<cluster::Coordinator>(loop, config.cluster, *member);
+  }
+
+  ~State() {
+    // The store's threads post to the loop, which must outlive them.
+    store.stop();
+  }
+
+  void start() {
+    store.start({[this](std::function<void()> work) { asio::post(loop, std::move(work)); },
+                 [](store::Sequence /*last*/) {}, [this](const Error& error) { fail(error); }});
+    cluster::Coordinator::Callbacks callbacks;
+    callbacks.joined = [this](const std::string& cluster) {
+      try {
+        cluster::write_identity(directory, cluster);
+      } catch (const Error& error) {
+        fail(error);
+      }
+    };
+    callbacks.entry = [this](const Batch& batch) { take(batch); };
+    callbacks.leads = [this] {
+      leads = true;
+      loop.stop();
+    };
+    callbacks.ended = [this](const std::string& /*why*/) { loop.stop(); };
+    callbacks.failed = [this](const Error& error) { fail(error); };
+    callbacks.changed = [this] {
+      const SteadyTime now = process::steady_clock();
+      if (member->follows() && member->is_in_touch(now)) leader_seen = now;
+      tell(now);
+    };
+    coordinator->start(std::move(callbacks));
+  }
+
+  void take(const Batch& batch) {
+    if (failure) return;
+    try {
+      for (store::Record& record : cluster::decode_records(batch.text, batch.first, batch.last))
+        store.append(std::move(record));
+    } catch (const Error& error) {
+      fail(error);
+    }
+  }
+
+  void fail(const Error& error) {
+    if (!failure) failure = error;
+    loop.stop();
+  }
+
+  // A line of the log for each change, and systemd's status.
+  void tell(SteadyTime time) {
+    std::string now = "standby";
+    if (!coordinator->trouble().empty() && !member->is_in_touch(time)) {
+      now += fmt::format(", etcd does not answer ({})", coordinator->trouble());
+    } else if (!member->refusal().empty()) {
+      now += fmt::format(", etcd refuses requests ({})", member->refusal());
+    } else if (!member->has_joined()) {
+      now += ", joins the cluster";
+    } else if (const auto& leader = member->leader()) {
+      now += fmt::format(", {} leads at {}", leader->name, leader->uri);
+    } else {
+      now += ", no leader";
+    }
+    if (now == told) return;
+    if (std::exchange(told, now).empty()) {
+      process::notify_ready(now);
+    } else {
+      process::notify_status(now);
+    }
+    spdlog::info("{}", now);
+  }
+
+  void take_signal(int number) {
+    if (number == SIGHUP) return reload();
+    spdlog::info("stopping on signal {}", number);
+    if (std::exchange(stops, true)) return loop.stop();
+    process::notify_stopping();
+    coordinator->resign();
+  }
+
+  void reload() {
+    try {
+      config::Config next = load_configuration(options);
+      check_configuration(options, next);
+      config = reloaded(std::move(next), config);
+      if (!options.log_level) set_log_level(config.log.level);
+      spdlog::info("configuration reloaded: it is served once this daemon leads");
+    } catch (const Error& refused) {
+      spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
+    }
+  }
+
+  const Options options;
+  config::Config config;
+  const std::string directory;
+  asio::io_context loop{1};
+  store::Store store;
+  std::unique_ptr<cluster::Member> member;
+  std::unique_ptr<cluster::Coordinator> coordinator;
+  process::Signals signals;
+  process::Watchdog watchdog;
+  std::optional<Error> failure;
+  std::optional<SteadyTime> leader_seen;
+  std::string told;
+  bool leads = false;
+  bool stops = false;
+};
+
+Standby::Standby(const Options& options, config::Config config)
+    : state_(std::make_unique<State>(options, std::move(config))) {}
+
+Standby::~Standby() = default;
+
+std::unique_ptr<cluster::Member> Standby::run() {
+  state_->start();
+  state_->loop.run();
+  if (state_->failure) throw Error(*state_->failure);
+  if (!state_->leads) return nullptr;
+  state_->coordinator.reset();
+  return std::move(state_->member);
+}
+
+std::optional<SteadyTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
+
+const config::Config& Standby::configuration() const noexcept { return state_->config; }
+
+void begin_cluster(const Options& options) {
+  const config::Config config = load_configuration(options);
+  if (!config.cluster.is_set()) throw Error(EINVAL, "cluster.etcd is not set");
+  const std::string directory = state_directory(options, config);
+  store::Store store(directory);
+  const std::optional<std::string> before = cluster::read_identity(directory);
+  // Another cluster than before: the stores of its members may have events that this one has not.
+  Replica replica{cluster::random_name(), store.last_sequence(), true};
+  // First: once etcd has the cluster, this store must be known to be its beginning.
+  cluster::write_identity(directory, *replica.cluster);
+  asio::io_context loop{1};
+  cluster::Member member(member_settings(options, config), replica);
+  cluster::Coordinator coordinator(loop, config.cluster, member);
+  std::optional<Error> failure;
+  cluster::Coordinator::Callbacks callbacks;
+  callbacks.joined = [&](const std::string& /*cluster*/) { loop.stop(); };
+  callbacks.ended = [&](const std::string& /*why*/) { loop.stop(); };
+  callbacks.failed = [&](const Error& error) {
+    failure = error;
+    loop.stop();
+  };
+  coordinator.start(std::move(callbacks));
+  constexpr std::chrono::seconds patience{10};
+  loop.run_for(patience);
+  if (failure) {
+    before ? cluster::write_identity(directory, *before) : (void)cluster::remove_identity(directory);
+    throw Error(*failure);
+  }
+  // The new name stays, as etcd may have it: then this store is a member, and another try says so.
+  if (!member.has_joined()) throw Error(ETIMEDOUT, "etcd does not answer: " + coordinator.trouble());
+  std::printf("the cluster at %s begins with %llu events\n", config.cluster.prefix.c_str(),
+              static_cast<unsigned long long>(replica.applied));
+}
+
+void leave_cluster(const std::string& directory) {
+  if (cluster::remove_identity(directory))
+    spdlog::warn("this daemon is on its own now: its store leaves the cluster");
+}
+
+}  // namespace resourced::daemon

@@ -1,0 +1,48 @@
+// A daemon of a cluster while another one leads: it follows the log in etcd with its store, and listens
+// nowhere.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.hpp"
+#include "core/time.hpp"
+#include "daemon/cluster/coordinator.hpp"
+#include "daemon/server.hpp"
+
+namespace resourced::daemon {
+
+class Standby {
+ public:
+  /// Opens the store. Throws Error for a configuration that could not be served, and as Store does.
+  Standby(const Options& options, config::Config config);
+  ~Standby();
+  Standby(const Standby&) = delete;
+  Standby& operator=(const Standby&) = delete;
+  Standby(Standby&&) = delete;
+  Standby& operator=(Standby&&) = delete;
+
+  /// Follows until this daemon leads, and returns the member, or until SIGTERM or SIGINT, and returns null.
+  /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
+  /// or fails.
+  [[nodiscard]] std::unique_ptr<cluster::Member> run();
+  /// When this daemon last knew another one that led; nothing if there was none.
+  [[nodiscard]] std::optional<SteadyTime> leader_seen() const noexcept;
+  /// The configuration as of the last SIGHUP.
+  [[nodiscard]] const config::Config& configuration() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Begins a cluster with the events of the store. Throws Error if etcd has another cluster already, or does
+/// not answer.
+void begin_cluster(const Options& options);
+
+/// For a daemon on its own, once it has the store of this directory: the store belongs to no cluster any
+/// more.
+void leave_cluster(const std::string& directory);
+
+}  // namespace resourced::daemon

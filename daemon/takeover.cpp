@@ -1,0 +1,25 @@
+#include "daemon/takeover.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "core/error.hpp"
+#include "core/module/rank_map.hpp"
+#include "core/text/idset.hpp"
+#include "daemon/store/store.hpp"
+
+namespace resourced::daemon {
+
+std::optional<module::Snapshot> last_states(store::Store& store) {
+  try {
+    return store.last_states();
+  } catch (const Error& error) {
+    spdlog::warn("nodes are offline until their agents have connected: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+text::IdSet online_before(const module::Snapshot& states, const rset::ResourceSet& next) {
+  return module::RankMap(states.inventory, next)(states.states.online - states.states.torpid);
+}
+
+}  // namespace resourced::daemon

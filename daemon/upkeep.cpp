@@ -1,0 +1,48 @@
+#include "daemon/upkeep.hpp"
+
+#include <chrono>
+#include <cstddef>
+
+#include <malloc.h>
+
+#include "daemon/store/store.hpp"
+#include "process/loop.hpp"
+
+namespace resourced::daemon {
+
+void Upkeep::begin() {
+  trim();
+  give_back_memory();
+}
+
+void Upkeep::set_history(Seconds history) {
+  history_ = history;
+  trim();
+}
+
+// Once a minute. The interval only affects the size on disk.
+void Upkeep::trim() {
+  constexpr std::chrono::minutes between{1};
+  store_.trim(history_ < forever ? process::wall_clock() - history_ : WallTime());
+  trim_timer_.expires_after(between);
+  trim_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) trim();
+  });
+}
+
+// The C library keeps the memory that many closed connections have freed, since libzmq's buffers fragment
+// the heap. malloc_trim() takes some milliseconds, so call it only after many connections have ended.
+void Upkeep::give_back_memory() {
+  constexpr std::chrono::seconds between{5};
+  constexpr std::size_t crowd = 512;
+  if (listeners_.have_emptied(crowd)) {
+    const transport::LoopHold hold(&holds_, "releasing memory");
+    malloc_trim(0);
+  }
+  memory_timer_.expires_after(between);
+  memory_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) give_back_memory();
+  });
+}
+
+}  // namespace resourced::daemon
