@@ -126,6 +126,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       end(error);
       return;
     }
+    if (picture_.epoch && !connection_.follows(*picture_.epoch)) {
+      connection_.forget(*std::exchange(request_, std::nullopt));
+      request_after_pause();
+      return;
+    }
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();

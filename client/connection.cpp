@@ -1,6 +1,7 @@
 // The public functions of a connection, see connection.hpp. Their implementation is in connection_impl.cpp.
 #include "client/connection.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstdlib>
@@ -19,25 +20,31 @@
 
 namespace resourced::client {
 
-Response::Response(proto::Message message) : message_(std::move(message)), last_(proto::is_final(message_)) {
-  if (message_.errnum() != 0) error_ = proto::response_error(message_);
-}
+Response::Response(std::string topic, Payload payload, bool last)
+    : topic_(std::move(topic)), payload_(std::move(payload)), last_(last) {}
 
-Response::Response(std::string topic, Error failure) : error_(std::move(failure)), local_(true) {
-  message_.type = proto::MessageType::response;
-  message_.topic = std::move(topic);
-}
+Response::Response(std::string topic, Error failure, bool local)
+    : topic_(std::move(topic)), error_(std::move(failure)), local_(local) {}
 
 const Error& Response::error() const {
   assert(error_.has_value());
   return *error_;
 }
 
-std::string_view Response::text() const noexcept { return message_.text(); }
+std::string_view Response::text() const noexcept {
+  proto::Message message;
+  message.payload = payload_;
+  return message.text();
+}
 
 nlohmann::json Response::payload() const {
   if (error_) throw Error(*error_);
-  return proto::parse_optional_object(message_);
+  proto::Message message;
+  message.type = proto::MessageType::response;
+  message.flags = payload_ ? proto::flag::payload : 0;
+  message.topic = topic_;
+  message.payload = payload_;
+  return proto::parse_optional_object(message);
 }
 
 namespace {
@@ -56,13 +63,21 @@ std::string default_uri() {
 
 std::string checked_uri(std::string uri) {
   if (uri.empty()) uri = default_uri();
-  return proto::parse_endpoint(uri, proto::EndpointUse::connect).uri();
+  std::string places;
+  for (const std::string& place : proto::split_uris(uri)) {
+    if (!places.empty()) places += ',';
+    places += proto::parse_endpoint(place, proto::EndpointUse::connect).uri();
+  }
+  return places;
 }
 
 /// The keys for an address, if any are to be used. Sets `file` to the file that they are in.
 std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file) {
-  if (proto::parse_endpoint(uri, proto::EndpointUse::connect).scheme != proto::Scheme::tcp)
-    return std::nullopt;
+  const std::vector<std::string> places = proto::split_uris(uri);
+  const auto is_tcp = [](const std::string& place) {
+    return proto::parse_endpoint(place, proto::EndpointUse::connect).scheme == proto::Scheme::tcp;
+  };
+  if (std::ranges::none_of(places, is_tcp)) return std::nullopt;
   if (file.empty()) file = environment("RESOURCED_KEY").value_or("");
   if (file.empty()) return std::nullopt;
   return load_client_keys(file);
@@ -86,6 +101,7 @@ Connection::~Connection() { impl_->close(); }
 
 const std::string& Connection::uri() const noexcept { return impl_->uri(); }
 bool Connection::connected() const noexcept { return impl_->connected(); }
+bool Connection::has_places() const noexcept { return impl_->has_places(); }
 
 // A handler may destroy this object: functions that run handlers keep the Impl until they return.
 
@@ -93,6 +109,8 @@ void Connection::connect() {
   const auto impl = impl_;
   impl->connect();
 }
+
+bool Connection::follows(Epoch epoch) { return impl_->follows(epoch); }
 
 nlohmann::json Connection::call(std::string_view topic) { return call(topic, nullptr); }
 

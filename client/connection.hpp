@@ -15,6 +15,13 @@
 // until the daemon refuses this client's key or user. When an established connection is lost, every request
 // that was sent fails with ECONNRESET; the next one makes a new connection.
 //
+// With the URIs of several daemons, those of a cluster, all are asked at once, and the one that leads gets
+// the requests, each of which waits for it (wait_for_daemon). A question (client/repeatable.hpp) whose answer
+// was lost is sent again. A change is sent again only after a refusal that says that nothing was changed
+// (EHOSTUNREACH of a standby, EAGAIN of a leader that cannot commit), and only if no later request was sent,
+// so that changes keep their order. One whose answer was lost fails with ECONNRESET, as it may have been
+// made.
+//
 // Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response, and not at all after forget() of its request or
 //   after close(), even if a response or a failure was pending.
@@ -40,7 +47,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/error.hpp"
-#include "proto/message.hpp"
 
 namespace resourced::client {
 
@@ -48,20 +54,21 @@ namespace resourced::client {
 /// not reachable, connection lost, no answer in time).
 class Response {
  public:
-  /// Takes a message of the daemon.
-  explicit Response(proto::Message message);
-  /// A failure that this side found.
-  Response(std::string topic, Error failure);
+  using Payload = std::shared_ptr<const std::string>;
+
+  /// A success that the daemon sent, with its unchanged payload or null.
+  Response(std::string topic, Payload payload, bool last);
+  /// A failure, sent by the daemon or found on this side (`local`).
+  Response(std::string topic, Error failure, bool local);
 
   [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
   /// No further response to the request follows.
   [[nodiscard]] bool last() const noexcept { return last_; }
   /// The failure was found on this side, and not sent by the daemon.
   [[nodiscard]] bool local() const noexcept { return local_; }
-  [[nodiscard]] const std::string& topic() const noexcept { return message_.topic; }
+  [[nodiscard]] const std::string& topic() const noexcept { return topic_; }
 
-  /// The failure. Its text is one line of at most max_printable_line bytes without control characters (see
-  /// core/json/utf8.hpp). Requires !ok().
+  /// The failure. Its text is one line of at most 1024 bytes without control characters. Requires !ok().
   [[nodiscard]] const Error& error() const;
 
   /// The payload as it was sent, one JSON object; empty if there is none. Requires ok().
@@ -71,13 +78,16 @@ class Response {
   [[nodiscard]] nlohmann::json payload() const;
 
  private:
-  proto::Message message_;
+  std::string topic_;
+  Payload payload_;
   std::optional<Error> error_;
   bool last_ = true;
   bool local_ = false;
 };
 
 using Milliseconds = std::chrono::milliseconds;
+/// Counts the leaders of a cluster: each has a higher one than those before it.
+using Epoch = std::uint64_t;
 
 struct ConnectionOptions {
   /// The file with the keys of this client and of the daemon that it trusts (`resourcectl keygen
@@ -88,6 +98,9 @@ struct ConnectionOptions {
   Milliseconds connect_timeout{5000};
   /// The time-out of call() where none is given.
   Milliseconds call_timeout{30000};
+  /// With several URIs: how long connect() looks for the leader, as a standby takes some seconds to take
+  /// over, and how long a request without a time-out that the daemon refuses with EAGAIN is sent again.
+  Milliseconds failover_timeout{20000};
   /// The longest that close() waits for messages on their way out.
   Milliseconds linger{1000};
   /// ZMTP heartbeats (ipc: and tcp:): how often, and how long without a sign of life until the connection
@@ -123,10 +136,10 @@ class Connection {
   using RequestId = std::uint64_t;
   using TimerId = std::uint64_t;
 
-  /// Does not connect yet. An empty `uri` stands for $RESOURCED_URI or else the place where the daemon
-  /// listens by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or
-  /// `tcp://HOST:PORT`, and an Error that names the key file if that cannot be used (EACCES when others may
-  /// read it).
+  /// Does not connect yet. `uri` may be several, separated by commas: those of the daemons of a cluster. An
+  /// empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
+  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or `tcp://HOST:PORT`,
+  /// and an Error that names the key file if that cannot be used (EACCES when others may read it).
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();
   Connection(const Connection&) = delete;
@@ -134,11 +147,17 @@ class Connection {
 
   [[nodiscard]] const std::string& uri() const noexcept;
   [[nodiscard]] bool connected() const noexcept;
+  /// Whether there are several URIs.
+  [[nodiscard]] bool has_places() const noexcept;
 
   /// Waits until the daemon answers. Throws Error `cannot reach the daemon at URI: WHY` with the errno of the
   /// attempt (ENOENT, ECONNREFUSED, ETIMEDOUT, ...; EACCES where a key is missing or refused), and ECONNRESET
   /// if the connection was made and lost at once.
   void connect();
+
+  /// A response was of a leader of this epoch. False if an earlier one was of a higher epoch: another daemon
+  /// leads now, and this connection to the former leader is taken for lost.
+  bool follows(Epoch epoch);
 
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws
   /// the daemon's Error; ETIMEDOUT naming topic and endpoint; the Error of connect(); ECONNRESET.

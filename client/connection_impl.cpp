@@ -11,15 +11,31 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
+#include "client/repeatable.hpp"
 #include "proto/message.hpp"
+#include "proto/uri.hpp"
 
 namespace resourced::client {
+namespace {
+
+/// A question is sent again so often.
+constexpr unsigned most_losses = 2;
+
+Response response_of(proto::Message message) {
+  if (message.errnum() != 0) return {message.topic, proto::response_error(message), false};
+  const bool last = proto::is_final(message);
+  return {std::move(message.topic), std::move(message.payload), last};
+}
+
+}  // namespace
 
 Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys)
     : uri_(std::move(uri)),
+      places_(proto::split_uris(uri_)),
       options_(options),
       keys_(std::move(keys)),
       context_(Link::make_context()),
+      hold_({options.retry_first, options.retry_most}),
       retry_({options.retry_first, options.retry_most}) {}
 
 void Connection::Impl::refuse_inside_handler(const char* function) const {
@@ -31,6 +47,7 @@ void Connection::Impl::refuse_inside_handler(const char* function) const {
 void Connection::Impl::connect() {
   refuse_inside_handler("connect()");
   if (closed_) throw Error(ENOTCONN, fmt::format("the connection to {} is closed", uri_));
+  if (has_places()) return connect_places();
   const auto failed_before = failed_attempts_;
   if (!link_) start_link();
   while (!connected_) {
@@ -45,13 +62,13 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
                                              const SendOptions& options) {
   if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
   // A request that waits for the daemon does not hasten the next attempt.
-  if (!link_ && !options.wait_for_daemon) start_link();
-  if (!link_ && !retry_timer_) try_link();
+  if (!link_ && !options.wait_for_daemon && !has_places()) start_link();
+  if (!link_ && !search_ && !retry_timer_) try_link();
   const RequestId id = ++last_id_;
   auto entry = std::make_shared<Request>();
   entry->message = std::move(request);
   entry->handler = std::move(handler);
-  entry->wait_for_daemon = options.wait_for_daemon;
+  entry->wait_for_daemon = options.wait_for_daemon || has_places();
   if (options.timeout > Milliseconds(0)) {
     entry->timer = timers_.add(Clock::now() + options.timeout,
                                [this, id, timeout = options.timeout] { time_out(id, timeout); });
@@ -113,12 +130,14 @@ void Connection::Impl::close() {
   }
   closed_ = true;
   drop_link();
+  search_.reset();
   // Destroying a handler may run code that calls this object, which must not find a request any more.
   const auto requests = std::exchange(requests_, {});
   outgoing_.clear();
   failures_.clear();
   timers_.clear();
   retry_timer_.reset();
+  hold_timer_.reset();
   // Waits for messages on their way out.
   context_.reset();
   rearm();
@@ -187,6 +206,15 @@ bool Connection::Impl::step() {
       return true;
     }
   }
+  if (search_) {
+    if (search_->step()) {
+      end_search();
+      return true;
+    }
+    // Requests that waited may have been cancelled, or have timed out.
+    std::erase_if(outgoing_, [this](const Outgoing& entry) { return find_open(entry.id) == nullptr; });
+    if (outgoing_.empty() && !is_connecting_) search_.reset();
+  }
   return run_timer() || flush_one();
 }
 
@@ -199,7 +227,8 @@ bool Connection::Impl::run_timer() {
 
 void Connection::Impl::rearm() {
   if (processing_) return;
-  const bool now = !failures_.empty() || losing_ || (link_ && link_->ready(may_flush()));
+  const bool now =
+      !failures_.empty() || losing_ || (link_ && link_->ready(may_flush())) || (search_ && search_->ready());
   wakeup_.set_alarm(now ? Clock::time_point{} : timers_.next());
 }
 
@@ -209,7 +238,7 @@ bool Connection::Impl::deliver_failure() {
     failures_.pop_front();
     const auto request = take(id);
     if (!request) continue;
-    request->handler(Response(request->message.topic, *request->failure));
+    request->handler(Response(request->message.topic, *request->failure, true));
     return true;
   }
   return false;
@@ -219,7 +248,8 @@ void Connection::Impl::dispatch(proto::Message message) {
   const auto tag = message.matchtag;
   if (tags_.receive(message) != proto::MatchtagState::pending) return;
   const auto id = by_tag_.at(tag);
-  const Response response(std::move(message));
+  const Response response = response_of(std::move(message));
+  if (has_places() && put_off(id, response)) return;
   RequestPtr request;
   if (response.last()) {
     by_tag_.erase(tag);
@@ -231,7 +261,7 @@ void Connection::Impl::dispatch(proto::Message message) {
 }
 
 bool Connection::Impl::may_flush() const noexcept {
-  if (!connected_ || losing_ || outgoing_.empty()) return false;
+  if (!connected_ || losing_ || hold_timer_ || outgoing_.empty()) return false;
   return outgoing_.front().id == 0 || tags_.size() < proto::MatchtagPool::default_limit;
 }
 
@@ -250,6 +280,7 @@ bool Connection::Impl::flush_one() {
       return false;
     }
     request->sent = true;
+    last_sent_ = std::max(last_sent_, next.id);
     by_tag_.emplace(request->message.matchtag, next.id);
   }
   outgoing_.pop_front();
@@ -265,6 +296,7 @@ void Connection::Impl::flush() {
 
 void Connection::Impl::start_link() {
   if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
+  if (has_places()) return start_search();
   link_ = std::make_unique<Link>(*context_, uri_, options_, keys_, wakeup_);
   connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
     connect_timer_.reset();
@@ -309,8 +341,8 @@ void Connection::Impl::drop_link() {
 
 void Connection::Impl::attempt_failed(ConnectFailure failure) {
   drop_link();
-  ++failed_attempts_;
   last_failure_ = failure;
+  ++failed_attempts_;
   std::deque<Outgoing> waiting;
   std::optional<Error> error;
   for (auto& entry : std::exchange(outgoing_, {})) {
@@ -339,22 +371,36 @@ void Connection::Impl::link_lost() {
   outgoing_ = std::move(waiting);
   // In the order in which they were made, except those that remain in outgoing_.
   std::set<RequestId> ended;
+  std::vector<RequestId> again;
   for (const auto& [id, request] : requests_) {
-    if (!request->failure && (request->sent || !request->wait_for_daemon)) ended.insert(id);
+    if (request->failure || (!request->sent && request->wait_for_daemon)) continue;
+    // A question that ends every daemon that it reaches must not go through the whole cluster for ever.
+    if (has_places() && request->sent && is_question(request->message.topic) &&
+        request->losses < most_losses) {
+      ++request->losses;
+      again.push_back(id);
+    } else {
+      ended.insert(id);
+    }
   }
   for (const auto id : ended) fail(id, error);
+  send_again(again);
   if (!outgoing_.empty()) retry_later();
 }
 
 void Connection::Impl::retry_later() {
   retry_timer_ = timers_.add(Clock::now() + retry_.next(), [this] {
     retry_timer_.reset();
-    if (!link_) try_link();
+    if (!link_ && !search_) try_link();
   });
 }
 
 Error Connection::Impl::lost_error() const {
-  return {ECONNRESET, fmt::format("lost the connection to the daemon at {}", uri_)};
+  return {ECONNRESET,
+          fmt::format("lost the connection to the daemon at {}{}", uri_,
+                      has_places() ? "; a change that was sent may have been made, which the status or the "
+                                     "event log shows"
+                                   : "")};
 }
 
 Error Connection::Impl::attempt_error() const {
@@ -390,6 +436,10 @@ void Connection::Impl::time_out(RequestId id, Milliseconds timeout) {
   if (request->sent) {
     tags_.cancel(request->message.matchtag);
     by_tag_.erase(request->message.matchtag);
+  } else if (request->refusal) {
+    return fail(id, *request->refusal);
+  } else if (search_) {
+    return fail(id, search_->why(uri_));
   }
   const auto seconds = std::chrono::duration<double>(timeout).count();
   fail(id, Error(ETIMEDOUT,

@@ -11,9 +11,11 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "client/backoff.hpp"
 #include "client/connection.hpp"
+#include "client/leader_search.hpp"
 #include "client/link.hpp"
 #include "client/reachability.hpp"
 #include "client/wakeup.hpp"
@@ -24,16 +26,19 @@
 
 namespace resourced::client {
 
-class Connection::Impl {
+/// Hidden in the shared library (client/package).
+class [[gnu::visibility("hidden")]] Connection::Impl {
  public:
   Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys);
 
   [[nodiscard]] const std::string& uri() const noexcept { return uri_; }
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
   [[nodiscard]] bool connected() const noexcept { return connected_; }
+  [[nodiscard]] bool has_places() const noexcept { return places_.size() > 1; }
   [[nodiscard]] int fd() const noexcept { return wakeup_.fd(); }
 
   void connect();
+  bool follows(Epoch epoch);
   RequestId send(proto::Message request, Handler handler, const SendOptions& options);
   void cancel(RequestId id);
   void forget(RequestId id);
@@ -58,6 +63,11 @@ class Connection::Impl {
     std::optional<TimerId> timer;
     /// Not yet sent: no matchtag.
     bool sent = false;
+    /// How often the connection was lost while the daemon had it.
+    unsigned losses = 0;
+    /// In a cluster: why the daemon has not carried it out, and when it said so first. It is sent again.
+    std::optional<Error> refusal;
+    Clock::time_point refused{};
     /// Set once it has failed. Only the call of its handler is left to do.
     std::optional<Error> failure;
   };
@@ -83,6 +93,14 @@ class Connection::Impl {
 
   /// Throws Error if no socket can be made.
   void start_link();
+  void connect_places();
+  void start_search();
+  /// Goes on once the search has found the leader, or every place refuses this client.
+  void end_search();
+  /// Keeps a request that a daemon of a cluster has refused as it cannot carry it out now, to send it again.
+  [[nodiscard]] bool put_off(RequestId id, const Response& response);
+  /// These requests are to be sent next.
+  void send_again(const std::vector<RequestId>& ids);
   /// Starts a link now or, where that fails, later.
   void try_link();
   void attempt_failed(ConnectFailure failure);
@@ -103,12 +121,24 @@ class Connection::Impl {
   void rearm();
 
   std::string uri_;
+  /// The parts of uri_.
+  std::vector<std::string> places_;
   ConnectionOptions options_;
   std::optional<proto::KeyFile> keys_;
   Wakeup wakeup_;
   Link::ContextPtr context_;
   std::unique_ptr<Link> link_;
   Timers timers_;
+  /// With several places, while no link is there and one is wanted.
+  std::unique_ptr<LeaderSearch> search_;
+  bool is_connecting_ = false;
+  /// Why every place refuses this client, once the search has ended so.
+  std::optional<Error> refused_;
+  /// The highest epoch of a leader so far.
+  Epoch epoch_ = 0;
+  /// While it is set nothing is sent: a request was refused, and is to be sent again first.
+  std::optional<TimerId> hold_timer_;
+  Backoff hold_;
 
   /// Every request whose handler may still be called.
   std::unordered_map<RequestId, RequestPtr> requests_;
@@ -118,6 +148,7 @@ class Connection::Impl {
   /// The requests that failed, in the order in which their handlers are to be called. Some may be forgotten.
   std::deque<RequestId> failures_;
   RequestId last_id_ = 0;
+  RequestId last_sent_ = 0;
   /// Services with streams of this client: close() sends each a SERVICE.disconnect.
   std::set<std::string, std::less<>> services_;
 

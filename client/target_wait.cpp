@@ -11,7 +11,7 @@
 namespace resourced::client {
 namespace {
 
-constexpr BackoffLimits pauses{Milliseconds(20), Milliseconds(500)};
+constexpr BackoffLimits wait_pauses{Milliseconds(20), Milliseconds(500)};
 
 /// Whether the daemon has ended the request although it could have gone on.
 bool is_interruption(const Response& response) {
@@ -73,7 +73,7 @@ class TargetWait::Impl : public std::enable_shared_from_this<TargetWait::Impl> {
   Done done_;
   std::optional<Connection::RequestId> request_;
   std::optional<Connection::TimerId> timer_;
-  Backoff pause_{pauses};
+  Backoff pause_{wait_pauses};
 };
 
 TargetWait::TargetWait(Connection& connection, const TargetWaitOptions& options, Done done)

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""A scheduler of whole nodes, first come, first served: reads `run ID NODES` and `end ID`, prints what it does."""
+import asyncio
+import sys
+from errno import EBUSY, EEXIST, EHOSTDOWN, ENOENT
+
+import resourced
+
+
+async def forward(items, news):
+    async for item in items:
+        news.put_nowait(item.decode().split() if isinstance(item, bytes) else item)
+
+
+async def schedule(connection, acquisition, news):
+    jobs, running, ready = {}, None, False  # nodes by id, 0 for jobs that have ended; ranks by id, None if not known
+    while True:
+        match item := await news.get():
+            case ["run", id, nodes] if nodes.isdecimal():
+                jobs[id] = int(nodes)
+            case ["end", id]:
+                jobs[id] = 0
+            case resourced.Acquired() | resourced.Update() | resourced.Lost():
+                print(type(item).__name__.lower(), "up", acquisition.up, flush=True)
+                ready, running = not isinstance(item, resourced.Lost), running if isinstance(item, resourced.Update) else None
+        if not ready:
+            continue
+        try:
+            if running is None:  # an unanswered request may have been carried out
+                running = {one.id: one.resources.ranks for one in await connection.allocations()}
+                print("running", *running, flush=True)
+            for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # the ends first
+                if not nodes and id in running:
+                    await connection.free(id)
+                    print("end", id, running.pop(id), flush=True)
+                elif nodes and id not in running:
+                    if len(free := acquisition.up.difference(*running.values())) < nodes:
+                        break
+                    chosen = acquisition.resources.copy_ranks(list(free)[:nodes])
+                    await connection.alloc(id, chosen)
+                    running[id] = chosen.ranks
+                    print("run", id, chosen.nodelist, flush=True)  # here the job would start
+                del jobs[id]
+        except resourced.ResourcedError as error:
+            if not error.local and error.errno not in (EBUSY, EEXIST, EHOSTDOWN, ENOENT):
+                raise
+            running = None
+            news.put_nowait("again")
+
+
+async def main():
+    news, lines = asyncio.Queue(), asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    async with resourced.connect() as connection, connection.acquire(allocations=True, follow_restart=True) as acquisition:
+        await asyncio.gather(forward(lines, news), forward(acquisition, news), schedule(connection, acquisition, news))
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main())
+    except resourced.ResourcedError as error:
+        sys.exit(f"fifo: {error}")

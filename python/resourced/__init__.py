@@ -1,0 +1,46 @@
+"""A client of resourced for asyncio. `resourced.sync` is the same for programs without asyncio.
+
+    async with resourced.connect() as connection:
+        async with connection.acquire(allocations=True) as acquisition:
+            async for event in acquisition:
+                match event:
+                    case resourced.Acquired(): ...
+                    case resourced.Update(): ...
+                    case resourced.Lost(): ...
+"""
+
+from resourced.acquisition import Acquired, Acquisition, AcquisitionEvent, Lost, Update
+from resourced.allocations import Allocation
+from resourced.connection import Connection, Drain, SchedStatus, Status, connect
+from resourced.errors import ResourcedError
+from resourced.hostlist import Hostlist
+from resourced.idset import IDset
+from resourced.journal import Event, Journal, JournalBatch
+from resourced.report import Cause, Report, Use
+from resourced.resource_set import ResourceSet
+from resourced.stream import Stream
+
+__all__ = [
+    "Acquired",
+    "Acquisition",
+    "AcquisitionEvent",
+    "Allocation",
+    "Cause",
+    "Connection",
+    "Drain",
+    "Event",
+    "Hostlist",
+    "IDset",
+    "Journal",
+    "JournalBatch",
+    "Lost",
+    "Report",
+    "ResourceSet",
+    "ResourcedError",
+    "SchedStatus",
+    "Status",
+    "Stream",
+    "Update",
+    "Use",
+    "connect",
+]

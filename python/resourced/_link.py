@@ -1,0 +1,440 @@
+"""One attempt to reach the daemon and the connection that it makes, over ZeroMQ or a Unix socket.
+
+A link is never used for a second connection, so that no message of one can be taken for one of the next. It calls its
+owner from the event loop, and never from inside its own functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import errno
+import itertools
+import math
+import os
+import socket
+import struct
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import zmq
+
+from resourced._message import MAX_PARTS, FrameDecoder, Response, encode_frame, read_response
+from resourced.address import Endpoint, Keys
+from resourced.errors import ResourcedError
+
+
+class Failure(enum.Enum):
+    """Why an attempt failed, as far as the transport reports it."""
+
+    UNREACHABLE = enum.auto()
+    TIMED_OUT = enum.auto()
+    #: The other end closed the connection during the handshake. A CURVE server does that if the client does not have
+    #: its public key.
+    ENDED = enum.auto()
+    BAD_HANDSHAKE = enum.auto()
+    OTHER_MECHANISM = enum.auto()
+    KEY_REFUSED = enum.auto()
+    NO_ROLE = enum.auto()
+    TOO_MANY = enum.auto()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the next attempt would fail in the same way unless keys or roles are changed."""
+        return self in (Failure.OTHER_MECHANISM, Failure.KEY_REFUSED, Failure.NO_ROLE)
+
+
+class Owner(Protocol):
+    def link_connected(self) -> None: ...
+    def link_failed(self, failure: Failure) -> None: ...
+    def link_lost(self) -> None: ...
+    def link_response(self, response: Response) -> None: ...
+    def link_room(self) -> None:
+        """Follows a send() that returned False."""
+
+
+@dataclass(frozen=True)
+class LinkOptions:
+    heartbeat_interval: float
+    heartbeat_timeout: float
+    max_message_size: int
+
+
+class Link(Protocol):
+    def send(self, parts: Sequence[bytes]) -> bool:
+        """False if there is no room now."""
+
+    def close(self, linger: float) -> None:
+        """Messages that were sent have this time to leave. The owner is not called any more."""
+
+    async def closed(self) -> None:
+        """Waits until all messages have left, or their time is over."""
+
+
+#: ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour later here.
+_NEVER = 3600 * 1000
+_MONITORED = (
+    zmq.EVENT_CONNECT_RETRIED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+_EVENT = struct.Struct("=HI")
+#: ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH, which older pyzmq do not name.
+_MECHANISM_MISMATCH = 0x11000002
+#: Messages and events that are handled before other work of the loop has its turn.
+_MOST_STEPS = 100
+#: The time for finding out why an attempt failed.
+_TRY_FOR = 0.25
+#: As many bytes may wait for a daemon that does not read its Unix socket.
+_FULL_AT = 1 << 20
+_numbers = itertools.count(1)
+_Address = tuple[int, object]
+
+
+class ZmqLink:
+    """The descriptor of a ZeroMQ socket is edge-triggered: after each use of the socket its events are looked at again."""
+
+    def __init__(
+        self, owner: Owner, context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint, keys: Keys | None, options: LinkOptions
+    ) -> None:
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._connected = self._lost = self._wants_room = self._over = False
+        self._work_soon: asyncio.Handle | None = None
+        try:
+            self._socket = context.socket(zmq.DEALER)
+        except zmq.ZMQError as error:
+            raise _cannot_connect(endpoint, error) from None
+        try:
+            self._monitor = context.socket(zmq.PAIR)
+        except zmq.ZMQError as error:
+            self._socket.close(0)
+            raise _cannot_connect(endpoint, error) from None
+        try:
+            for option, value in (
+                (zmq.LINGER, 0),
+                (zmq.IPV6, 1),
+                (zmq.RECONNECT_IVL, _NEVER),
+                (zmq.HANDSHAKE_IVL, 0),  # the owner times the attempt
+                (zmq.HEARTBEAT_IVL, 0 if math.isinf(options.heartbeat_interval) else _ms(options.heartbeat_interval)),
+                (zmq.HEARTBEAT_TIMEOUT, _ms(options.heartbeat_timeout)),
+                (zmq.HEARTBEAT_TTL, _ms(options.heartbeat_timeout)),
+                (zmq.MAXMSGSIZE, options.max_message_size),
+            ):
+                self._socket.setsockopt(option, value)
+            if keys:
+                self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_key)
+                self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public_key)
+                self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret_key)
+            address = f"inproc://monitor-{next(_numbers)}"
+            self._socket.monitor(address, _MONITORED)
+            self._monitor.connect(address)
+            self._socket.connect(endpoint.uri)
+        except zmq.ZMQError as error:
+            self._close_sockets(0)
+            raise _cannot_connect(endpoint, error) from None
+        self._descriptors = [int(self._socket.getsockopt(zmq.FD)), int(self._monitor.getsockopt(zmq.FD))]
+        for descriptor in self._descriptors:
+            self._loop.add_reader(descriptor, self._work)
+        self._again()
+
+    def send(self, parts: Sequence[bytes]) -> bool:
+        try:
+            # Only the first part can find no room.
+            self._socket.send_multipart(parts, zmq.NOBLOCK)
+        except zmq.Again:
+            self._wants_room = True
+            return False
+        finally:
+            self._again()
+        return True
+
+    def close(self, linger: float) -> None:
+        if self._over:
+            return
+        self._over = True
+        for descriptor in self._descriptors:
+            self._loop.remove_reader(descriptor)
+        if self._work_soon:
+            self._work_soon.cancel()
+        self._close_sockets(linger)
+
+    async def closed(self) -> None:
+        pass  # the end of the context waits for all sockets
+
+    def _close_sockets(self, linger: float) -> None:
+        # While the other end is still there: without it, the next event would block the thread of libzmq for ever.
+        self._socket.monitor(None, 0)
+        self._monitor.close(0)
+        self._socket.close(-1 if math.isinf(linger) else _ms(linger))
+
+    def _again(self) -> None:
+        if not self._work_soon and not self._over:
+            self._work_soon = self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        if self._work_soon:
+            self._work_soon.cancel()
+            self._work_soon = None
+        for _ in range(_MOST_STEPS):
+            if self._over:
+                return
+            if not self._receive() and not self._event():
+                break
+        if self._over:
+            return
+        events = int(self._socket.getsockopt(zmq.EVENTS))
+        if self._wants_room and events & zmq.POLLOUT:
+            self._wants_room = False
+            self._owner.link_room()
+        if not self._over and (self._lost or (events | int(self._monitor.getsockopt(zmq.EVENTS))) & zmq.POLLIN):
+            self._again()
+
+    def _receive(self) -> bool:
+        parts: list[bytes] = []
+        try:
+            parts.append(self._socket.recv(zmq.NOBLOCK))
+        except zmq.Again:
+            return False
+        while self._socket.getsockopt(zmq.RCVMORE):
+            part = self._socket.recv(zmq.NOBLOCK)
+            if len(parts) <= MAX_PARTS:
+                parts.append(part)
+        if response := read_response(parts):
+            self._owner.link_response(response)
+        return True
+
+    def _event(self) -> bool:
+        """Handles an event of the monitor, once all messages from before it are read."""
+        if self._lost:
+            self._owner.link_lost()
+            return True
+        try:
+            event, value = _EVENT.unpack(self._monitor.recv_multipart(zmq.NOBLOCK)[0])
+        except zmq.Again:
+            return False
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._connected = True
+            self._owner.link_connected()
+        elif self._connected:
+            self._lost = True
+        else:
+            self._owner.link_failed(_failure_of(event, value))
+        return True
+
+
+def _cannot_connect(endpoint: Endpoint, error: OSError | zmq.ZMQError) -> ResourcedError:
+    number = error.errno or errno.EIO
+    return ResourcedError(number, f"cannot connect to {endpoint.uri}: {os.strerror(number)}", local=True)
+
+
+def _failure_of(event: int, value: int) -> Failure:
+    if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+        return Failure.KEY_REFUSED
+    if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        return Failure.OTHER_MECHANISM if value == _MECHANISM_MISMATCH else Failure.BAD_HANDSHAKE
+    return Failure.ENDED if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL else Failure.UNREACHABLE
+
+
+def _ms(seconds: float) -> int:
+    """At least 1, as 0 would be none; at most an hour."""
+    return max(int(min(seconds * 1000, _NEVER)), 1 if seconds else 0)
+
+
+class LocalLink(asyncio.Protocol):
+    def __init__(self, owner: Owner, endpoint: Endpoint, options: LinkOptions) -> None:
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._path = endpoint.path
+        self._decoder = FrameDecoder(options.max_message_size)
+        self._transport: asyncio.WriteTransport | None = None
+        self._connected = self._wants_room = self._over = False
+        self._gone = self._loop.create_future()
+        try:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        except OSError as error:
+            raise _cannot_connect(endpoint, error) from None
+        self._connecting = self._loop.create_task(self._connect(connection))
+        # Also a task that is cancelled before its first step.
+        self._connecting.add_done_callback(lambda task: connection.close() if task.cancelled() else None)
+
+    async def _connect(self, connection: socket.socket) -> None:
+        try:
+            while True:
+                try:
+                    connection.connect(self._path)
+                    break
+                except BlockingIOError:
+                    # The backlog of the daemon is full, and no descriptor tells when it has room.
+                    await asyncio.sleep(0.01)
+            await self._loop.create_unix_connection(lambda: self, sock=connection)
+        except OSError:
+            connection.close()
+            self._end(Failure.UNREACHABLE)
+        except BaseException:
+            connection.close()
+            raise
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=_FULL_AT)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._connected and not self._over:
+            # The welcome: 0, or the errno of a refusal.
+            if data[0]:
+                refusals = {errno.EPERM: Failure.NO_ROLE, errno.EBUSY: Failure.TOO_MANY}
+                self._end(refusals.get(data[0], Failure.BAD_HANDSHAKE))
+                return
+            data = data[1:]
+            self._connected = True
+            self._owner.link_connected()
+        try:
+            for parts in self._decoder.feed(data):
+                if self._over:
+                    return
+                if response := read_response(parts):
+                    self._owner.link_response(response)
+        except ValueError:
+            self._end(Failure.BAD_HANDSHAKE)  # the bytes that follow cannot be split into frames
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._gone.done():
+            self._gone.set_result(None)
+        self._end(Failure.ENDED)
+
+    def resume_writing(self) -> None:
+        if self._wants_room and not self._over:
+            self._wants_room = False
+            self._owner.link_room()
+
+    def send(self, parts: Sequence[bytes]) -> bool:
+        assert self._transport
+        if self._transport.get_write_buffer_size() >= _FULL_AT:
+            self._wants_room = True
+            return False
+        self._transport.write(encode_frame(parts))
+        return True
+
+    def close(self, linger: float) -> None:
+        self._over = True
+        self._connecting.cancel()
+        if not self._transport:
+            if not self._gone.done():
+                self._gone.set_result(None)
+        elif linger > 0:
+            self._transport.close()  # after what is still to be written
+            if math.isfinite(linger):
+                self._loop.call_later(linger, self._transport.abort)
+        else:
+            self._transport.abort()
+
+    async def closed(self) -> None:
+        await self._gone
+
+    def _end(self, failure: Failure) -> None:
+        if self._over:
+            return
+        self._over = True
+        if self._transport:
+            self._transport.abort()
+        if self._connected:
+            self._owner.link_lost()
+        else:
+            self._owner.link_failed(failure)
+
+
+async def explain(failure: Failure, endpoint: Endpoint, keys: Keys | None) -> ResourcedError:
+    """`cannot reach the daemon at URI: WHY`, with an errno. As transports report little more than the failure, a plain
+    socket tries the address, for a fraction of a second."""
+
+    def unreachable(number: int, why: str) -> ResourcedError:
+        return ResourcedError(number, f"cannot reach the daemon at {endpoint.uri}: {why}", local=True)
+
+    match failure:
+        case Failure.TIMED_OUT:
+            return unreachable(errno.ETIMEDOUT, "no answer")
+        case Failure.BAD_HANDSHAKE:
+            return unreachable(errno.EPROTO, "the program that listens there does not speak the daemon's protocol")
+        case Failure.OTHER_MECHANISM if not keys:
+            return unreachable(errno.EACCES, "it requires a key")
+        case Failure.OTHER_MECHANISM if keys:
+            return unreachable(
+                errno.EPROTO, f"it has no key, so it cannot prove to be the daemon that {keys.file} trusts"
+            )
+        case Failure.KEY_REFUSED:
+            return unreachable(errno.EACCES, f"the daemon refuses the key in {keys.file if keys else 'no file'}")
+        case Failure.NO_ROLE:
+            return unreachable(errno.EPERM, "this user has no role there")
+        case Failure.TOO_MANY:
+            return unreachable(errno.EBUSY, "this user has too many connections there")
+    try:
+        await _try(endpoint)
+    except socket.gaierror as error:
+        return unreachable(errno.EHOSTUNREACH, f"{endpoint.host}: {error.strerror}")
+    except TimeoutError:
+        return unreachable(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+    except OSError as error:
+        number = error.errno or errno.EIO
+        return unreachable(number, os.strerror(number))
+    why = "the program that listens there ended the connection"
+    if keys:
+        why += f"; its key is not the server-key in {keys.file}, or it has no key"
+    elif endpoint.scheme == "tcp":
+        why += "; it may require a key"
+    return unreachable(errno.ECONNREFUSED, why)
+
+
+async def _try(endpoint: Endpoint) -> None:
+    """Connects to one of the addresses. Raises the error of the first."""
+    loop = asyncio.get_running_loop()
+    first_error: OSError | None = None
+    addresses: list[_Address] = [(socket.AF_UNIX, endpoint.path)]
+    async with asyncio.timeout(_TRY_FOR):
+        if endpoint.scheme == "tcp":
+            addresses = await _look_up(endpoint)
+        for family, address in addresses:
+            try:
+                with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as connection:
+                    await loop.sock_connect(connection, address)  # type: ignore[arg-type]
+                return
+            except OSError as error:
+                first_error = first_error or error
+    if first_error:
+        raise first_error
+
+
+async def _look_up(endpoint: Endpoint) -> list[_Address]:
+    """The addresses of a host. In a thread that nothing waits for at the end: a name server may take long to answer."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[_Address]] = loop.create_future()
+
+    def deliver(addresses: list[_Address], error: OSError | None) -> None:
+        if not found.done():
+            found.set_exception(error) if error else found.set_result(addresses)
+
+    def look_up() -> None:
+        addresses: list[_Address] = []
+        failure: OSError | None = None
+        try:
+            for family, _, _, _, address in socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM):
+                addresses.append((family, address))
+        except OSError as error:
+            failure = error
+        except UnicodeError:  # a part of the name is empty or too long
+            failure = socket.gaierror(socket.EAI_NONAME, "not a name of a host")
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(deliver, addresses, failure)
+
+    try:
+        threading.Thread(target=look_up, daemon=True).start()
+    except RuntimeError:  # no more threads
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
+    return await found

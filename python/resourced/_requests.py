@@ -1,0 +1,88 @@
+"""Requests, and what is iterated over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from resourced._message import Response, encode_payload
+from resourced.errors import ResourcedError
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Request:
+    """A request: of call(), of a stream, or of an acquisition. One of the two functions is called for each response, from
+    the event loop, until the last."""
+
+    def __init__(self, topic: str, payload: Mapping[str, Any] | None, *, flags: int = 0, wait_for_daemon: bool = False) -> None:
+        self.topic = topic
+        self.payload = encode_payload(payload)
+        self.flags = flags
+        self.wait_for_daemon = wait_for_daemon
+        #: Set when it was sent.
+        self.matchtag: int | None = None
+
+    def receive(self, response: Response) -> None:
+        """A response without an error; the last one if `response.more` is false."""
+
+    def fail(self, error: ResourcedError) -> None:
+        """The last response, or a failure of this side."""
+
+
+class Call(Request):
+    def __init__(self, topic: str, payload: Mapping[str, Any] | None, wait_for_daemon: bool) -> None:
+        super().__init__(topic, payload, wait_for_daemon=wait_for_daemon)
+        self.future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+    def receive(self, response: Response) -> None:
+        if not self.future.done():
+            self.future.set_result(response)
+
+    def fail(self, error: ResourcedError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class End(Request):
+    """Takes the place of a request that was cancelled, until its last response."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic, None)
+        self.reached = asyncio.Event()
+
+    def receive(self, response: Response) -> None:
+        if not response.more:
+            self.reached.set()
+
+    def fail(self, error: ResourcedError) -> None:
+        self.reached.set()
+
+
+class Reader(Generic[T_co]):
+    """Something to iterate over, with an end. Leaving its `async with` closes it."""
+
+    async def __anext__(self) -> T_co:
+        raise NotImplementedError
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def next(self, timeout: float | None = None) -> T_co | None:
+        """The next item, or None at the end and if there is none within `timeout` seconds. Nothing is lost by that."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.__anext__()
+        except (TimeoutError, StopAsyncIteration):
+            return None
+
+    async def close(self) -> None:
+        """Ends it; the iteration stops."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()

@@ -1,0 +1,288 @@
+"""The resources of a scheduler (RFC 28): the inventory and the available targets, each change of them, and the same again
+after the connection was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from resourced._json import member
+from resourced._message import STREAMING, Response
+from resourced._requests import Reader, Request
+from resourced.allocations import Allocation
+from resourced.errors import ResourcedError
+from resourced.idset import IDset
+from resourced.resource_set import ResourceSet
+from resourced.rpc import RpcConnection
+
+_TOPIC = "resource.acquire"
+#: The error text of a daemon that shuts down in good order.
+_UNLOADED = "the resource module was unloaded"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+#: Updates that are not read are merged beyond this number.
+_MOST_UNREAD = 64
+
+
+@dataclass(frozen=True)
+class Acquired:
+    """The inventory and the available targets, first and after each reconnection. They replace all known before."""
+
+    resources: ResourceSet
+    up: IDset
+    #: Those that are there, where the acquisition asks for them. Some may be on targets that are not in `resources`.
+    allocations: list[Allocation] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Update:
+    """One change. Act on all of it at once: a response may add a property, remove targets, and report others up."""
+
+    #: Targets that are available now.
+    up: IDset = field(default_factory=IDset)
+    #: Targets that are not available any more: drained and crashed look the same. Allocations on them stay.
+    down: IDset = field(default_factory=IDset)
+    #: Targets that have left for good; they are in `down`, too.
+    shrink: IDset = field(default_factory=IDset)
+    property_add: dict[str, IDset] = field(default_factory=dict)
+    property_remove: dict[str, IDset] = field(default_factory=dict)
+    #: A new expiration, 0 for none.
+    expiration: float | None = None
+
+    def then(self, later: Update) -> Update:
+        """One update with the effect of both, one after the other."""
+
+        def merged(first: dict[str, IDset], undone: dict[str, IDset], second: dict[str, IDset]) -> dict[str, IDset]:
+            names = first.keys() | second.keys()
+            every = {name: first.get(name, IDset()) - undone.get(name, "") | second.get(name, "") for name in names}
+            return {name: ranks for name, ranks in every.items() if ranks}
+
+        return Update(
+            self.up - later.down | later.up,
+            self.down - later.up | later.down,
+            self.shrink | later.shrink,
+            merged(self.property_add, later.property_remove, later.property_add),
+            merged(self.property_remove, later.property_add, later.property_remove),
+            self.expiration if later.expiration is None else later.expiration,
+        )
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The connection is gone, or the daemon ends and is waited for. Allocate nothing until the next Acquired."""
+
+    error: ResourcedError
+
+
+AcquisitionEvent = Acquired | Update | Lost
+
+
+class Acquisition(Reader[AcquisitionEvent]):
+    """Iterate over what happens. `resources` and `up` are as of the last item that was taken. The iteration raises
+    ResourcedError if the resources are refused (EBUSY, EPERM, ENOENT for an unknown partition) or the daemon ends the
+    acquisition. Leaving the `async with` gives the resources back, and waits until they are free."""
+
+    def __init__(
+        self,
+        connection: RpcConnection,
+        *,
+        partition: str | None,
+        allocations: bool,
+        follow_restart: bool,
+        wait_for_daemon: bool,
+        busy_retry: float,
+    ) -> None:
+        self._connection = connection
+        self._payload: dict[str, Any] = {}
+        if partition:
+            self._payload["partition"] = partition
+        if allocations:
+            self._payload["allocations"] = True
+        self._follow_restart = follow_restart
+        self._wait_for_daemon = wait_for_daemon
+        self._busy_retry = busy_retry
+        self._busy_until: float | None = None
+        self._pause = _FIRST_PAUSE
+        self._timer: asyncio.TimerHandle | None = None
+        self._request: _AcquireRequest | None = None
+        self._started = self._acquired_before = self._held = self._lost = self._closed = False
+        self._unread: deque[AcquisitionEvent] = deque()
+        self._news = asyncio.Event()
+        self._end: ResourcedError | None = None
+        #: The ranks of the inventory as of the last response.
+        self._known = IDset()
+        self._starttime = 0.0
+        self._resources = ResourceSet()
+        self._up = IDset()
+
+    @property
+    def resources(self) -> ResourceSet:
+        """Empty before the first Acquired."""
+        return self._resources.copy()
+
+    @property
+    def up(self) -> IDset:
+        return self._up.copy()
+
+    async def __aenter__(self) -> Self:
+        self._start()
+        return self
+
+    async def __anext__(self) -> AcquisitionEvent:
+        self._start()
+        while not self._unread:
+            if self._closed:
+                raise StopAsyncIteration
+            if self._end:
+                raise self._end.with_traceback(None)
+            self._news.clear()
+            await self._news.wait()
+        event = self._unread.popleft()
+        if isinstance(event, Acquired):
+            self._resources, self._up = event.resources.copy(), event.up.copy()
+        elif isinstance(event, Update):
+            self._apply(event)
+        return event
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._timer:
+            self._timer.cancel()
+        self._unread.clear()
+        self._news.set()
+        if self._request:
+            await self._connection.end(self._request)
+
+    def _apply(self, update: Update) -> None:
+        for name, ranks in update.property_remove.items():
+            self._resources.remove_property(name, ranks & self._resources.ranks)
+        for name, ranks in update.property_add.items():
+            self._resources.set_property(name, ranks & self._resources.ranks)
+        if update.expiration is not None:
+            self._resources.expiration = update.expiration
+        if update.shrink:
+            self._resources.remove_ranks(update.shrink)
+        self._up = self._up.union(update.up).difference(update.down, update.shrink)
+
+    # Responses
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            self._send(self._wait_for_daemon)
+
+    def _send(self, wait_for_daemon: bool) -> None:
+        self._timer = None
+        self._request = _AcquireRequest(self, self._payload, wait_for_daemon)
+        try:
+            self._connection.submit(self._request)
+        except ResourcedError as error:
+            self._finish(error)
+
+    def _send_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._pause, self._send, True)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def _put(self, event: AcquisitionEvent) -> None:
+        last = self._unread[-1] if self._unread else None
+        if isinstance(event, Acquired):
+            lost = [one for one in self._unread if isinstance(one, Lost)]
+            self._unread = deque(lost[:1])
+        elif isinstance(event, Update) and isinstance(last, Update) and len(self._unread) >= _MOST_UNREAD:
+            self._unread.pop()
+            event = last.then(event)
+        self._unread.append(event)
+        self._news.set()
+
+    def _finish(self, error: ResourcedError) -> None:
+        if self._request:
+            self._connection.cancel(self._request)
+        self._end = error
+        self._news.set()
+
+    def receive(self, response: Response) -> None:
+        try:
+            payload = response.payload()
+            if self._held:
+                self._put(self._read_update(payload))
+            else:
+                self._put(self._read_acquired(payload))
+                self._held = self._acquired_before = True
+                self._lost = False
+                self._busy_until = None
+                self._pause = _FIRST_PAUSE
+        except ValueError as error:
+            self._finish(ResourcedError(errno.EPROTO, f"{_TOPIC}: {error}", local=True))
+        except ResourcedError as error:
+            self._finish(error)
+
+    def fail(self, error: ResourcedError) -> None:
+        shut_down = error.errno == errno.ECANCELED and error.text == _UNLOADED and not error.local
+        if (error.errno == errno.ECONNRESET) if error.local else (shut_down and self._follow_restart):
+            if not self._lost:
+                self._put(Lost(error))
+            self._held, self._lost = False, True
+            self._busy_until = None
+            # A daemon that is about to end would refuse a new request at once, again and again.
+            self._send(True) if error.local else self._send_later()
+        elif error.errno == errno.EBUSY and not error.local and self._acquired_before and self._busy_may_pass():
+            self._send_later()
+        else:
+            self._finish(error)
+
+    def _busy_may_pass(self) -> bool:
+        """The daemon may need a moment to notice that the connection that held the resources is gone."""
+        now = asyncio.get_running_loop().time()
+        if self._busy_until is None:
+            self._busy_until = now + self._busy_retry
+        return now < self._busy_until
+
+    def _read_acquired(self, payload: Mapping[str, Any]) -> Acquired:
+        resources = ResourceSet(member(payload, "resources", dict))
+        up = IDset(member(payload, "up", str))
+        self._known, self._starttime = resources.ranks, resources.starttime
+        self._check("up", up)
+        listed = member(payload, "allocations", list) if "allocations" in payload else []
+        return Acquired(resources, up, [Allocation.read(one) for one in listed])
+
+    def _read_update(self, payload: Mapping[str, Any]) -> Update:
+        sets = [IDset(member(payload, key, str)) if key in payload else IDset() for key in ("up", "down", "shrink")]
+        up, down, shrink = (self._check(key, ranks) for key, ranks in zip(("up", "down", "shrink"), sets))
+        properties: list[dict[str, IDset]] = []
+        for key in ("property-add", "property-remove"):
+            texts = member(payload, key, dict) if key in payload else {}
+            if not all(isinstance(text, str) for text in texts.values()):
+                raise ValueError(f"{key}: a value is not a string")
+            properties.append({name: self._check(key, IDset(text)) for name, text in texts.items()})
+        add, remove = properties
+        for name in add:
+            ResourceSet().set_property(name)  # checks the name
+        expiration = payload.get("expiration")
+        if expiration is not None:
+            times = ResourceSet()
+            times.starttime = self._starttime
+            times.expiration = expiration  # checks the time
+            expiration = times.expiration
+        self._known.subtract(shrink)
+        return Update(up, down | shrink, shrink, add, remove, expiration)
+
+    def _check(self, key: str, ranks: IDset) -> IDset:
+        if not self._known.includes(ranks):
+            raise ValueError(f"{key}: targets {ranks - self._known} are not among the resources")
+        return ranks
+
+
+class _AcquireRequest(Request):
+    def __init__(self, acquisition: Acquisition, payload: Mapping[str, Any], wait_for_daemon: bool) -> None:
+        super().__init__(_TOPIC, payload, flags=STREAMING, wait_for_daemon=wait_for_daemon)
+        self._acquisition = acquisition
+
+    def receive(self, response: Response) -> None:
+        self._acquisition.receive(response)
+
+    def fail(self, error: ResourcedError) -> None:
+        self._acquisition.fail(error)
+

@@ -1,0 +1,48 @@
+"""Allocations of the daemon's ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resourced.resource_set import ResourceSet
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What is allocated under an id: 1 to 64 printable characters."""
+
+    id: str
+    #: The targets by rank and host, with the cores and gpus that are allocated of each.
+    resources: ResourceSet
+    #: When it should have been freed, in seconds since 1970.
+    expiration: float | None = None
+    #: For people, at most 1024 bytes.
+    note: str | None = None
+
+    # Of an allocation that the daemon lists; not sent.
+
+    #: The partition of the scheduler that made it; "" for the rest of the inventory.
+    partition: str = ""
+    #: Hosts of targets that are not in the inventory now, and not in `resources`.
+    absent: str = ""
+    expired: bool = False
+
+    def payload(self) -> dict[str, Any]:
+        optional = {"expiration": self.expiration, "note": self.note}
+        given = {key: value for key, value in optional.items() if value is not None}
+        return {"id": self.id, "R": self.resources.to_dict(), **given}
+
+    @classmethod
+    def read(cls, value: Any) -> Allocation:
+        """Raises ValueError for one that is invalid."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("id"), str):
+            raise ValueError("an allocation has no id")
+        expiration = value.get("expiration")
+        texts = [value.get(key) for key in ("note", "partition", "absent")]
+        if not isinstance(expiration, int | float | None) or not all(isinstance(text, str | None) for text in texts):
+            raise ValueError(f"allocation {value['id']!r}: a key has the wrong type")
+        note, partition, absent = texts
+        expired = value.get("expired", False) is True
+        return cls(value["id"], ResourceSet(value.get("R", {})), expiration, note, partition or "", absent or "", expired)

@@ -1,0 +1,243 @@
+"""A connection with a function for each group of topics of the daemon (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from resourced._json import member
+from resourced.acquisition import Acquisition
+from resourced.allocations import Allocation
+from resourced.errors import ResourcedError
+from resourced.hostlist import Hostlist
+from resourced.idset import IDset
+from resourced.journal import Journal
+from resourced.report import Report, read_report
+from resourced.resource_set import ResourceSet, ResourcesLike
+from resourced.rpc import RpcConnection
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+
+@dataclass(frozen=True)
+class Drain:
+    ranks: IDset
+    timestamp: float
+    reason: str
+    until: float | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """The states of all targets (`resource.status`)."""
+
+    resources: ResourceSet
+    drains: list[Drain]
+    drained: IDset
+    online: IDset
+    offline: IDset
+    excluded: IDset
+    torpid: IDset
+    allocated: IDset
+    #: All keys of the response.
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SchedStatus:
+    """The inventory for schedulers (`resource.sched-status`), without excluded targets."""
+
+    all: ResourceSet
+    down: ResourceSet
+    allocated: ResourceSet
+    #: The targets whose scheduler reports what it allocates; None in a Flux instance, where it holds for all.
+    reported: IDset | None
+
+    @property
+    def up(self) -> ResourceSet:
+        return self.all - self.down
+
+    @property
+    def free(self) -> ResourceSet:
+        """What is up and not allocated. On targets that are not `reported` nobody says what runs."""
+        return self.up - self.allocated
+
+
+class Connection(RpcConnection):
+    __doc__ = RpcConnection.__doc__
+
+    # Schedulers
+
+    def acquire(
+        self,
+        *,
+        partition: str | None = None,
+        allocations: bool = False,
+        follow_restart: bool = False,
+        wait_for_daemon: bool = False,
+        busy_retry: float = 30.0,
+    ) -> Acquisition:
+        """Acquires the resources of the partition, or all that are in none, as a scheduler.
+
+        With `allocations` the scheduler keeps the ledger, and gets the allocations that are there. With `follow_restart`
+        it waits for a daemon that shut down in good order, which otherwise ends the acquisition, and with
+        `wait_for_daemon` for one that is not there yet. Without it the first connection has to succeed; when one is
+        lost, also before the first Acquired, the next daemon is always waited for. After a reconnection it tries again for `busy_retry` seconds if
+        the resources are still busy, because the daemon has not noticed the end of the former connection yet.
+        """
+        return Acquisition(
+            self,
+            partition=partition,
+            allocations=allocations,
+            follow_restart=follow_restart,
+            wait_for_daemon=wait_for_daemon,
+            busy_retry=busy_retry,
+        )
+
+    async def alloc(
+        self, id: str, resources: ResourcesLike, *, expiration: float | None = None, note: str | None = None
+    ) -> None:
+        """Records an allocation, which is on disk then. Errors of the daemon: EEXIST for an id that is taken, EBUSY for a
+        core or gpu that is held, EHOSTDOWN for a target that is drained or excluded, EINVAL for resources that are not in
+        the inventory, EPERM for targets that this connection has not acquired. After a local error it may be done or not:
+        the allocations after the next acquire tell."""
+        await self.alloc_all([Allocation(id, ResourceSet(resources), expiration, note)])
+
+    async def alloc_all(self, allocations: Iterable[Allocation]) -> None:
+        """Records all of these or none."""
+        await self.call("resource.alloc", {"allocations": [allocation.payload() for allocation in allocations]})
+
+    async def free(self, id: str, ranks: IDset | str | None = None) -> None:
+        """Frees an allocation, or what it has of these targets. ENOENT: there is none, an operator may have freed it."""
+        await self.call("resource.free", {"id": id} if ranks is None else {"id": id, "ranks": str(IDset(ranks))})
+
+    async def free_all(self, ids: Iterable[str]) -> None:
+        """Frees all of these or none."""
+        await self.call("resource.free", {"ids": list(ids)})
+
+    async def allocations(self, targets: str | IDset | Hostlist | None = None) -> list[Allocation]:
+        """All allocations by id, or those on some targets."""
+        wanted = {} if targets is None else {"targets": str(targets)}
+        found: list[Allocation] = []
+        while True:
+            payload = await self.call("resource.allocations", wanted)
+            try:
+                found += [Allocation.read(one) for one in member(payload, "allocations", list)]
+            except ValueError as error:
+                raise _malformed("resource.allocations", error) from None
+            if not isinstance(after := payload.get("next"), str) or after <= wanted.get("after", ""):
+                return found
+            wanted["after"] = after
+
+    # Operators
+
+    async def force_free(self, id: str, ranks: IDset | str | None = None) -> None:
+        """Frees an allocation of any scheduler."""
+        await self.call("resource.force-free", {"id": id} if ranks is None else {"id": id, "ranks": str(IDset(ranks))})
+
+    async def drain(
+        self,
+        targets: str | IDset | Hostlist,
+        reason: str | None = None,
+        *,
+        mode: str | None = None,
+        begin: float | None = None,
+        until: float | None = None,
+    ) -> None:
+        """Takes targets out of service, now or from `begin` on, for good or `until` a time. `mode` is "update",
+        "overwrite" or "force-overwrite"; without it EEXIST refuses targets that are drained with a reason already."""
+        optional = {"reason": reason, "mode": mode, "from": begin, "until": until}
+        given = {key: value for key, value in optional.items() if value is not None}
+        await self.call("resource.drain", {"targets": str(targets), **given})
+
+    async def undrain(self, targets: str | IDset | Hostlist, *, mode: str | None = None) -> None:
+        """Returns targets to service; with a mode those that are not drained are passed over."""
+        await self.call("resource.undrain", {"targets": str(targets)} | ({"mode": mode} if mode else {}))
+
+    async def wait(self, targets: str | IDset | Hostlist, condition: str = "idle", *, assume_idle: bool = False) -> None:
+        """Waits until all targets are "idle" (no allocations) or "ready" (online and healthy), also over restarts of the
+        daemon. EHOSTUNREACH: no scheduler reports what is allocated on a target; with `assume_idle` it counts as idle."""
+        payload = {"targets": str(targets), "for": condition}
+        if assume_idle:
+            payload["unreported"] = "idle"
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                await self.call("resource.wait", payload, timeout=float("inf"), wait_for_daemon=True)
+                return
+            except ResourcedError as error:
+                if error.errno not in ((errno.ECONNRESET,) if error.local else (errno.ECANCELED, errno.EAGAIN)):
+                    raise
+            # The next daemon may be there before the schedulers are.
+            payload.setdefault("unreported", "wait")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    # All
+
+    async def status(self) -> Status:
+        topic = "resource.status"
+        payload = await self.call(topic)
+        try:
+            drains = []
+            for ranks, one in member(payload, "drain", dict).items():
+                until = member(one, "until", float) if "until" in one else None
+                drains.append(Drain(IDset(ranks), member(one, "timestamp", float), member(one, "reason", str), until))
+            online, offline, excluded, torpid, allocated = (
+                IDset(member(payload, key, str)) for key in ("online", "offline", "exclude", "torpid", "allocated")
+            )
+            drained = IDset().union(*(one.ranks for one in drains))
+            resources = ResourceSet(payload.get("R", ""))
+        except ValueError as error:
+            raise _malformed(topic, error) from None
+        return Status(resources, drains, drained, online, offline, excluded, torpid, allocated, payload)
+
+    async def sched_status(self) -> SchedStatus:
+        topic = "resource.sched-status"
+        payload = await self.call(topic)
+        try:
+            every, down, allocated = (ResourceSet(member(payload, key, dict)) for key in ("all", "down", "allocated"))
+            reported = IDset(member(payload, "reported", str)) if "reported" in payload else None
+        except ValueError as error:
+            raise _malformed(topic, error) from None
+        return SchedStatus(every, down, allocated, reported)
+
+    async def report(
+        self, since: float, until: float | None = None, *, by: str | None = None, limit: int | None = None
+    ) -> Report:
+        """How long targets were in which state from `since` to `until` (now), in all and for each "host", "reason",
+        "property" or "month". ENODATA: nothing is known of that time."""
+        optional = {"until": until, "by": by, "limit": limit}
+        given = {key: value for key, value in optional.items() if value is not None}
+        payload = await self.call("resource.report", {"since": since, **given})
+        try:
+            return read_report(payload)
+        except ValueError as error:
+            raise _malformed("resource.report", error) from None
+
+    def journal(
+        self,
+        *,
+        after: int | None = None,
+        since: float | None = None,
+        targets: str | None = None,
+        allocations: bool = False,
+        follow_restart: bool = False,
+    ) -> Journal:
+        """The events of the resources: those of the past that are kept, then new ones. `after` is the number of the last
+        event that is known already, 0 for none; `since` a time; with `targets` only what concerns these, with
+        `allocations` also the records of the ledger."""
+        return Journal(
+            self, after=after, since=since, targets=targets, allocations=allocations, follow_restart=follow_restart
+        )
+
+
+#: A connection for `async with`, which connects and closes it.
+connect = Connection
+
+
+def _malformed(topic: str, error: ValueError) -> ResourcedError:
+    return ResourcedError(errno.EPROTO, f"{topic}: {error}", local=True)

@@ -1,0 +1,115 @@
+"""The events of the resources (RFC 44), and where a consumer has read up to."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resourced._json import member
+from resourced._requests import Reader
+from resourced.errors import ResourcedError
+from resourced.resource_set import ResourceSet
+from resourced.rpc import RpcConnection
+from resourced.stream import Stream
+
+_TOPIC = "resource.journal"
+
+
+@dataclass(frozen=True)
+class Event:
+    timestamp: float
+    name: str
+    context: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class JournalBatch:
+    #: In order; empty once, at the end of the history.
+    events: list[Event]
+    #: The number of the last event: `after` of a journal that goes on behind it. None in a Flux instance.
+    last: int | None
+    #: The inventory that a `resource-define` in the batch defines.
+    resources: ResourceSet | None = None
+
+
+class Journal(Reader[JournalBatch]):
+    """Iterate over batches of events. When the connection was lost, or the reader was too slow for this side or for the
+    daemon, the journal goes on with the next event. `after` is the cursor: the `last` of the batch that was taken last; keep it when the batch is
+    handled. Raises ResourcedError; the iteration stops when the daemon stops, except with `follow_restart`."""
+
+    def __init__(
+        self,
+        connection: RpcConnection,
+        *,
+        after: int | None,
+        since: float | None,
+        targets: str | None,
+        allocations: bool,
+        follow_restart: bool,
+    ) -> None:
+        self.after = after
+        self._connection = connection
+        given = {"since": since, "targets": targets, "allocations": allocations or None}
+        self._payload = {key: value for key, value in given.items() if value is not None}
+        self._follow_restart = follow_restart
+        self._stream: Stream | None = None
+        self._interrupted = self._caught_up = self._any = self._closed = False
+
+    async def __anext__(self) -> JournalBatch:
+        while not self._closed:
+            if not self._stream:
+                payload = self._payload | ({} if self.after is None else {"after": self.after})
+                self._stream = self._connection.stream(_TOPIC, payload, wait_for_daemon=self._interrupted)
+            try:
+                batch = _read(await self._stream.__anext__())
+            except StopAsyncIteration:
+                if self._closed or not self._follow_restart or (self._any and self.after is None):
+                    raise
+                self._interrupted, self._stream = True, None
+                # A daemon that is about to end would refuse a new request at once, again and again.
+                await asyncio.sleep(0.1)
+                continue
+            except ResourcedError as error:
+                passes = error.errno == errno.EOVERFLOW or (error.local and error.errno == errno.ECONNRESET)
+                # Without a cursor the events would come again.
+                if not passes or (self._any and self.after is None):
+                    raise
+                self._interrupted, self._stream = True, None
+                continue
+            self._any = True
+            if batch.last is not None:
+                self.after = batch.last
+            if batch.events or not self._caught_up:
+                self._caught_up = self._caught_up or not batch.events
+                return batch
+        raise StopAsyncIteration
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._stream:
+            await self._stream.close()
+
+
+def _read(payload: Mapping[str, Any]) -> JournalBatch:
+    def malformed(what: str) -> ResourcedError:
+        return ResourcedError(errno.EPROTO, f"{_TOPIC}: {what}", local=True)
+
+    listed, last = payload.get("events"), payload.get("last")
+    if not isinstance(listed, list) or not isinstance(last, int | None) or isinstance(last, bool):
+        raise malformed("a response without events")
+    events = []
+    for one in listed:
+        if not isinstance(one, dict):
+            raise malformed("an event is not an object")
+        try:
+            timestamp, name = member(one, "timestamp", float), member(one, "name", str)
+            events.append(Event(timestamp, name, member(one, "context", dict) if "context" in one else {}))
+        except ValueError as error:
+            raise malformed(f"an event: {error}") from None
+    try:
+        return JournalBatch(events, last, ResourceSet(payload["R"]) if "R" in payload else None)
+    except ValueError as error:
+        raise malformed(f"R: {error}") from None
