@@ -2,8 +2,11 @@
 #include "cli/program.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <exception>
+#include <iostream>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -12,11 +15,22 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/options.hpp"
+#include "cli/completion.hpp"
+#include "cli/help.hpp"
+#include "cli/screen/abilities.hpp"
+#include "cli/screen/ascii_output.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/nearest.hpp"
+#include "core/text/quote.hpp"
+#include "usage/complete.hpp"
+#include "usage/describe.hpp"
 
 namespace resourced::cli {
 
@@ -75,18 +89,31 @@ void build(CLI::App& app, commands::Context& context) {
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
   app.add_option("--key", context.key_file,
                  "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY");
+  app.add_option("--color", context.color,
+                 "Colours: auto (on a terminal, unless $NO_COLOR is set or $TERM is dumb), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option_function<std::string>(
+      "--timeout",
+      [&context](const std::string& text) { context.set_timeout(commands::parse_timeout(text)); },
+      "The longest wait for an answer, or for a daemon that leads, like 5s; default: 30s, and 20s for a "
+      "leader");
   // Options of the program may also follow the subcommand.
   app.fallthrough();
 
   commands::register_status(app, context);
   commands::register_inventory(app, context);
+  commands::register_show(app, context);
+  commands::register_top(app, context);
+  commands::register_report(app, context);
   commands::register_drain(app, context);
   commands::register_acquire(app, context);
+  commands::register_properties(app, context);
   commands::register_changes(app, context);
   commands::register_allocations(app, context);
   commands::register_rolling(app, context);
   commands::register_eventlog(app, context);
   commands::register_daemon(app, context);
+  commands::register_cluster(app, context);
   commands::register_keygen(app, context);
   commands::register_text_forms(app, context);
   auto* r = app.add_subcommand("R", "Resource sets (RFC 20)");
@@ -97,6 +124,7 @@ void build(CLI::App& app, commands::Context& context) {
   commands::register_r_combine(*r, context);
   commands::register_requests(app, context);
   commands::register_feasibility(app, context);
+  add_help(app);
 }
 
 /// Prints a failure as one line; control characters in the text are escaped.
@@ -105,15 +133,92 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
   return static_cast<int>(status);
 }
 
+/// The command and its options as far as the arguments name them, to say which one is unknown.
+class UnknownWord {
+ public:
+  UnknownWord(const CLI::App& app, int argc, const char* const* argv) : app_(&app) {
+    for (int i = 1; i < argc && text_.empty(); ++i) {
+      const std::string_view word = argv[i];
+      if (word == "--") return;
+      if (word.starts_with('-') && word.size() > 1) {
+        if (const auto* option = find_option(word)) {
+          const bool has_value =
+              word.starts_with("--") ? word.find('=') != std::string_view::npos : word.size() > 2;
+          if (option->get_items_expected_min() > 0 && !has_value) ++i;
+        }
+      } else {
+        enter(word);
+      }
+    }
+  }
+
+  /// One line, or nothing if all are known.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  const CLI::Option* find_option(std::string_view word) {
+    const auto name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    std::vector<std::string> names;
+    for (const auto* app = app_; app != nullptr; app = app->get_parent()) {
+      if (const auto* option = app->get_option_no_throw(std::string(name))) return option;
+      for (const auto* option : app->get_options()) {
+        for (const auto& known : option->get_lnames()) names.push_back("--" + known);
+      }
+    }
+    describe("option", std::string(name), names);
+    return nullptr;
+  }
+
+  void enter(std::string_view word) {
+    const auto commands = app_->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty()) return;
+    std::vector<std::string> names;
+    for (const auto* command : commands) {
+      if (command->get_name() == word) {
+        app_ = command;
+        return;
+      }
+      // A group for --help has none.
+      if (!command->get_group().empty() && !command->get_name().empty()) names.push_back(command->get_name());
+    }
+    describe("command", std::string(word), names);
+  }
+
+  void describe(std::string_view kind, const std::string& word, const std::vector<std::string>& names) {
+    std::string path;
+    for (const auto* app = app_; app != nullptr; app = app->get_parent())
+      path = path.empty() ? app->get_name() : fmt::format("{} {}", app->get_name(), path);
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const auto meant = text::nearest(word, known);
+    text_ = meant ? fmt::format("unknown {} {}, did you mean {}? See {} --help", kind, text::quoted(word),
+                                *meant, path)
+                  : fmt::format("unknown {} {}: see {} --help", kind, text::quoted(word), path);
+  }
+
+  const CLI::App* app_;
+  std::string text_;
+};
+
+/// A command that was not given is told as one that is not known.
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+  UnknownWord unknown(app, argc, argv);
+  return unknown.text().empty() ? without_marks(error.what()) : unknown.text();
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
         bool terminal, const commands::Clock& now, client::Milliseconds timeout, bool interactive) {
   CLI::App app(description, "resourcectl");
-  commands::Context context(in, out, terminal, interactive, now, timeout);
+  commands::Context context(in, out, err, terminal, interactive, now, timeout);
   context.words_behind_dashes = count_behind_dashes(argc, argv);
   try {
     build(app, context);
+    if (usage::is_completion(argc, argv)) return complete(app, usage::words_to_complete(argc, argv), out);
+    if (argc == 2 && argv[1] == usage::describe_word) {
+      out << describe_program(app).dump() << std::endl;
+      return static_cast<int>(ExitStatus::done);
+    }
     accept_protected_brackets(app);
     app.parse(protect_brackets(argc, argv));
     out.flush();
@@ -124,7 +229,10 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
     app.exit(wanted, out, err);
     return static_cast<int>(ExitStatus::done);
   } catch (const CLI::ParseError& error) {
-    return fail(err, without_marks(error.what()), ExitStatus::usage);
+    return fail(err, usage_text(app, error, argc, argv), ExitStatus::usage);
+  } catch (const commands::Interrupted& error) {
+    if (std::string_view(error.what()).empty()) return static_cast<int>(ExitStatus::interrupted);
+    return fail(err, error.what(), ExitStatus::interrupted);
   } catch (const commands::DetailedError& error) {
     const auto status = fail(err, error.what(), ExitStatus::failed);
     err << error.detail() << '\n';
@@ -136,6 +244,28 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
   } catch (const std::exception& error) {
     return fail(err, error.what(), ExitStatus::failed);
   }
+}
+
+int program(int argc, const char* const* argv) {
+  std::ios::sync_with_stdio(false);
+  const auto now = [] { return WallTime(std::chrono::system_clock::now().time_since_epoch()); };
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const bool interactive = terminal && ::isatty(STDIN_FILENO) == 1;
+  std::optional<screen::AsciiOutput> out;
+  std::optional<screen::AsciiOutput> err;
+  // A shell inserts the words of a completion as they are.
+  if (!usage::is_completion(argc, argv) &&
+      !screen::abilities(screen::ColourChoice::never, terminal).unicode) {
+    out.emplace(std::cout);
+    err.emplace(std::cerr);
+  }
+  const int status = run(argc, argv, std::cin, out ? *out : std::cout, err ? *err : std::cerr, terminal, now,
+                         default_timeout, interactive);
+  if (status != static_cast<int>(ExitStatus::interrupted)) return status;
+  std::cout.flush();
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+  return status;
 }
 
 }  // namespace resourced::cli

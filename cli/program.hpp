@@ -8,7 +8,13 @@
 
 namespace resourced::cli {
 
-enum class ExitStatus : int { done = 0, failed = 1, usage = 2 };
+enum class ExitStatus : int {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  /// As a shell reports a process that has died of SIGINT, which program() makes of it.
+  interrupted = 130,
+};
 
 inline constexpr client::Milliseconds default_timeout{30000};
 
@@ -18,5 +24,8 @@ inline constexpr client::Milliseconds default_timeout{30000};
 [[nodiscard]] int run(int argc, const char* const* argv, std::istream& in, std::ostream& out,
                       std::ostream& err, bool terminal, const commands::Clock& now,
                       client::Milliseconds timeout = default_timeout, bool interactive = false);
+
+/// resourcectl as a process: run() with its streams, its terminal and its signals.
+[[nodiscard]] int program(int argc, const char* const* argv);
 
 }  // namespace resourced::cli

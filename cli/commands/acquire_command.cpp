@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
@@ -68,12 +69,14 @@ class Printer : public client::AcquisitionObserver {
 void acquire(Context& context, const AcquireOptions& options) {
   auto& connection = context.connection();
   process::SignalLoop loop;
+  const Interrupts interrupts(loop);
   Printer printer(context, options);
   client::Acquisition acquisition(connection, printer, options.acquisition);
   loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return printer.done(); });
   acquisition.close();
   connection.close();
+  interrupts.check();
   printer.check();
 }
 

@@ -43,7 +43,7 @@ void register_allocations(CLI::App& app, Context& context) {
   add_targets_option(*list, options->targets);
   add_output_options(*list, options->output);
   list->callback([options, &context] {
-    options->output.terminal = context.terminal();
+    fit_output(context, options->output);
     (void)views::render(views::allocation_columns(), options->output);
     context.out() << views::render(views::allocation_view(fetch_allocations(context, options->targets)),
                                    options->output);

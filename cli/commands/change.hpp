@@ -1,5 +1,5 @@
 // Parts of the commands that change targets: the targets that a command names, the daemon's refusals with
-// hosts, and the report of what was done.
+// hosts, and the report of the change.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// resourcectl property, expiration, shrink: changes of the inventory.
+// resourcectl expiration, shrink, unshrink: changes of the inventory.
 #include <cerrno>
 #include <istream>
 #include <memory>
@@ -19,50 +19,12 @@
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
-#include "core/module/command.hpp"
 #include "core/text/hostlist.hpp"
 #include "proto/topics/operate.hpp"
 
 namespace resourced::cli::commands {
 
-using module::PropertyCommand;
-
 namespace {
-
-struct PropertyTexts {
-  const char* description;
-  const char* change;
-  const char* done;
-  const char* preposition;
-};
-
-void add_property_command(CLI::App& group, Context& context, PropertyCommand::Op op, const char* name,
-                          const PropertyTexts& texts) {
-  struct Options {
-    std::string name;
-    std::string targets;
-    ReportOptions report;
-  };
-  auto options = std::make_shared<Options>();
-  auto* command = group.add_subcommand(name, texts.description);
-  command->add_option("NAME", options->name, "The property")->required();
-  command->add_option("TARGETS", options->targets, targets_help)->required();
-  add_report_options(*command, options->report);
-  command->callback([options, op, texts, &context] {
-    Snapshot snapshot(context);
-    const auto targets = read_targets(options->targets, snapshot, Excluded::kept, !options->report.quiet);
-    change_targets(context, "resource.property",
-                   proto::topics::encode_property({op, options->name, targets.request}), options->targets,
-                   snapshot);
-    if (options->report.quiet) return;
-    nlohmann::ordered_json object{{"change", texts.change}, {"property", options->name}};
-    add_targets(object, targets, snapshot);
-    print_change(context, options->report,
-                 fmt::format("{} property {} {} {}", texts.done, options->name, texts.preposition,
-                             describe(targets, snapshot)),
-                 object);
-  });
-}
 
 void add_expiration_command(CLI::App& group, Context& context) {
   struct Options {
@@ -82,6 +44,23 @@ void add_expiration_command(CLI::App& group, Context& context) {
     print_change(context, options->report,
                  number == 0 ? "removed the expiration" : "set the expiration to " + views::format_time(time),
                  {{"change", "expiration set"}, {"expiration", number}});
+  });
+
+  auto as_json = std::make_shared<bool>(false);
+  auto* show = group.add_subcommand("show", "Show the time when the resources expire");
+  show->add_flag("--json", *as_json, "One JSON object, with 0 for never");
+  show->callback([as_json, &context] {
+    Snapshot snapshot(context);
+    const WallTime time = snapshot.status().inventory.expiration();
+    if (*as_json) {
+      const nlohmann::ordered_json object{{"expiration", to_number(time)}};
+      return context.print_line(object.dump());
+    }
+    if (time == WallTime{}) return context.print_line("never");
+    const Seconds left = time - context.now();
+    const auto distance =
+        left < Seconds(0) ? views::format_age(-left) + " ago" : "in " + views::format_age(left);
+    context.print_line(fmt::format("{} ({})", views::format_time(time), distance));
   });
 }
 
@@ -162,14 +141,7 @@ void add_unshrink_command(CLI::App& app, Context& context) {
 }  // namespace
 
 void register_changes(CLI::App& app, Context& context) {
-  auto* property = app.add_subcommand("property", "Change the properties of targets");
-  property->require_subcommand(1);
-  add_property_command(*property, context, PropertyCommand::Op::add, "add",
-                       {"Add a property to targets", "property add", "added", "to"});
-  add_property_command(*property, context, PropertyCommand::Op::remove, "remove",
-                       {"Remove a property from targets", "property remove", "removed", "from"});
-
-  auto* expiration = app.add_subcommand("expiration", "Change the expiration of the resource set");
+  auto* expiration = app.add_subcommand("expiration", "Show or change the expiration of the resource set");
   expiration->require_subcommand(1);
   add_expiration_command(*expiration, context);
   add_shrink_command(app, context);

@@ -12,10 +12,11 @@
 
 namespace resourced::cli::commands {
 
-Context::Context(std::istream& in, std::ostream& out, bool terminal, bool interactive, Clock now,
-                 client::Milliseconds timeout)
+Context::Context(std::istream& in, std::ostream& out, std::ostream& err, bool terminal, bool interactive,
+                 Clock now, client::Milliseconds timeout)
     : in_(in),
       out_(out),
+      err_(err),
       terminal_(terminal),
       interactive_(interactive),
       now_(std::move(now)),
@@ -27,21 +28,32 @@ client::Connection& Context::connection() {
   if (!connection_) {
     client::ConnectionOptions options;
     options.call_timeout = timeout_;
+    if (failover_timeout_) options.failover_timeout = *failover_timeout_;
     options.key_file = key_file;
     connection_ = std::make_unique<client::Connection>(uri, options);
   }
   return *connection_;
 }
 
-nlohmann::json Context::call(std::string_view topic) { return connection().call(topic); }
+void Context::set_timeout(std::optional<client::Milliseconds> longest) {
+  constexpr client::Milliseconds without_limit = std::chrono::hours(24 * 365);
+  timeout_ = longest.value_or(without_limit);
+  failover_timeout_ = timeout_;
+}
+
+nlohmann::json Context::call(std::string_view topic) { return call(topic, nullptr); }
 
 nlohmann::json Context::call(std::string_view topic, const nlohmann::json& payload) {
-  return connection().call(topic, payload);
+  return connection().call(topic, payload, timeout_);
 }
 
 void Context::print_line(std::string_view text) const {
   out_ << json_text::printable(text) << '\n' << std::flush;
   if (!out_) throw Error(EIO, "cannot write to standard output");
+}
+
+void Context::warn(std::string_view text) const {
+  err_ << "resourcectl: " << json_text::printable_line(text) << std::endl;
 }
 
 }  // namespace resourced::cli::commands

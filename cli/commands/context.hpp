@@ -3,11 +3,13 @@
 // `app`, in groups, with one source file for each group; their arguments must outlive the parsing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +21,7 @@
 #include "core/error.hpp"
 #include "core/time.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }  // namespace CLI
 
@@ -39,12 +41,18 @@ class DetailedError : public Error {
   std::string detail_;
 };
 
+/// Ends a command after SIGINT. Its text, if there is one, says what stays in force.
+class Interrupted : public std::runtime_error {
+ public:
+  explicit Interrupted(const std::string& text = {}) : std::runtime_error(text) {}
+};
+
 using Clock = std::function<WallTime()>;
 
 class Context {
  public:
   /// `timeout` is the longest wait for an answer of the daemon.
-  Context(std::istream& in, std::ostream& out, bool terminal, bool interactive, Clock now,
+  Context(std::istream& in, std::ostream& out, std::ostream& err, bool terminal, bool interactive, Clock now,
           client::Milliseconds timeout);
   ~Context();
   Context(const Context&) = delete;
@@ -62,33 +70,48 @@ class Context {
   /// Options of the program. An empty URI or key file stands for the client's default.
   std::string uri;
   std::string key_file;
+  /// auto, always or never.
+  std::string color = "auto";
   /// The number of arguments behind a `--`.
   std::optional<std::size_t> words_behind_dashes;
 
   [[nodiscard]] client::Connection& connection();
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
+  /// Also the longest wait for a daemon that leads, which is shorter by default. Nothing: without a limit.
+  void set_timeout(std::optional<client::Milliseconds> longest);
+  /// Waits for an answer for at most this long from now on, if that is less than before.
+  void shorten_timeout(client::Milliseconds longest) { timeout_ = std::min(timeout_, longest); }
 
   /// Writes a line and flushes it, with control characters as escapes (printable()). Throws Error EIO if it
   /// cannot be written.
   void print_line(std::string_view text) const;
+  /// Writes a line to standard error, as an error is written, while the command goes on.
+  void warn(std::string_view text) const;
 
  private:
   std::istream& in_;
   std::ostream& out_;
+  std::ostream& err_;
   bool terminal_;
   bool interactive_;
   Clock now_;
   client::Milliseconds timeout_;
+  std::optional<client::Milliseconds> failover_timeout_;
   std::unique_ptr<client::Connection> connection_;
 };
 
 void register_status(CLI::App& app, Context& context);
 void register_inventory(CLI::App& app, Context& context);
+void register_show(CLI::App& app, Context& context);
+void register_top(CLI::App& app, Context& context);
+void register_report(CLI::App& app, Context& context);
 void register_drain(CLI::App& app, Context& context);
 void register_acquire(CLI::App& app, Context& context);
 void register_daemon(CLI::App& app, Context& context);
+void register_cluster(CLI::App& app, Context& context);
 void register_keygen(CLI::App& app, Context& context);
+void register_properties(CLI::App& app, Context& context);
 void register_changes(CLI::App& app, Context& context);
 void register_allocations(CLI::App& app, Context& context);
 void register_rolling(CLI::App& app, Context& context);

@@ -1,17 +1,23 @@
 // resourcectl ping, stats, reload: about the daemon itself.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "core/error.hpp"
+#include "process/loop.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"
 
@@ -19,39 +25,121 @@ namespace resourced::cli::commands {
 
 namespace {
 
-/// The round-trip time in milliseconds.
-double ping(Context& context, std::uint64_t sequence) {
-  const nlohmann::json payload = proto::topics::encode_ping(sequence);
-  const auto start = std::chrono::steady_clock::now();
-  const auto answer = context.call("resource.ping", payload);
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-  if (proto::topics::parse_ping_answer(answer) != sequence) {
-    throw Error(EPROTO, "the daemon did not echo the ping");
+struct PingOptions {
+  std::uint64_t count = 0;
+  std::string interval = "1s";
+  bool json = false;
+};
+
+/// Sends pings, one at a time, and prints a line for each answer, and a summary if there may be several.
+class Pinger {
+ public:
+  Pinger(Context& context, const PingOptions& options)
+      : context_(context),
+        connection_(context.connection()),
+        count_(options.count > 0 || context.terminal() ? options.count : 1),
+        interval_(parse_timeout(options.interval).value_or(longest_interval)),
+        is_json_(options.json) {}
+
+  void run() {
+    // Connect first, so that the first time does not include the connection.
+    connection_.connect();
+    process::SignalLoop loop;
+    const Interrupts interrupts(loop);
+    ask();
+    (void)loop.work_until(
+        connection_.fd(), [&] { connection_.process(); }, [&] { return is_over_; });
+    if (count_ != 1) summarize();
+    interrupts.check();
+    if (failure_) throw Error(*failure_);
   }
-  return time.count();
-}
+
+ private:
+  static constexpr client::Milliseconds longest_interval = std::chrono::hours(24);
+  /// One that is under way at the end counts as lost if it was sent so long ago.
+  static constexpr client::Milliseconds soon = std::chrono::seconds(1);
+  using Clock = std::chrono::steady_clock;
+  using TimeInMs = std::chrono::duration<double, std::milli>;
+
+  void ask() {
+    client::SendOptions how;
+    how.timeout = context_.timeout();
+    const auto start = Clock::now();
+    if (sent_ == 0) began_ = start;
+    last_sent_ = start;
+    connection_.send(
+        "resource.ping", proto::topics::encode_ping(sent_++),
+        [this, start](const client::Response& response) { take(response, Clock::now() - start); }, how);
+  }
+
+  void take(const client::Response& response, Clock::duration took) {
+    if (!response.ok()) {
+      failure_ = response.error();
+    } else if (proto::topics::parse_ping_answer(response.payload()) != sent_ - 1) {
+      failure_ = Error(EPROTO, "the daemon did not echo the ping");
+    } else {
+      show(std::chrono::duration_cast<TimeInMs>(took).count());
+    }
+    is_over_ = failure_.has_value() || sent_ == count_;
+    if (is_over_) return;
+    const auto rest = std::chrono::ceil<client::Milliseconds>(interval_ - took);
+    connection_.after(std::max(rest, client::Milliseconds(0)), [this] { ask(); });
+  }
+
+  void show(double time) {
+    least_ = answers_ == 0 ? time : std::min(least_, time);
+    most_ = std::max(most_, time);
+    sum_ += time;
+    const std::uint64_t sequence = answers_++;
+    context_.print_line(is_json_
+                            ? nlohmann::ordered_json{{"seq", sequence}, {"time_ms", time}}.dump()
+                            : fmt::format("{}: seq={} time={:.3f} ms", connection_.uri(), sequence, time));
+  }
+
+  void summarize() {
+    if (is_json_) return;
+    const auto now = Clock::now();
+    const std::uint64_t sent = sent_ > answers_ && !failure_ && now - last_sent_ < soon ? sent_ - 1 : sent_;
+    const std::uint64_t lost = sent - answers_;
+    const double lost_part = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);
+    const double whole = std::chrono::duration<double>(now - began_).count();
+    context_.print_line(fmt::format("--- {} ping statistics ---", connection_.uri()));
+    context_.print_line(fmt::format("{} sent, {} answered, {:.0f}% lost, time {:.3f}s", sent, answers_,
+                                    100.0 * lost_part, whole));
+    if (answers_ > 0)
+      context_.print_line(fmt::format("rtt min/avg/max = {:.3f}/{:.3f}/{:.3f} ms", least_,
+                                      sum_ / static_cast<double>(answers_), most_));
+  }
+
+  Context& context_;
+  client::Connection& connection_;
+  /// 0: until the user ends it.
+  std::uint64_t count_;
+  client::Milliseconds interval_;
+  bool is_json_;
+  Clock::time_point began_;
+  Clock::time_point last_sent_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t answers_ = 0;
+  double least_ = 0;
+  double most_ = 0;
+  double sum_ = 0;
+  bool is_over_ = false;
+  std::optional<Error> failure_;
+};
 
 }  // namespace
 
 void register_daemon(CLI::App& app, Context& context) {
-  struct PingOptions {
-    std::uint64_t count = 1;
-    bool json = false;
-  };
   auto options = std::make_shared<PingOptions>();
   auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
-  require_count(*ping_command->add_option("-c,--count", options->count, "The number of requests"));
+  require_count(
+      *ping_command->add_option("-c,--count", options->count,
+                                "The number of requests. Default: until Ctrl-C on a terminal, 1 elsewhere"));
+  ping_command->add_option("-i,--interval", options->interval, "The time between them, such as 0.2s")
+      ->capture_default_str();
   ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
-  ping_command->callback([options, &context] {
-    // Connect first, so that the first time does not include the connection.
-    context.connection().connect();
-    for (std::uint64_t i = 0; i < options->count; ++i) {
-      const double time = ping(context, i);
-      context.print_line(options->json
-                             ? nlohmann::ordered_json{{"seq", i}, {"time_ms", time}}.dump()
-                             : fmt::format("{}: seq={} time={:.3f} ms", context.connection().uri(), i, time));
-    }
-  });
+  ping_command->callback([options, &context] { Pinger(context, *options).run(); });
 
   auto* stats = app.add_subcommand("stats", "Print the counters of the daemon as JSON");
   auto clear = std::make_shared<bool>(false);

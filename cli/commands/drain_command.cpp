@@ -110,7 +110,8 @@ IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Statu
   IdSet unchanged;
   if (!options.update) return unchanged;
   for (const auto& drain : status.drains) {
-    if (options.reason.empty() || !drain.reason.empty()) unchanged |= drain.targets;
+    if (options.reason.empty() || !drain.reason.empty())
+      unchanged |= views::kept_by_update(drain, status.inventory);
   }
   return unchanged;
 }
@@ -176,12 +177,14 @@ views::PlannedDrain planned(const DrainOptions& options, IdSet targets) {
 template <class Change, class Encode>
 void run_drain_change(Context& context, const DrainChange& change, const DrainOptions& options,
                       Excluded excluded, const char* topic, Encode encode) {
+  const TimeLimit limit(options.wait.timeout);
   Snapshot snapshot(context);
   check_reason(context, options, snapshot);
   std::optional<Selection> selection;
   if (options.wait.wait || options.wait.dry_run)
     selection = select_targets(options.targets, snapshot.status(), excluded);
-  if (selection) require_ledger(context);
+  // Idleness is assumed here, as a target is drained also where nobody reports what runs there.
+  if (options.wait.wait) require_reports(context, *selection, true, limit);
   if (options.wait.dry_run) {
     return show_drain(context, options.report, planned(options, selection->ranks), selection->request,
                       snapshot);
@@ -193,7 +196,8 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   change_targets(context, topic, encode(command), options.targets, snapshot);
   report_drain(context, change, options, times, std::move(targets), snapshot);
   // The response says that the drain is on disk: nothing more is allocated on these targets (EHOSTDOWN).
-  if (options.wait.wait) wait_until_idle(context, options.wait, options.report, *selection, snapshot);
+  if (!options.wait.wait) return;
+  wait_until_idle(context, limit, options.wait.assume_idle, options.report, *selection, snapshot);
 }
 
 void list_drains(Context& context, DrainOptions& options) {
@@ -203,7 +207,7 @@ void list_drains(Context& context, DrainOptions& options) {
     throw UsageError("drain: TARGETS is required with --wait and --dry-run");
   if (!options.from.empty() || !options.until.empty())
     throw UsageError("drain: TARGETS is required with --from and --until");
-  options.output.terminal = context.terminal();
+  fit_output(context, options.output);
   const auto columns = options.scheduled ? views::schedule_columns : views::drain_columns;
   const auto view = options.scheduled ? views::schedule_view : views::drain_view;
   (void)views::render(columns(), options.output);

@@ -1,5 +1,6 @@
 #include "cli/commands/drain_wait.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -14,11 +15,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "client/target_wait.hpp"
 #include "core/error.hpp"
+#include "core/text/duration.hpp"
 #include "process/loop.hpp"
 #include "proto/topics/allocations.hpp"
+#include "proto/topics/status.hpp"
+#include "proto/topics/wait.hpp"
 
 namespace resourced::cli::commands {
 
@@ -26,8 +31,21 @@ using text::IdSet;
 
 namespace {
 
+/// In a Flux instance the job manager does not name the jobs, which stand together as `jobs`.
 std::vector<proto::topics::ListedAllocation> allocations_on(Context& context, const std::string& targets) {
-  return proto::topics::parse_allocation_list(fetch_allocations(context, targets));
+  std::vector<proto::topics::ListedAllocation> found;
+  try {
+    found = proto::topics::parse_allocation_list(fetch_allocations(context, targets));
+  } catch (const Error& error) {
+    if (error.errnum() != ENOSYS) throw;
+  }
+  if (!found.empty()) return found;
+  auto allocated = proto::topics::parse_sched_status(context.call("resource.sched-status")).allocated;
+  if (allocated.empty()) return found;
+  found.emplace_back();
+  found.back().id = "jobs";
+  found.back().resources = std::move(allocated);
+  return found;
 }
 
 /// `node[0-1] (j17), node5 (j18)`; empty if nothing is allocated.
@@ -45,9 +63,11 @@ std::string holders_of(Context& context, const Selection& targets, Snapshot& sna
   return text;
 }
 
-/// Why the wait has not ended: what is still allocated, as far as the daemon says it.
+/// The error of a wait that has not ended. Names the present allocations if the daemon can be asked.
 Error not_idle(Context& context, int errnum, const std::string& when, const Selection& targets,
                Snapshot& snapshot) {
+  constexpr client::Milliseconds patience{1000};
+  context.shorten_timeout(patience);
   std::string holders;
   try {
     holders = holders_of(context, targets, snapshot);
@@ -55,7 +75,7 @@ Error not_idle(Context& context, int errnum, const std::string& when, const Sele
     return {errnum, fmt::format("not known to be idle {}: {}", when, error.what())};
   }
   if (!holders.empty()) return {errnum, fmt::format("still allocated {}: {}", when, holders)};
-  return {errnum, fmt::format("not known to be idle {}: nobody reports what runs on {}", when,
+  return {errnum, fmt::format("not known to be idle {}: no report has come of what runs on {}", when,
                               snapshot.status().inventory.hosts(targets.ranks).encode())};
 }
 
@@ -72,46 +92,74 @@ void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options) {
                 "Wait for known allocations only, also where nobody reports what runs")
       ->needs(wait);
   drain
-      .add_flag("--dry-run", options.dry_run,
-                "Change nothing: show what would be drained, what is allocated there, and what is left")
+      .add_flag(
+          "--dry-run", options.dry_run,
+          "Change nothing: show the targets that would be drained, their allocations, and the capacity left")
       ->excludes(wait);
 }
 
-void require_ledger(Context& context) {
-  // The allocations behind all ids that schedulers use: few, if any.
-  constexpr std::size_t longest_id = 64;
-  proto::topics::AllocationsRequest last;
-  last.after = std::string(longest_id, '~');
+TimeLimit::TimeLimit(const std::string& text) : text_(text) {
+  if (const auto time = parse_timeout(text)) end_ = std::chrono::steady_clock::now() + *time;
+}
+
+std::optional<client::Milliseconds> TimeLimit::left() const {
+  if (!end_) return std::nullopt;
+  const auto time = std::chrono::ceil<client::Milliseconds>(*end_ - std::chrono::steady_clock::now());
+  return std::max(time, client::Milliseconds(0));
+}
+
+void require_reports(Context& context, const Selection& targets, bool assume_idle, const TimeLimit& limit) {
+  proto::topics::WaitRequest request;
+  request.targets = targets.request;
+  request.condition = module::WaitCondition::reported;
+  if (assume_idle) request.unreported = module::Unreported::assume_idle;
+  // With the assumption no scheduler or job manager is asked: the answer comes at once, like that of a drain.
+  const auto left = assume_idle ? std::nullopt : limit.left();
+  // 0 would mean no limit.
+  const auto longest = std::max(left.value_or(context.timeout()), client::Milliseconds(1));
   try {
-    context.call("resource.allocations", proto::topics::encode_allocations_request(last));
+    context.connection().call("resource.wait", proto::topics::encode_wait(request), longest);
   } catch (const Error& error) {
-    if (error.errnum() != ENOSYS) throw;
-    throw Error(ENOSYS, "this daemon keeps no allocations, so it cannot tell when targets are idle");
+    if (error.errnum() == ENOSYS) throw Error(ENOSYS, "this daemon cannot tell when targets are idle");
+    if (error.errnum() != ETIMEDOUT) throw;
+    throw Error(ETIMEDOUT, fmt::format("not known after {} what runs on {}: nothing is drained",
+                                       longest == left ? limit.text() : text::format_duration(longest),
+                                       targets.request));
   }
 }
 
-void wait_until_idle(Context& context, const DrainWaitOptions& options, const ReportOptions& report,
+void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle, const ReportOptions& report,
                      const Selection& targets, Snapshot& snapshot) {
-  const auto timeout = parse_timeout(options.timeout);
+  const auto throw_late = [&] {
+    throw not_idle(context, ETIMEDOUT, "after " + limit.text(), targets, snapshot);
+  };
+  const auto left = limit.left();
+  if (left == client::Milliseconds(0)) throw_late();
   auto& connection = context.connection();
   process::SignalLoop loop;
+  const Interrupts interrupts(loop);
   bool is_over = false;
   bool timed_out = false;
   std::optional<Error> failure;
   std::optional<client::TargetWait> wait;
   client::TargetWaitOptions wanted;
   wanted.targets = targets.request;
-  wanted.assume_idle = options.assume_idle;
+  wanted.assume_idle = assume_idle;
   wait.emplace(connection, wanted, [&](const std::optional<Error>& error) {
     is_over = true;
     failure = error;
   });
-  if (timeout) connection.after(*timeout, [&] { is_over = timed_out = !is_over; });
+  if (left) connection.after(*left, [&] { is_over = timed_out = !is_over; });
   const bool has_ended = loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return is_over; });
   wait.reset();
-  if (!has_ended) throw not_idle(context, EINTR, "when interrupted", targets, snapshot);
-  if (timed_out) throw not_idle(context, ETIMEDOUT, "after " + options.timeout, targets, snapshot);
+  if (!has_ended) {
+    const Error error = not_idle(context, EINTR, "when interrupted", targets, snapshot);
+    const std::string text = fmt::format("{}; the drain stays in force", error.what());
+    if (interrupts.has_come()) throw Interrupted(text);
+    throw Error(EINTR, text);
+  }
+  if (timed_out) throw_late();
   if (failure) throw Error(*failure);
   nlohmann::ordered_json object{{"wait", "idle"}};
   add_targets(object, {targets.request, targets.ranks}, snapshot);

@@ -2,6 +2,8 @@
 // targets, and --dry-run, which shows what a drain would do.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "cli/commands/change.hpp"
@@ -24,14 +26,30 @@ struct DrainWaitOptions {
 /// --wait, --timeout, --assume-idle and --dry-run.
 void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options);
 
-/// Throws Error ENOSYS if the daemon keeps no allocations, as in a Flux instance: then it cannot tell when
-/// targets are idle.
-void require_ledger(Context& context);
+/// The time of an option --timeout, from the construction on.
+class TimeLimit {
+ public:
+  /// `text` is the option's value, empty without the option. Throws UsageError.
+  explicit TimeLimit(const std::string& text);
+
+  /// The remaining time, 0 at least; nothing if there is no limit.
+  [[nodiscard]] std::optional<client::Milliseconds> left() const;
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+  std::optional<std::chrono::steady_clock::time_point> end_;
+};
+
+/// For use before a drain that is waited for. Throws Error ENOSYS if the daemon does not serve waits. Unless
+/// idleness is assumed, throws Error EHOSTUNREACH if nobody reports what runs on a target, and ETIMEDOUT if
+/// that is not known within `limit`, or else within the time of any call.
+void require_reports(Context& context, const Selection& targets, bool assume_idle, const TimeLimit& limit);
 
 /// Waits until none of the targets has an allocation, also over restarts of the daemon. `targets` are named
 /// by hosts where that is possible (Selection::request). Throws Error ETIMEDOUT that says which are still
-/// allocated, EINTR after a signal, and EHOSTUNREACH if no scheduler reports what runs there.
-void wait_until_idle(Context& context, const DrainWaitOptions& options, const ReportOptions& report,
+/// allocated, EINTR after a signal, and EHOSTUNREACH if nobody reports what runs there.
+void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle, const ReportOptions& report,
                      const Selection& targets, Snapshot& snapshot);
 
 /// Prints what the drain would do. Throws Error EEXIST or EINVAL if the daemon would refuse it.

@@ -1,26 +1,42 @@
 // resourcectl eventlog: the journal of the daemon (RFC 44), its history and new events.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/cursor_file.hpp"
+#include "cli/commands/interrupts.hpp"
+#include "cli/commands/journal_follower.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/time_argument.hpp"
-#include "cli/views/views.hpp"
+#include "cli/views/event_text.hpp"
 #include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/duration.hpp"
+#include "core/time.hpp"
 #include "process/loop.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
+
+using nlohmann::json;
+using proto::topics::EventNumber;
+using proto::topics::JournalRequest;
 
 namespace {
 
@@ -30,63 +46,166 @@ struct EventlogOptions {
   std::string timeout;
   std::string targets;
   std::string since;
+  std::string until;
+  std::size_t newest = 0;
+  std::string cursor;
+  std::string time_format;
   bool json = false;
   bool allocations = false;
   bool whole = false;
 };
 
-/// Prints the events of the responses until the options are satisfied.
+/// After the last event of any log: the year 9999.
+constexpr WallTime end_of_time = wall_time(253402300799);
+
+views::EventTimes time_format(const EventlogOptions& options, bool is_terminal) {
+  const bool is_iso = options.time_format.empty() ? is_terminal : options.time_format == "iso";
+  return is_iso ? views::EventTimes::iso : views::EventTimes::raw;
+}
+
+/// The inventory that ranks in events mean; empty while the daemon has none.
+rset::ResourceSet fetch_inventory(Context& context) {
+  try {
+    return proto::topics::parse_status(context.call("resource.status")).inventory;
+  } catch (const Error& error) {
+    if (error.errnum() == EAGAIN || error.errnum() == ENOENT) return {};
+    throw;
+  }
+}
+
+/// Reads the journal and prints its events until the options are satisfied.
+///
+/// For the newest events (-n) it asks for the number of the last one, and then for a stretch before it, which
+/// it extends until enough events are in it. So a long history is not read as a whole.
 class Reader {
  public:
-  Reader(const Context& context, const EventlogOptions& options) : context_(context), options_(options) {}
-
-  void receive(const client::Response& response) {
-    if (done_) return;
-    if (!response.ok()) {
-      // The daemon has ended the journal: success for --follow without --wait, an error otherwise.
-      const bool is_end = response.error().errnum() == ENODATA;
-      if (!is_end || !options_.follow || !options_.wait_for.empty()) throw Error(response.error());
-      done_ = true;
-      return;
+  Reader(Context& context, const EventlogOptions& options, JournalRequest wanted,
+         std::optional<WallTime> until)
+      : context_(context),
+        options_(options),
+        wanted_(std::move(wanted)),
+        until_(until),
+        times_(time_format(options, context.terminal())),
+        follower_(context.connection(), options.follow,
+                  {.events = [this](const json& events, auto last) { take(events, last); },
+                   .ended = [this](const client::Response& response) { end(response); },
+                   .changed = [this](const auto& loss) { tell(loss); }}) {
+    // For a person the sets of an event have the named targets alone; a program gets events as they are.
+    if (wanted_.targets && context.terminal() && !options.json)
+      clip_.emplace(*wanted_.targets, fetch_inventory(context));
+    if (!options.cursor.empty()) {
+      cursor_.emplace(options.cursor);
+      wanted_.after = cursor_->number();
     }
-    const auto payload = response.payload();
-    const nlohmann::json* events = proto::topics::find_journal_events(payload);
-    if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
-    // An empty batch marks the end of the history.
-    past_is_told_ |= events->empty();
-    done_ = past_is_told_ && !options_.follow && options_.wait_for.empty();
-    for (const auto& event : *events) {
-      if (done_) return;
-      show(event);
-      ++count_;
-    }
+    JournalRequest of_last;
+    of_last.since = end_of_time;
+    follower_.ask(options.newest > 0 ? of_last : wanted_);
   }
+
+  /// Called after each response, and when the journal is lost.
+  std::function<void()> on_change = [] {};
 
   void stop() noexcept { done_ = true; }
   [[nodiscard]] bool done() const noexcept { return done_; }
   [[nodiscard]] bool past_is_told() const noexcept { return past_is_told_ || done_; }
+  [[nodiscard]] bool is_lost() const noexcept { return is_lost_; }
   /// The number of events received.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
-  void show(const nlohmann::json& event) {
+  void take(const json& events, std::optional<EventNumber> last) {
+    if (done_) return;
+    if (cursor_ && !last) throw Error(ENOSYS, "--cursor: the events of this daemon have no numbers");
+    if (options_.newest > 0 && !is_searching_) {
+      is_searching_ = true;
+      newest_ = last;
+      return ask_for_newest();
+    }
+    for (const json& event : events) {
+      if (done_) return;
+      ++count_;
+      if (until_ && proto::read_event_entry(event).timestamp > *until_) return end_past();
+      take_event(clip_ ? clip_->clip(event) : event);
+    }
+    // An empty batch marks the end of the history.
+    if (events.empty()) end_past();
+    // Printed and flushed by now.
+    if (cursor_) cursor_->write(*last);
+    on_change();
+  }
+
+  void take_event(json event) {
+    if (past_is_told_ || options_.newest == 0) return show(event);
+    newest_events_.push_back(std::move(event));
+    if (newest_events_.size() > options_.newest) newest_events_.pop_front();
+  }
+
+  /// Asks for a longer stretch than before. Without numbers it is the whole history.
+  void ask_for_newest() {
+    constexpr EventNumber growth = 4;
+    stretch_ = stretch_ == 0 ? std::max<EventNumber>(options_.newest, least_stretch) : stretch_ * growth;
+    newest_events_.clear();
+    if (newest_) wanted_.after = *newest_ > stretch_ ? *newest_ - stretch_ : 0;
+    follower_.ask(wanted_);
+  }
+
+  void end_past() {
+    if (past_is_told_) return;
+    const bool is_whole = !wanted_.after || *wanted_.after == 0;
+    if (options_.newest > newest_events_.size() && !is_whole) return ask_for_newest();
+    past_is_told_ = true;
+    for (const json& event : std::exchange(newest_events_, {})) {
+      if (!done_) show(event);
+    }
+    done_ = done_ || until_ || (!options_.follow && options_.wait_for.empty());
+  }
+
+  void show(const json& event) {
     // Throws if it is not an event.
-    const auto line = views::format_event(event);
-    context_.print_line(options_.json ? event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                      : line);
+    const auto line = views::format_event(event, times_);
+    context_.print_line(options_.json ? event.dump(-1, ' ', false, json::error_handler_t::replace) : line);
     if (!options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for) done_ = true;
   }
 
-  const Context& context_;
+  // The daemon has ended the journal: success for --follow without --wait, an error otherwise.
+  void end(const client::Response& response) {
+    if (done_) return;
+    const Error& error = response.error();
+    if (!response.local() && std::string_view(error.what()).starts_with("after: "))
+      throw Error(error.errnum(), fmt::format("{}{}: {} has another event log than before",
+                                              cursor_ ? options_.cursor + ": " : "", error.what(),
+                                              context_.connection().uri()));
+    if (error.errnum() != ENODATA || !options_.follow || !options_.wait_for.empty()) throw Error(error);
+    done_ = true;
+  }
+
+  void tell(const std::optional<Error>& loss) {
+    is_lost_ = loss.has_value();
+    context_.warn(loss ? fmt::format("{}; waiting for the daemon", loss->what()) : "following again");
+    on_change();
+  }
+
+  static constexpr EventNumber least_stretch = 100;
+
+  Context& context_;
   const EventlogOptions& options_;
+  JournalRequest wanted_;
+  std::optional<WallTime> until_;
+  views::EventTimes times_;
+  std::optional<views::TargetClip> clip_;
+  std::optional<CursorFile> cursor_;
+  /// For -n: whether newest_ is known, the number of the last event at the beginning, and how many events
+  /// before it were asked for.
+  bool is_searching_ = false;
+  std::optional<EventNumber> newest_;
+  EventNumber stretch_ = 0;
+  std::deque<json> newest_events_;
   std::uint64_t count_ = 0;
   bool past_is_told_ = false;
+  bool is_lost_ = false;
   bool done_ = false;
+  JournalFollower follower_;
 };
-
-std::string in_seconds(client::Milliseconds time) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
-}
 
 /// The error for a history that does not end. `how` continues its text.
 Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
@@ -110,13 +229,14 @@ class PastWatch {
     if (!must_end) return;
     const auto most = silence * most_silences;
     connection_.after(most, [this, most] {
-      if (!reader_.past_is_told()) throw no_end(connection_, reader_, "within " + in_seconds(most));
+      if (!reader_.past_is_told())
+        throw no_end(connection_, reader_, "within " + text::format_duration(most));
     });
   }
 
-  void on_response() {
+  void on_change() {
     connection_.cancel_timer(timer_);
-    if (!reader_.past_is_told()) restart();
+    if (!reader_.past_is_told() && !reader_.is_lost()) restart();
   }
 
  private:
@@ -125,8 +245,8 @@ class PastWatch {
   void restart() {
     timer_ = connection_.after(silence_, [this] {
       if (reader_.past_is_told()) return;
-      if (reader_.count() == 0) throw no_answer(connection_, in_seconds(silence_));
-      throw no_end(connection_, reader_, "and then no answer within " + in_seconds(silence_));
+      if (reader_.count() == 0) throw no_answer(connection_, text::format_duration(silence_));
+      throw no_end(connection_, reader_, "and then no answer within " + text::format_duration(silence_));
     });
   }
 
@@ -136,11 +256,23 @@ class PastWatch {
   client::Connection::TimerId timer_ = 0;
 };
 
+JournalRequest request_of(const EventlogOptions& options, WallTime now) {
+  JournalRequest request;
+  if (!options.since.empty()) request.since = parse_time(options.since, now, Unsigned::back);
+  if (!options.targets.empty()) request.targets = options.targets;
+  request.allocations = options.allocations;
+  return request;
+}
+
 void read_journal(Context& context, const EventlogOptions& options) {
+  const JournalRequest request = request_of(options, context.now());
+  std::optional<WallTime> until;
+  if (!options.until.empty()) until = parse_time(options.until, context.now(), Unsigned::back);
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
   process::SignalLoop loop;
-  Reader reader(context, options);
+  const Interrupts interrupts(loop);
+  Reader reader(context, options, request, until);
   const bool must_end = !options.follow && options.wait_for.empty();
   bool timed_out = false;
   std::optional<PastWatch> watch;
@@ -151,23 +283,12 @@ void read_journal(Context& context, const EventlogOptions& options) {
     });
   } else {
     watch.emplace(connection, reader, context.timeout(), must_end);
+    reader.on_change = [&] { watch->on_change(); };
   }
-  proto::topics::JournalRequest request;
-  if (!options.since.empty()) request.since = parse_time(options.since, context.now(), Unsigned::back);
-  if (!options.targets.empty()) request.targets = options.targets;
-  request.allocations = options.allocations;
-  client::SendOptions send_options;
-  send_options.streaming = true;
-  connection.send(
-      "resource.journal", proto::topics::encode_journal(request),
-      [&](const client::Response& response) {
-        reader.receive(response);
-        if (watch) watch->on_response();
-      },
-      send_options);
   loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return reader.done(); });
   connection.close();
+  interrupts.check();
   // With --follow alone, the timeout is a normal end. With --wait it is a failure.
   if (timed_out && !options.wait_for.empty()) {
     throw Error(ETIMEDOUT, fmt::format("no event {} within {}", options.wait_for, options.timeout));
@@ -183,7 +304,8 @@ void read_journal(Context& context, const EventlogOptions& options) {
 void register_eventlog(CLI::App& app, Context& context) {
   auto options = std::make_shared<EventlogOptions>();
   auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
-  command->add_flag("-F,--follow", options->follow, "Then print new events as they happen");
+  command->add_flag("-F,--follow", options->follow,
+                    "Then print new events as they happen, also after a restart of the daemon");
   command->add_option("-w,--wait", options->wait_for, "End after the first event of this name, past or new");
   command->add_option(
       "-t,--timeout", options->timeout,
@@ -193,6 +315,18 @@ void register_eventlog(CLI::App& app, Context& context) {
       "--since", options->since,
       "Only events at or after this time: seconds since the epoch, a date (ISO 8601), or a duration "
       "such as 2h, back from now");
+  command->add_option("--until", options->until,
+                      "Only events at or before this time, in the forms of --since");
+  auto* newest = command->add_option("-n,--last", options->newest, "Only the last events, as many as this");
+  require_count(*newest);
+  command->add_option("--cursor", options->cursor,
+                      "Keep the number of the last printed event in this file: the next run with it prints "
+                      "later ones alone");
+  command
+      ->add_option(
+          "-T,--time-format", options->time_format,
+          "raw (seconds since the epoch) or iso (local time). Default: iso on a terminal, raw elsewhere")
+      ->check(CLI::IsMember({"raw", "iso"}));
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--allocations", options->allocations,
                     "Also the records of the ledger of allocations: alloc and free");
@@ -201,9 +335,15 @@ void register_eventlog(CLI::App& app, Context& context) {
       "Print the whole history in the store as an event log (RFC 18) for resourced --import");
   add_targets_option(*command, options->targets);
   // An import needs the whole log: a part of it does not determine the present state.
-  for (const char* part : {"--follow", "--wait", "--since", "-i"}) {
+  for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i"}) {
     whole->excludes(command->get_option(part));
   }
+  // With these, events of a response are left out, and the number of the last one is not that of the last
+  // printed event.
+  for (const char* part : {"--wait", "--until", "--last"}) {
+    command->get_option("--cursor")->excludes(command->get_option(part));
+  }
+  command->get_option("--until")->excludes(command->get_option("--follow"));
   command->callback([options, &context] {
     if (options->whole) {
       options->json = true;

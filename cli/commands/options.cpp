@@ -20,6 +20,21 @@ void add_output_options(CLI::App& command, views::OutputOptions& options) {
   auto* format =
       command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
   command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
+  command.add_flag("-w,--wide", options.wide, "All of the table, also where it is wider than the terminal");
+}
+
+screen::Abilities abilities(const Context& context) {
+  // The option's check has refused any other value.
+  const auto choice = screen::parse_colour_choice(context.color).value_or(screen::ColourChoice::automatic);
+  return screen::abilities(choice, context.terminal());
+}
+
+void fit_output(const Context& context, views::OutputOptions& options) {
+  const auto able = abilities(context);
+  options.symbols = context.terminal() && able.unicode;
+  options.colours = able.colours;
+  options.ascii = !able.unicode;
+  options.columns = able.columns;
 }
 
 void add_targets_option(CLI::App& command, std::string& targets) {

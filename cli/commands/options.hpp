@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/screen/abilities.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "client/connection.hpp"
@@ -21,8 +22,14 @@ class Option;
 
 namespace resourced::cli::commands {
 
-/// -n, -o and --json.
+class Context;
+
+/// -n, -o, --json and -w.
 void add_output_options(CLI::App& command, views::OutputOptions& options);
+/// What the output of this command can show (screen/abilities.hpp).
+[[nodiscard]] screen::Abilities abilities(const Context& context);
+/// Fits the output to the terminal, if it goes to one.
+void fit_output(const Context& context, views::OutputOptions& options);
 /// -i
 void add_targets_option(CLI::App& command, std::string& targets);
 

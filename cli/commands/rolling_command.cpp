@@ -16,6 +16,7 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/drain_wait.hpp"
+#include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/rolling/command_run.hpp"
@@ -65,7 +66,7 @@ bool is_drained(const Node& node) {
 
 /// `node1: done`, or nothing for a step that the next one follows at once.
 std::string describe(const Node& node) {
-  const auto with = [&](std::string text) { return node.why.empty() ? text : text + ": " + node.why; };
+  const auto with = [&](const std::string& text) { return node.why.empty() ? text : text + ": " + node.why; };
   switch (node.step) {
     case Step::waiting:
       return "undrained again, as others have used up the budget";
@@ -181,17 +182,9 @@ std::vector<Node> nodes_of(const Selection& selection, const proto::topics::Stat
   return nodes;
 }
 
-void check_reported(Context& context, const Selection& selection, const proto::topics::Status& status) {
-  const auto sched = proto::topics::parse_sched_status(context.call("resource.sched-status"));
-  const IdSet unreported = selection.ranks - status.exclude - sched.reported;
-  if (unreported.empty()) return;
-  throw Error(EHOSTUNREACH,
-              fmt::format("nobody reports what runs on {}", status.inventory.hosts(unreported).encode()));
-}
-
 std::string count(std::size_t nodes) { return fmt::format("{} node{}", nodes, nodes == 1 ? "" : "s"); }
 
-/// Throws Error that says what is left, or forgets the state of complete work.
+/// Removes the state of complete work, or throws Error that names the nodes of incomplete work.
 void conclude(const Context& context, const rolling::Plan& plan, rolling::StateFile& state, bool json) {
   const std::vector<Node>& nodes = plan.nodes();
   if (plan.is_complete()) {
@@ -214,6 +207,7 @@ void conclude(const Context& context, const rolling::Plan& plan, rolling::StateF
 void roll(Context& context, const RollingOptions& options) {
   if (context.words_behind_dashes != options.command.size())
     throw UsageError("rolling: COMMAND must stand behind --");
+  const TimeLimit limit(options.timeout);
   rolling::Rules rules;
   rolling::DriverOptions driver_options;
   try {
@@ -235,16 +229,24 @@ void roll(Context& context, const RollingOptions& options) {
   Snapshot snapshot(context);
   const auto selection = select_targets(options.targets, snapshot.status(), Excluded::left_out);
   std::vector<Node> nodes = nodes_of(selection, snapshot.status(), state);
-  require_ledger(context);
-  if (!options.assume_idle) check_reported(context, selection, snapshot.status());
+  // Excluded targets, if they are named, are never drained.
+  const auto drainable =
+      select_ranks(selection.ranks - snapshot.status().exclude, snapshot.status().inventory);
+  if (!drainable.ranks.empty()) require_reports(context, drainable, options.assume_idle, limit);
   const std::vector<Node> before = nodes;
   rolling::Plan plan(std::move(rules), std::move(nodes));
   Reporter reporter(context, options.json, before);
   rolling::Driver driver(context.connection(), state, std::move(plan), std::move(driver_options),
                          [&](const Node& node) { reporter.report(node); });
+  const Interrupts interrupts(driver.loop());
   driver.run();
   reporter.end();
-  conclude(context, driver.plan(), state, options.json);
+  try {
+    conclude(context, driver.plan(), state, options.json);
+  } catch (const Error& error) {
+    if (error.errnum() == EINTR && interrupts.has_come()) throw Interrupted(error.what());
+    throw;
+  }
 }
 
 }  // namespace
@@ -264,9 +266,12 @@ void register_rolling(CLI::App& app, Context& context) {
       ->add_option("--max", options->most,
                    "How many nodes may be away, that is drained or not online, whoever did it: N or P%")
       ->required();
-  command->add_option("--by", options->by,
-                      "Shell pattern of properties: --max holds for the targets of each such property, and "
-                      "for the other TARGETS together. May be repeated");
+  command
+      ->add_option(
+          "--by", options->by,
+          "Shell pattern of properties: --max holds for the targets of each such property, and for the "
+          "other TARGETS together. May be repeated")
+      ->allow_extra_args(false);
   command->add_option("--timeout", options->timeout,
                       "Longest time for each of three steps of a node: until idle, the command, until ready");
   command->add_flag("--assume-idle", options->assume_idle,

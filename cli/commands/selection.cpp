@@ -76,6 +76,7 @@ IdSet ranks_of(const Hostlist& hosts, const ResourceSet& inventory) {
 template <class Map>
 std::vector<std::string> names_of(const Map& map) {
   std::vector<std::string> names;
+  names.reserve(map.size());
   for (const auto& entry : map) names.push_back(entry.first);
   return names;
 }
@@ -131,18 +132,21 @@ bool has_selector(std::string_view text) {
 
 Selection select_targets(std::string_view text, const Status& status, Excluded excluded) {
   const auto& inventory = status.inventory;
-  Selection selection;
+  IdSet ranks;
   if (has_selector(text)) {
-    selection.ranks = select_parts(text, status, excluded);
+    ranks = select_parts(text, status, excluded);
   } else if (const auto hosts = rset::hosts_of_targets(text)) {
-    selection.ranks = ranks_of(*hosts, inventory);
+    ranks = ranks_of(*hosts, inventory);
   } else {
-    selection.ranks = rset::parse_targets(text, inventory);
+    ranks = rset::parse_targets(text, inventory);
   }
-  selection.request = inventory.hosts(selection.ranks).encode();
-  if (inventory.hosts_repeat() || reads_as_ranks(selection.request))
-    selection.request = selection.ranks.encode();
-  return selection;
+  return select_ranks(std::move(ranks), inventory);
+}
+
+Selection select_ranks(IdSet ranks, const ResourceSet& inventory) {
+  std::string request = inventory.hosts(ranks).encode();
+  if (inventory.hosts_repeat() || reads_as_ranks(request)) request = ranks.encode();
+  return {std::move(ranks), std::move(request)};
 }
 
 std::optional<std::string> host_in_reason(std::string_view reason, const ResourceSet& inventory) {

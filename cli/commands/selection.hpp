@@ -33,6 +33,8 @@ struct Selection {
 [[nodiscard]] Selection select_targets(std::string_view text, const proto::topics::Status& status,
                                        Excluded excluded = Excluded::kept);
 
+[[nodiscard]] Selection select_ranks(text::IdSet ranks, const rset::ResourceSet& inventory);
+
 /// The first word of a reason if it names a host of the inventory: probably the host is meant as a target.
 [[nodiscard]] std::optional<std::string> host_in_reason(std::string_view reason,
                                                         const rset::ResourceSet& inventory);

@@ -8,8 +8,11 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/status_watch.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
 
@@ -18,6 +21,8 @@ void register_status(CLI::App& app, Context& context) {
     views::OutputOptions output;
     views::ViewFilter filter;
     std::string states;
+    std::string at;
+    bool watch = false;
   };
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
@@ -28,16 +33,32 @@ void register_status(CLI::App& app, Context& context) {
       "-s,--states", options->states,
       "Only these states, separated by commas: avail, drained, exclude, torpid, offline (all that are not "
       "online, whatever else they are), shrunk (removed from the inventory)");
-  command->callback([options, &context] {
+  const auto* at = command->add_option(
+      "--at", options->at,
+      "The states as they were at this time: 2026-11-22T18:30, a duration such as 2h for that long ago, or "
+      "seconds since the epoch");
+  command
+      ->add_flag("--watch", options->watch,
+                 "Show it again after each change, until q or Ctrl-C, also over restarts of the daemon")
+      ->excludes(command->get_option("--json"))
+      ->excludes(command->get_option("--at"));
+  command->callback([options, at, &context] {
     if (!options->states.empty()) options->filter.states = views::parse_status_states(options->states);
-    options->output.terminal = context.terminal();
+    fit_output(context, options->output);
+    if (options->watch) {
+      // On the screen a line has one colour, and its width may change.
+      options->output.symbols = options->output.colours = false;
+      options->output.columns.reset();
+    }
     // Check the format first, so that an unknown field is reported without a request to the daemon.
     (void)views::render(views::status_columns(), options->output);
-    const nlohmann::json status = context.call("resource.status");
-    context.out() << views::render(views::status_view(status, options->filter), options->output);
-    // Programs parse the other formats, so only the standard table is followed by text.
-    const bool plain = !options->output.json && !options->output.no_header && options->output.format.empty();
-    if (plain) context.out() << views::describe_moves(status, options->filter);
+    if (options->watch) return watch_status(context, options->output, options->filter);
+    const nlohmann::json status =
+        at->count() == 0
+            ? context.call("resource.status")
+            : context.call("resource.status-at", proto::topics::encode_status_at_request(
+                                                     parse_time(options->at, context.now(), Unsigned::back)));
+    context.out() << status_text(status, options->output, options->filter);
   });
 }
 
@@ -71,14 +92,19 @@ std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
 }  // namespace
 
 void register_inventory(CLI::App& app, Context& context) {
-  auto* list = app.add_subcommand("list", "List the resources that are free, up, allocated and down");
+  auto* list = app.add_subcommand(
+      "list",
+      "List the resources that are free, up, allocated and down; where -o has {properties}, a row for each "
+      "set of properties");
   auto list_options = add_filter_options(*list);
   add_output_options(*list, list_options->output);
   list->callback([list_options, &context] {
     const auto filter = list_options->filter();
-    list_options->output.terminal = context.terminal();
+    fit_output(context, list_options->output);
     (void)views::render(views::sched_columns(), list_options->output);
-    context.out() << views::render(views::sched_view(context.call(topic), filter), list_options->output);
+    const bool by_properties = list_options->output.format.find("{properties") != std::string::npos;
+    context.out() << views::render(views::sched_view(context.call(topic), filter, by_properties),
+                                   list_options->output);
   });
 
   auto* info = app.add_subcommand("info", "Count nodes, cores and gpus");

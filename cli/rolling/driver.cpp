@@ -48,6 +48,12 @@ std::string for_host(std::string word, const std::string& host) {
   return word;
 }
 
+text::IdSet ranks_of(const Node& node, const rset::ResourceSet& inventory) {
+  text::Hostlist host;
+  host.append(node.host);
+  return rset::known_ranks_of_hosts(host, inventory);
+}
+
 bool is_same(const Node& a, const Node& b) {
   return a.step == b.step && a.reason == b.reason && a.why == b.why && a.gives_way == b.gives_way;
 }
@@ -143,24 +149,19 @@ void Driver::look() {
           if (!is_interruption(response)) throw Error(response.error());
           return look_after(pause_between_looks);
         }
-        // The answer may be older than what has happened since it was asked for.
+        // Nodes have changed since the request, and the answer may be older than the change.
         if (std::exchange(must_look_again_, false)) return look();
         const auto status = proto::topics::parse_status(response.payload());
         for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
           if (is_final(plan_.nodes()[i].step) || plan_.nodes()[i].step == Step::waiting) continue;
           if (ranks_.contains(i)) continue;
-          text::Hostlist host;
-          host.append(plan_.nodes()[i].host);
-          ranks_[i] = rset::known_ranks_of_hosts(host, status.inventory);
+          ranks_[i] = ranks_of(plan_.nodes()[i], status.inventory);
         }
         // Events of the journal have ranks, so ranks_ comes first.
         if (!std::exchange(has_journal_, true)) follow_journal();
         const Actions actions = plan_.look(status);
-        for (const Action& action : actions) {
-          text::Hostlist host;
-          host.append(plan_.nodes()[action.node].host);
-          ranks_[action.node] = rset::known_ranks_of_hosts(host, status.inventory);
-        }
+        for (const Action& action : actions)
+          ranks_[action.node] = ranks_of(plan_.nodes()[action.node], status.inventory);
         act(actions);
         if (plan_.wants_look()) look_after(pause_between_looks);
       },
@@ -189,14 +190,14 @@ void Driver::record() {
   }
 }
 
-void Driver::begin(Action action) {
+void Driver::begin(const Action& action) {
   switch (action.kind) {
     case Action::Kind::drain:
-      return change_drain(action.node, false);
+      return drain(action.node);
     case Action::Kind::mark:
-      return change_drain(action.node, true);
+      return mark(action);
     case Action::Kind::undrain:
-      return undrain(action.node);
+      return undrain(action);
     case Action::Kind::wait_idle:
       return wait(action.node, Condition::idle);
     case Action::Kind::wait_ready:
@@ -206,23 +207,15 @@ void Driver::begin(Action action) {
   }
 }
 
-void Driver::change_drain(std::size_t node, bool overwrite) {
+void Driver::drain(std::size_t node) {
   module::DrainCommand command;
   command.targets = plan_.nodes()[node].host;
   command.reason = plan_.nodes()[node].reason;
-  if (overwrite) command.mode = module::DrainMode::overwrite;
+  command.if_not_drained = true;
   connection_.send(
       "resource.drain", proto::topics::encode_drain(command),
-      [this, node, overwrite](const Response& response) {
-        const bool is_interrupted = !response.ok() && is_interruption(response);
-        if (is_interrupted && overwrite) {
-          connection_.after(pause_between_looks, [this, node] { change_drain(node, true); });
-          return;
-        }
-        if (overwrite) {
-          // A node that cannot be drained any more has its error in the state.
-          plan_.marked(node);
-        } else if (response.ok() || is_interrupted) {
+      [this, node](const Response& response) {
+        if (response.ok() || is_interruption(response)) {
           plan_.answered(node);
         } else if (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL) {
           // Drained by another operator, excluded or removed since the look.
@@ -236,16 +229,42 @@ void Driver::change_drain(std::size_t node, bool overwrite) {
       patient());
 }
 
-void Driver::undrain(std::size_t node) {
+void Driver::mark(const Action& action) {
+  module::DrainCommand command;
+  command.targets = plan_.nodes()[action.node].host;
+  command.reason = failure_reason(plan_.nodes()[action.node]);
+  if (action.reason.empty()) {
+    command.if_not_drained = true;
+  } else {
+    command.mode = module::DrainMode::overwrite;
+    command.if_reason = action.reason;
+  }
+  connection_.send(
+      "resource.drain", proto::topics::encode_drain(command),
+      [this, action](const Response& response) {
+        if (!response.ok() && is_interruption(response)) {
+          connection_.after(pause_between_looks, [this, action] { mark(action); });
+          return;
+        }
+        // A node that others have drained, or that cannot be drained any more, has its error in the state.
+        plan_.marked(action.node);
+        record();
+        look();
+      },
+      patient());
+}
+
+void Driver::undrain(const Action& action) {
+  const std::size_t node = action.node;
   module::UndrainCommand command;
   command.targets = plan_.nodes()[node].host;
   command.keeps_scheduled = true;
+  command.if_reason = action.reason;
   connection_.send(
       "resource.undrain", proto::topics::encode_undrain(command),
       [this, node](const Response& response) {
-        if (response.ok()) {
-          plan_.undrained(node);
-        } else if (is_interruption(response) || response.error().errnum() == EEXIST) {
+        // A look shows whether the node is drained for another reason now, as by a scheduled drain.
+        if (response.ok() || is_interruption(response) || response.error().errnum() == EEXIST) {
           plan_.answered(node);
         } else {
           throw Error(response.error());
@@ -266,11 +285,7 @@ void Driver::wait(std::size_t node, Condition condition) {
   pending_[node].wait = std::make_unique<client::TargetWait>(
       connection_, options, [this, node, is_idle](const std::optional<Error>& error) {
         if (error) return fail(node, error->what());
-        // The wait calls this handler, so it is destroyed only when the handler returns.
-        const auto wait = std::move(pending_[node].wait);
-        if (const auto timer = std::exchange(pending_[node].timer, std::nullopt))
-          connection_.cancel_timer(*timer);
-        pending_.erase(node);
+        const Pending ended = end_step(node);
         if (is_idle) {
           plan_.is_idle(node);
         } else {
@@ -291,10 +306,7 @@ void Driver::start(std::size_t node) {
       std::make_unique<CommandRun>(loop_.context(), command_files(state_.path(), host), command,
                                    [this, node](const std::optional<std::string>& failure) {
                                      if (failure) return fail(node, *failure);
-                                     const auto ended = std::move(pending_[node].command);
-                                     if (const auto timer = std::exchange(pending_[node].timer, std::nullopt))
-                                       connection_.cancel_timer(*timer);
-                                     pending_.erase(node);
+                                     const Pending ended = end_step(node);
                                      const Actions actions = plan_.has_run(node);
                                      if (actions.empty()) start_timer(node, "not offline");
                                      act(actions);
@@ -311,14 +323,18 @@ void Driver::start_timer(std::size_t node, const std::string& what) {
   });
 }
 
-void Driver::fail(std::size_t node, const std::string& why) {
+Driver::Pending Driver::end_step(std::size_t node) {
   const auto found = pending_.find(node);
-  if (found != pending_.end()) {
-    const Pending pending = std::move(found->second);
-    pending_.erase(found);
-    if (pending.timer) connection_.cancel_timer(*pending.timer);
-    if (pending.command) pending.command->kill();
-  }
+  if (found == pending_.end()) return {};
+  Pending ended = std::move(found->second);
+  pending_.erase(found);
+  if (const auto timer = std::exchange(ended.timer, std::nullopt)) connection_.cancel_timer(*timer);
+  return ended;
+}
+
+void Driver::fail(std::size_t node, const std::string& why) {
+  const Pending pending = end_step(node);
+  if (pending.command) pending.command->kill();
   plan_.fail(node, why);
   record();
   look();

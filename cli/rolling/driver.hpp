@@ -48,6 +48,7 @@ class Driver {
   /// command has begun; a second one ends this at once. Throws Error if the daemon refuses a request.
   void run();
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+  [[nodiscard]] process::SignalLoop& loop() noexcept { return loop_; }
 
  private:
   /// The pending work of a node.
@@ -62,12 +63,15 @@ class Driver {
   void look();
   void look_after(client::Milliseconds pause);
   void act(const Actions& actions);
-  void begin(Action action);
-  void change_drain(std::size_t node, bool overwrite);
-  void undrain(std::size_t node);
+  void begin(const Action& action);
+  void drain(std::size_t node);
+  void mark(const Action& action);
+  void undrain(const Action& action);
   void wait(std::size_t node, client::TargetWaitOptions::Condition condition);
   void start(std::size_t node);
   void start_timer(std::size_t node, const std::string& what);
+  /// Takes the pending work of a node's step, without its time limit.
+  Pending end_step(std::size_t node);
   void fail(std::size_t node, const std::string& why);
   /// Records and reports nodes whose step has changed.
   void record();

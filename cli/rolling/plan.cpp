@@ -40,6 +40,8 @@ Step parse_step(std::string_view name) {
 
 bool is_final(Step step) noexcept { return step >= Step::done; }
 
+std::string failure_reason(const Node& node) { return "rolling: " + node.why; }
+
 std::size_t Budget::of(std::size_t nodes) const noexcept {
   constexpr std::size_t whole = 100;
   return is_percent ? std::max<std::size_t>(1, nodes * number / whole) : number;
@@ -85,7 +87,9 @@ struct Plan::View {
       if (is_before_run(nodes[i].step) || is_after_run(nodes[i].step)) away |= ranks[i];
     }
     IdSet others = work;
-    for (const auto& [name, targets] : status.inventory.properties()) {
+    for (const auto& property : status.inventory.properties()) {
+      const std::string& name = property.first;
+      const IdSet& targets = property.second;
       if (std::ranges::none_of(rules.by, [&](const std::string& pattern) {
             return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
           })) {
@@ -100,11 +104,10 @@ struct Plan::View {
     }
   }
 
-  /// Whether more targets than the budget would be away with these.
+  /// Whether more targets than the budget would be away with these, some of which may be away already.
   [[nodiscard]] bool exceeds(const IdSet& more) const {
     return std::ranges::any_of(groups, [&](const Group& group) {
-      const IdSet added = (more & group.targets) - away;
-      return !added.empty() && (away & group.targets).count() + added.count() > group.most;
+      return more.intersects(group.targets) && ((away | more) & group.targets).count() > group.most;
     });
   }
   /// Whether too many are away among which these are.
@@ -116,14 +119,15 @@ struct Plan::View {
 
   enum class Drain { none, own, of_others };
   /// How a node is drained, and the reason.
-  [[nodiscard]] std::pair<Drain, std::string> drain_of(std::size_t node, const std::string& reason) const {
+  [[nodiscard]] std::pair<Drain, std::string> drain_of(std::size_t node, const std::string& reason,
+                                                       const std::string& other_reason = {}) const {
     std::pair<Drain, std::string> found{Drain::none, ""};
     IdSet rest = ranks[node];
     for (const Status::Drain& drain : status.drains) {
       if (!drain.targets.intersects(ranks[node])) continue;
       rest -= drain.targets;
       if (found.first == Drain::of_others) continue;
-      const bool is_own = !reason.empty() && drain.reason == reason;
+      const bool is_own = !drain.reason.empty() && (drain.reason == reason || drain.reason == other_reason);
       found = {is_own ? Drain::own : Drain::of_others, drain.reason};
     }
     // Some targets of the host are not drained any more.
@@ -140,8 +144,12 @@ struct Plan::View {
 
 Plan::Plan(Rules rules, std::vector<Node> nodes)
     : rules_(std::move(rules)), nodes_(std::move(nodes)), progress_(nodes_.size()) {
-  for (Node& node : nodes_) {
-    if (node.step == Step::failed) node.step = Step::idle;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.step == Step::failed) {
+      node.step = Step::idle;
+      progress_[i].earlier_failure = failure_reason(node);
+    }
     if (node.step == Step::skipped) node.step = Step::waiting;
     if (!is_final(node.step)) node.why.clear();
   }
@@ -180,16 +188,17 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
   Progress& progress = progress_[node];
   const auto act = [&](Action::Kind kind) {
     progress.is_asked = true;
-    actions.push_back({kind, node});
+    actions.push_back({kind, node, kind == Action::Kind::undrain ? at.reason : ""});
   };
   if (is_before_run(at.step)) {
-    const auto [drain, reason] = view.drain_of(node, at.reason);
+    const auto [drain, reason] = view.drain_of(node, at.reason, progress.earlier_failure);
     if (drain == View::Drain::of_others) return skip(node, "drained already: " + reason);
     if (drain == View::Drain::none) {
       at.step = Step::waiting;
       progress.is_idle = false;
       return;
     }
+    at.reason = reason;
     if (at.step == Step::drain && view.is_exceeded_by(view.ranks[node])) {
       // Others have drained at the same time, or nodes were lost: this one gives way.
       at.step = Step::undrain;
@@ -219,11 +228,11 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
 
 void Plan::mark(std::size_t node, const View& view, Actions& actions) {
   progress_[node] = {};
-  // A drain of others keeps its reason, and this node the one of its own drain, so that the next run sees it.
-  if (view.drain_of(node, nodes_[node].reason).first == View::Drain::of_others) return;
-  nodes_[node].reason = "rolling: " + nodes_[node].why;
+  // A drain of others keeps its reason.
+  const auto drain = view.drain_of(node, nodes_[node].reason).first;
+  if (drain == View::Drain::of_others) return;
   progress_[node].is_asked = true;
-  actions.push_back({Action::Kind::mark, node});
+  actions.push_back({Action::Kind::mark, node, drain == View::Drain::own ? nodes_[node].reason : ""});
 }
 
 void Plan::begin_one(const View& view, Actions& actions) {

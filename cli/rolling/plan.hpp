@@ -47,7 +47,8 @@ enum class Step : std::uint8_t {
 struct Node {
   std::string host;
   Step step = Step::waiting;
-  /// The reason of the drain that this work has made; empty before.
+  /// The reason of the drain that this work has made; empty before. That of a failed node is then replaced by
+  /// failure_reason().
   std::string reason = {};
   /// Of a node that failed or is skipped.
   std::string why = {};
@@ -56,6 +57,9 @@ struct Node {
   /// Its drain ends before the command: others have used up the budget at the same time.
   bool gives_way = false;
 };
+
+/// The reason of the drain of a node that failed.
+[[nodiscard]] std::string failure_reason(const Node& node);
 
 /// How many nodes may be away: a number, or a share of a set, rounded down, but at least one.
 struct Budget {
@@ -90,13 +94,15 @@ struct Action {
     run,
     /// Then is_ready() or fail().
     wait_ready,
-    /// Then undrained() or answered().
+    /// End the drain, if it has the reason of the action; then undrained() or answered().
     undrain,
-    /// Set the reason of the node's drain to Node::reason; then marked().
+    /// Drain the node with failure_reason(), in place of a drain with the reason of the action, or if that is
+    /// empty and the node is not drained; then marked().
     mark,
   };
   Kind kind;
   std::size_t node;
+  std::string reason = {};
 };
 using Actions = std::vector<Action>;
 
@@ -144,6 +150,8 @@ class Plan {
     bool was_offline = false;
     /// It has failed, and its drain has yet to say why.
     bool must_mark = false;
+    /// It has failed in an earlier run, which may have given its drain this reason.
+    std::string earlier_failure = {};
   };
   struct View;
 

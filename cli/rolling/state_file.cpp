@@ -18,6 +18,8 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
 
 namespace resourced::cli::rolling {
 
@@ -25,8 +27,38 @@ using nlohmann::json;
 
 namespace {
 
+/// A URI that names a path by its one canonical form, as two runs of one work must not have two states.
+std::string canonical_uri(const std::string& uri) {
+  for (const std::string_view scheme : {"ipc://", "local://"}) {
+    if (!uri.starts_with(scheme)) continue;
+    std::error_code failure;
+    const auto path = std::filesystem::weakly_canonical(uri.substr(scheme.size()), failure);
+    if (!failure) return std::string(scheme) + path.string();
+  }
+  return uri;
+}
+
+/// Ranks, or hosts and selectors, in one order and each once.
+std::string canonical_targets(const std::string& targets) {
+  try {
+    return text::IdSet::parse(targets).encode();
+  } catch (const Error&) {
+    // Hosts.
+  }
+  try {
+    text::Hostlist hosts = text::Hostlist::parse(targets);
+    hosts.unique();
+    return hosts.encode();
+  } catch (const Error&) {
+    return targets;
+  }
+}
+
 json header_of(const Work& work) {
-  return {{"version", 2}, {"uri", work.uri}, {"targets", work.targets}, {"command", work.command}};
+  return {{"version", 2},
+          {"uri", canonical_uri(work.uri)},
+          {"targets", canonical_targets(work.targets)},
+          {"command", work.command}};
 }
 
 json line_of(const Node& node) {
@@ -137,9 +169,10 @@ void StateFile::read(const std::string& text, const std::string& header) {
     begin = end + 1;
     if (number == 1) {
       if (line != header)
-        throw Error(
-            EINVAL,
-            fmt::format("{}: the state of another daemon, of other targets or of another command", path_));
+        throw Error(EINVAL,
+                    fmt::format("{}: the state of another daemon, of other targets or of another command; "
+                                "name another file with --state",
+                                path_));
       continue;
     }
     try {

@@ -13,7 +13,7 @@
 
 namespace resourced::cli::rolling {
 
-/// What a state is of.
+/// What a state is of. Targets and paths in URIs may be spelled in several ways: `n[0-1]` is `n1,n0`.
 struct Work {
   /// Of the daemon: two clusters may have nodes of the same names.
   std::string uri;

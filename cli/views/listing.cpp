@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/views/text_width.hpp"
 #include "core/json/utf8.hpp"
 
 namespace resourced::cli::views {
@@ -81,22 +82,20 @@ std::vector<Piece> parse_format(const Listing& listing, std::string_view format)
   return pieces;
 }
 
+std::string shown(const std::string& text, const OutputOptions& options) {
+  return options.ascii ? to_ascii(printable(text)) : printable(text);
+}
+
 std::string text_of(const Cell& cell, const OutputOptions& options) {
-  if (cell.text) return printable(*cell.text);
-  if (cell.value.is_string()) return printable(cell.value.get_ref<const std::string&>());
+  if (cell.text) return shown(*cell.text, options);
+  if (cell.value.is_string()) return shown(cell.value.get_ref<const std::string&>(), options);
   if (cell.value.is_null()) return "";
   if (cell.value.is_boolean()) {
     const bool yes = cell.value.get<bool>();
-    if (options.terminal) return yes ? "\u2714" : "\u2717";
+    if (options.symbols) return yes ? "\u2714" : "\u2717";
     return yes ? "yes" : "no";
   }
   return cell.value.dump();
-}
-
-/// The columns that text takes on a terminal: bytes that continue a UTF-8 character take none.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -117,12 +116,13 @@ void end_line(std::string& out) {
   out += '\n';
 }
 
-std::string render_json(const Listing& listing) {
+std::string render_json(const Listing& listing, const OutputOptions& options) {
   std::string out;
   for (const auto& row : listing.rows) {
     auto object = nlohmann::ordered_json::object();
     for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i].name] = row[i].value;
-    out += printable(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + '\n';
+    out +=
+        shown(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), options) + '\n';
   }
   return out;
 }
@@ -142,29 +142,71 @@ std::string render_format(const Listing& listing, const OutputOptions& options) 
   return out;
 }
 
-std::string render_table(const Listing& listing, const OutputOptions& options) {
-  std::vector<std::vector<std::string>> lines;
-  if (!options.no_header) {
-    lines.emplace_back();
-    for (const auto& column : listing.columns) lines.back().push_back(column.title);
-  }
-  for (const auto& row : listing.rows) {
-    lines.emplace_back();
-    for (const auto& cell : row) lines.back().push_back(text_of(cell, options));
-  }
-  std::vector<std::size_t> widths(listing.columns.size());
+using Lines = std::vector<std::vector<std::string>>;
+
+/// The titles and the cells of the standard columns.
+Lines standard_lines(const Listing& listing, const OutputOptions& options) {
+  Lines lines;
+  const auto add = [&](auto&& text_at) {
+    auto& line = lines.emplace_back();
+    for (std::size_t i = 0; i < listing.columns.size(); ++i) {
+      if (!listing.columns[i].hidden) line.push_back(text_at(i));
+    }
+  };
+  if (!options.no_header) add([&](std::size_t i) { return listing.columns[i].title; });
+  for (const auto& row : listing.rows) add([&](std::size_t i) { return text_of(row[i], options); });
+  return lines;
+}
+
+/// The width of the widest cell of each column that is not wider than `most`.
+std::vector<std::size_t> widths_of(const Lines& lines, std::size_t columns, std::size_t most) {
+  std::vector<std::size_t> widths(columns);
   for (const auto& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (const auto width = width_of(line[i]); width <= most) widths[i] = std::max(widths[i], width);
+    }
   }
+  return widths;
+}
+
+/// Takes from the widest columns of text until a line has at most `most` columns, or they have one each.
+void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
+  std::size_t whole = widths.empty() ? 0 : widths.size() - 1;
+  std::vector<std::size_t*> texts;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    whole += widths[i];
+    if (!columns[i].right && widths[i] > 0) texts.push_back(&widths[i]);
+  }
+  if (whole <= most || texts.empty()) return;
+  std::ranges::sort(texts, {}, [](const std::size_t* width) { return *width; });
+  std::size_t fixed = whole;
+  for (const auto* width : texts) fixed -= *width;
+  std::size_t room = most > fixed ? most - fixed : 0;
+  // The narrow ones are served first: each gets its width or an equal share of the rest.
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::size_t share = room / (texts.size() - i);
+    *texts[i] = std::max<std::size_t>(1, std::min(*texts[i], share));
+    room -= std::min(room, *texts[i]);
+  }
+}
+
+std::string render_table(const Listing& listing, const OutputOptions& options) {
+  auto columns = listing.columns;
+  std::erase_if(columns, [](const Column& column) { return column.hidden; });
+  const Lines lines = standard_lines(listing, options);
+  const bool is_cut = options.columns && !options.wide;
+  // A scattered idset of thousands of ranks in one row would pad all others.
+  constexpr std::size_t most_padded = 64;
+  auto widths = widths_of(lines, columns.size(), is_cut ? std::string::npos : most_padded);
+  if (is_cut) shrink(widths, columns, *options.columns);
   std::string out;
   for (const auto& line : lines) {
-    bool first = true;
     for (std::size_t i = 0; i < line.size(); ++i) {
-      const auto& column = listing.columns[i];
-      if (column.hidden) continue;
-      if (!std::exchange(first, false)) out += ' ';
-      const auto cell = padded(line[i], widths[i], column.right);
-      out += options.terminal && column.name == "state" ? coloured(cell, line[i]) : cell;
+      if (i > 0) out += ' ';
+      auto text = is_cut ? fit(line[i], widths[i]) : line[i];
+      if (options.ascii) text = to_ascii_in_place(text);
+      const auto cell = padded(text, widths[i], columns[i].right);
+      out += options.colours && columns[i].name == "state" ? coloured(cell, line[i]) : cell;
     }
     end_line(out);
   }
@@ -174,7 +216,7 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
 }  // namespace
 
 std::string render(const Listing& listing, const OutputOptions& options) {
-  if (options.json) return render_json(listing);
+  if (options.json) return render_json(listing, options);
   if (!options.format.empty()) return render_format(listing, options);
   return render_table(listing, options);
 }

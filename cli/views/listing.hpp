@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -53,12 +54,20 @@ struct OutputOptions {
   bool json = false;
   /// `{state} {nnodes:>6} {nodelist}`; empty: the standard table.
   std::string format;
-  /// Symbols instead of yes and no, and colour.
-  bool terminal = false;
+  /// All of a table, however wide the terminal is.
+  bool wide = false;
+  /// Symbols instead of yes and no.
+  bool symbols = false;
+  bool colours = false;
+  /// Nothing beyond ASCII (text_width.hpp).
+  bool ascii = false;
+  /// The columns of the terminal that a table has to fit into; nothing elsewhere.
+  std::optional<std::size_t> columns;
 };
 
-/// Returns the lines, each with its line end. Throws UsageError for a format with an unknown field or an
-/// unmatched brace.
+/// Returns the lines, each with its line end. Where a table is wider than the terminal, its widest columns of
+/// text are cut; elsewhere a cell of more than 64 columns moves the rest of its own row only. Throws
+/// UsageError for a format with an unknown field or an unmatched brace.
 [[nodiscard]] std::string render(const Listing& listing, const OutputOptions& options);
 
 }  // namespace resourced::cli::views

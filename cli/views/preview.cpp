@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
 #include "core/json/utf8.hpp"
 
 namespace resourced::cli::views {
@@ -66,10 +67,8 @@ DrainPreview preview_drain(const PlannedDrain& plan, const Status& status,
                            const std::vector<proto::topics::ListedAllocation>& allocations) {
   DrainPreview preview;
   preview.changed = plan.targets;
-  for (const Status::Drain& drain : status.drains) {
-    IdSet ranks = drain.targets & plan.targets;
-    if (ranks.empty()) continue;
-    const DrainedAlready then = treatment(drain, plan);
+  const auto add_drained = [&preview](IdSet ranks, const Status::Drain& drain, DrainedAlready then) {
+    if (ranks.empty()) return;
     if (then == DrainedAlready::skipped || then == DrainedAlready::refused) preview.changed -= ranks;
     const auto same = std::ranges::find_if(preview.drained, [&](const DrainPreview::Drained& other) {
       return other.reason == drain.reason && other.then == then;
@@ -79,6 +78,16 @@ DrainPreview preview_drain(const PlannedDrain& plan, const Status& status,
     } else {
       same->ranks |= ranks;
     }
+  };
+  for (const Status::Drain& drain : status.drains) {
+    IdSet ranks = drain.targets & plan.targets;
+    const DrainedAlready then = treatment(drain, plan);
+    if (then == DrainedAlready::skipped && plan.reason) {
+      const IdSet taken_over = ranks - kept_by_update(drain, status.inventory);
+      add_drained(taken_over, drain, DrainedAlready::reason_replaced);
+      ranks -= taken_over;
+    }
+    add_drained(std::move(ranks), drain, then);
   }
   preview.excluded = plan.targets & status.exclude;
   for (const auto& allocation : allocations) {

@@ -39,7 +39,8 @@ struct DrainPreview {
   };
   std::vector<Allocated> allocations;
 
-  /// What is online and neither drained, torpid nor excluded, in all or in one property or partition.
+  /// The targets that are online and neither drained, torpid nor excluded: of the inventory, a property or a
+  /// partition.
   struct Capacity {
     std::string name;
     rset::ResourceCounts now;

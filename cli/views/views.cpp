@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <optional>
@@ -18,6 +19,7 @@
 
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "core/module/drain_table.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/actor_json.hpp"
@@ -72,24 +74,6 @@ bool wants(const ViewFilter& filter, std::string_view state) {
   return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
 }
 
-std::vector<std::pair<std::string_view, IdSet>> partition_by_state(const proto::topics::Status& status,
-                                                                   const IdSet& targets) {
-  IdSet drained;
-  for (const auto& drain : status.drains) drained |= drain.targets;
-  IdSet left = targets;
-  const auto take = [&](const IdSet& ranks) {
-    IdSet taken = left & ranks;
-    left -= taken;
-    return taken;
-  };
-  const auto exclude = take(status.exclude);
-  drained = take(drained);
-  const auto torpid = take(status.torpid);
-  const auto avail = take(status.online);
-  return {
-      {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
-}
-
 /// Targets that move from one partition to another once their holder releases them; without a name: the
 /// targets outside of all partitions.
 struct Move {
@@ -141,6 +125,24 @@ Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
 
 }  // namespace
 
+std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::topics::Status& status,
+                                                                 const IdSet& targets) {
+  IdSet drained;
+  for (const auto& drain : status.drains) drained |= drain.targets;
+  IdSet left = targets;
+  const auto take = [&](const IdSet& ranks) {
+    IdSet taken = left & ranks;
+    left -= taken;
+    return taken;
+  };
+  const auto exclude = take(status.exclude);
+  drained = take(drained);
+  const auto torpid = take(status.torpid);
+  const auto avail = take(status.online);
+  return {
+      {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
+}
+
 IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
   return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
 }
@@ -172,7 +174,7 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
                             moves_cell(moves, ranks)});
   };
   std::size_t offline_rows = 0;
-  for (const auto& [state, ranks] : partition_by_state(status, wanted_targets(filter, all))) {
+  for (const auto& [state, ranks] : targets_by_state(status, wanted_targets(filter, all))) {
     const bool named = wants(filter, state);
     const bool all_of_state = filter.states.empty() || named;
     const auto up = ranks & online;
@@ -209,6 +211,16 @@ std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const 
   if (user != nullptr && user_name) name = user_name(user->id);
   if (!name) name = proto::actor_name(*by);
   return {*std::move(name), Cell(proto::actor_to_json(*by), proto::encode_actor(*by))};
+}
+
+IdSet kept_by_update(const proto::topics::Status::Drain& drain, const ResourceSet& inventory) {
+  const module::DrainTable::Key key{drain.timestamp, drain.reason, drain.by};
+  if (key.is_for_silence()) return {};
+  IdSet kept;
+  drain.targets.for_each([&](IdSet::Id rank) {
+    if (!key.is_for_health_of(inventory.host(rank))) kept.insert(rank);
+  });
+  return kept;
 }
 
 Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName& user_name) {
@@ -301,19 +313,33 @@ Listing sched_columns() {
   return listing;
 }
 
-Listing sched_view(const Json& sched_status, const ViewFilter& filter) {
+namespace {
+
+std::string property_names(const ResourceSet& set) {
+  std::string names;
+  for (const auto& [name, ranks] : set.properties()) names += (names.empty() ? "" : ",") + name;
+  return names;
+}
+
+}  // namespace
+
+Listing sched_view(const Json& sched_status, const ViewFilter& filter, bool by_properties) {
   Listing listing = sched_columns();
   const auto sets = sched_sets(proto::topics::parse_sched_status(sched_status), filter.targets);
   const bool everything = wants_all_sched_states(filter);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const bool is_needless = sched_states[i] == "up" && sets[i].empty();
     if (everything ? is_needless : !wants(filter, sched_states[i])) continue;
-    const auto counts = sets[i].counts();
-    std::string properties;
-    for (const auto& [name, ranks] : sets[i].properties())
-      properties += (properties.empty() ? "" : ",") + name;
-    listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
-                            sets[i].ranks().encode(), properties, sets[i].nodelist().encode()});
+    const auto add = [&](const ResourceSet& set, const std::string& properties) {
+      const auto counts = set.counts();
+      listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
+                              set.ranks().encode(), properties, set.nodelist().encode()});
+    };
+    if (!by_properties || sets[i].empty()) {
+      add(sets[i], property_names(sets[i]));
+      continue;
+    }
+    for (const auto& [names, ranks] : property_sets(sets[i])) add(sets[i].copy_ranks(ranks), names);
   }
   return listing;
 }
@@ -344,7 +370,29 @@ std::string format_time(WallTime time) {
   if (localtime_r(&seconds, &local) == nullptr) return fmt::format("{}", to_number(time));
   std::array<char, 32> text{};
   const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return {text.data(), length};
+  const std::string shown(text.data(), length);
+  if (local.tm_gmtoff == 0) return shown + 'Z';
+  constexpr long minute = 60;
+  const long ahead = std::labs(local.tm_gmtoff) / minute;
+  return fmt::format("{}{}{:02}:{:02}", shown, local.tm_gmtoff < 0 ? '-' : '+', ahead / minute,
+                     ahead % minute);
+}
+
+std::string format_age(Seconds age) {
+  constexpr std::array<std::pair<double, char>, 3> units{{{86400, 'd'}, {3600, 'h'}, {60, 'm'}}};
+  const double seconds = std::max(0.0, to_number(age));
+  for (const auto& [length, unit] : units) {
+    if (seconds >= length) return fmt::format("{:.0f}{}", std::floor(seconds / length), unit);
+  }
+  return fmt::format("{:.0f}s", std::floor(seconds));
+}
+
+std::string format_actor(const module::Actor& actor, const UserName& user_name) {
+  if (const auto* user = std::get_if<module::ByUser>(&actor)) {
+    const auto name = user_name ? user_name(user->id) : std::nullopt;
+    return name ? *name : fmt::format("uid {}", user->id);
+  }
+  return fmt::format("{} {}", proto::actor_key(actor), json_text::printable(proto::actor_name(actor)));
 }
 
 std::string describe_moves(const Json& payload, const ViewFilter& filter) {
@@ -360,29 +408,6 @@ std::string describe_moves(const Json& payload, const ViewFilter& filter) {
                          ranks.encode(), part_name(move.from), part_name(move.to), part_name(move.from));
   }
   return lines;
-}
-
-std::string format_event(const nlohmann::json& event) {
-  const auto entry = [&] {
-    try {
-      auto read = proto::read_event_entry(event);
-      if (read.context == nullptr || read.context->is_object()) return read;
-    } catch (const Error&) {
-      // The invalid key does not help an operator; the error below names the daemon.
-    }
-    throw Error(EPROTO, "the daemon sent something that is not an event");
-  }();
-  auto line = fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
-  const auto append = [&](std::string_view key, const nlohmann::json& value) {
-    line += fmt::format(" {}={}", key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  };
-  if (entry.context != nullptr) {
-    for (const auto& [key, value] : entry.context->items()) {
-      if (key != "by") append(key, value);
-    }
-    if (const auto by = entry.context->find("by"); by != entry.context->end()) append("by", *by);
-  }
-  return json_text::printable(line);
 }
 
 }  // namespace resourced::cli::views

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::views {
 
@@ -28,6 +30,11 @@ struct ViewFilter {
 
 /// The targets that pass the filter. Throws Error as parse_targets() does.
 [[nodiscard]] text::IdSet wanted_targets(const ViewFilter& filter, const rset::ResourceSet& all);
+
+/// Each of these targets in the first state that applies of exclude, drained, torpid, offline and avail; the
+/// pairs are in the order avail, drained, exclude, torpid, offline.
+[[nodiscard]] std::vector<std::pair<std::string_view, text::IdSet>> targets_by_state(
+    const proto::topics::Status& status, const text::IdSet& targets);
 
 /// Splits `a,b`. Throws UsageError that lists the known states for an unknown one.
 [[nodiscard]] std::vector<std::string> parse_status_states(const std::string& text);
@@ -49,6 +56,11 @@ using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 [[nodiscard]] std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by,
                                                 const UserName& user_name);
 
+/// The targets of a drain that an update (drain -u) leaves as they are. It takes over those that the daemon
+/// has drained for their health or their silence.
+[[nodiscard]] text::IdSet kept_by_update(const proto::topics::Status::Drain& drain,
+                                         const rset::ResourceSet& inventory);
+
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason, time and actor.
 /// The columns `user` and `by` are not in the standard table. `user` is the name of the user, or the number
 /// without a name, or the name of the key, host or signal, or the address, that drained them; `by` is the
@@ -61,10 +73,21 @@ using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 [[nodiscard]] Listing allocation_view(const nlohmann::json& allocations);
 [[nodiscard]] Listing allocation_columns();
 
+/// The names of properties, separated by commas, and the ranks that have exactly these, in the order of their
+/// first ranks.
+[[nodiscard]] std::vector<std::pair<std::string, text::IdSet>> property_sets(const rset::ResourceSet& set);
+
+/// The properties of a resource.status payload, by name, each with those of the filter's targets that have
+/// it. A property without any of them is left out.
+[[nodiscard]] Listing property_view(const nlohmann::json& status, const ViewFilter& filter = {});
+[[nodiscard]] Listing property_columns();
+
 /// The scheduler's view of a resource.sched-status payload: one row for each of free, up, allocated and down.
 /// Targets without an allocation are free where allocations are reported, and up elsewhere. `up` has no row
-/// without targets, unless the filter names it.
-[[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {});
+/// without targets, unless the filter names it. `by_properties` makes a row of the targets of each state that
+/// have the same properties, in the order of their first ranks.
+[[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const ViewFilter& filter = {},
+                                 bool by_properties = false);
 
 /// The resources in the states of the filter, `all` or none for all of them.
 [[nodiscard]] rset::ResourceSet sched_resources(const nlohmann::json& sched_status,
@@ -78,15 +101,15 @@ using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 /// `8 Nodes, 32 Cores, 0 GPUs`
 [[nodiscard]] std::string info_line(const rset::ResourceCounts& counts);
 
-/// `2024-02-29T12:00:00` in local time.
+/// `2024-02-29T12:00:00+01:00`, local time with its zone; `Z` for UTC.
 [[nodiscard]] std::string format_time(WallTime time);
+/// `5s`, `12m`, `3h` or `8d`: whole units of a length of time, rounded down; `0s` for less than none.
+[[nodiscard]] std::string format_age(Seconds age);
+/// `alice`, `uid 1000`, `key login1`, `host node3`, `address 10.0.0.1` or `signal HUP`.
+[[nodiscard]] std::string format_actor(const module::Actor& actor, const UserName& user_name);
 
 /// A line for each group of targets that moves between partitions once its holder releases them
 /// (resource.status). Uses only the targets of the filter.
 [[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
-
-/// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context, `by` last, with
-/// its values as JSON. Throws Error EPROTO if it is not an event (RFC 18).
-[[nodiscard]] std::string format_event(const nlohmann::json& event);
 
 }  // namespace resourced::cli::views

@@ -1,0 +1,83 @@
+#include "cli/commands/journal_follower.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace resourced::cli::commands {
+
+namespace {
+
+constexpr client::BackoffLimits pauses{client::Milliseconds(20), client::Milliseconds(1000)};
+
+/// Whether the journal may go on: the daemon has ended, or the client fell behind.
+bool is_interruption(const client::Response& response) {
+  switch (response.error().errnum()) {
+    case ECONNRESET:
+      return response.local();
+    case ENODATA:
+    case ECANCELED:
+    case EOVERFLOW:
+    case EAGAIN:
+      return !response.local();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+JournalFollower::JournalFollower(client::Connection& connection, bool reconnects, Callbacks callbacks)
+    : connection_(connection), reconnects_(reconnects), callbacks_(std::move(callbacks)), pause_(pauses) {}
+
+JournalFollower::~JournalFollower() { end(); }
+
+void JournalFollower::end() {
+  if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
+  if (!request_) return;
+  const auto request = *std::exchange(request_, std::nullopt);
+  connection_.cancel(request);
+  connection_.forget(request);
+}
+
+void JournalFollower::ask(const proto::topics::JournalRequest& request) {
+  end();
+  wanted_ = request;
+  has_last_ = request.after.has_value();
+  send(false);
+}
+
+void JournalFollower::send(bool waits) {
+  client::SendOptions options;
+  options.streaming = true;
+  options.wait_for_daemon = waits;
+  request_ = connection_.send(
+      "resource.journal", proto::topics::encode_journal(wanted_),
+      [this](const client::Response& response) { receive(response); }, options);
+}
+
+void JournalFollower::receive(const client::Response& response) {
+  if (response.ok()) {
+    const nlohmann::json payload = response.payload();
+    const nlohmann::json* events = proto::topics::find_journal_events(payload);
+    if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
+    const auto last = proto::topics::find_journal_last(payload);
+    pause_.reset();
+    if (last) {
+      wanted_.after = last;
+      has_last_ = true;
+    }
+    if (std::exchange(is_lost_, false) && callbacks_.changed) callbacks_.changed(std::nullopt);
+    return callbacks_.events(*events, last);
+  }
+  request_.reset();
+  if (!reconnects_ || !has_last_ || !is_interruption(response)) return callbacks_.ended(response);
+  if (!std::exchange(is_lost_, true) && callbacks_.changed) callbacks_.changed(response.error());
+  timer_ = connection_.after(pause_.next(), [this] {
+    timer_.reset();
+    send(true);
+  });
+}
+
+}  // namespace resourced::cli::commands

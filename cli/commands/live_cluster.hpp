@@ -1,0 +1,87 @@
+// The state of a daemon that a command shows as long as it runs: kept up to date by the journal, over
+// restarts of the daemon. The state is asked for after events only, and at most once a second.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/context.hpp"
+#include "cli/commands/journal_follower.hpp"
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "core/time.hpp"
+#include "proto/topics/journal.hpp"
+
+namespace resourced::cli::commands {
+
+class LiveCluster {
+ public:
+  /// The shortest time between two requests for the state.
+  static constexpr client::Milliseconds pause{1000};
+  /// How often the schedulers are asked for, whose coming and going is no event.
+  static constexpr client::Milliseconds peers_period{5000};
+
+  struct Options {
+    /// Ask for the schedulers and agents, too.
+    bool peers = false;
+    /// How many past events are shown at the beginning, and how many are kept.
+    std::size_t events = 0;
+    /// Records of the ledger count as events that change the state. They are not kept.
+    bool allocations = false;
+  };
+
+  /// `changed` is called whenever there is something else to show, from inside process(): with the state, or
+  /// with the loss. Every other failure of the daemon is thrown there.
+  LiveCluster(Context& context, Options options, std::function<void()> changed);
+
+  /// The answer to resource.status; null until there is one.
+  [[nodiscard]] const nlohmann::json& status() const noexcept { return status_; }
+  /// The answer to resource.peers; null where there is none.
+  [[nodiscard]] const nlohmann::json& peers() const noexcept { return peers_; }
+  [[nodiscard]] const std::deque<nlohmann::json>& events() const noexcept { return events_; }
+  /// Why the state may be outdated; nothing while it is live.
+  [[nodiscard]] const std::optional<Error>& loss() const noexcept { return loss_; }
+  [[nodiscard]] WallTime lost_at() const noexcept { return lost_at_; }
+
+ private:
+  void begin();
+  void follow(std::optional<proto::topics::EventNumber> last);
+  void take(const nlohmann::json& events, std::optional<proto::topics::EventNumber> last);
+  void on_ended(const client::Response& response);
+  void on_changed(const std::optional<Error>& loss);
+  /// Asks for the state, now or when the pause is over.
+  void refresh();
+  void ask();
+  /// Calls `use` with the answer. A failure that the journal tells, too, is ignored.
+  void ask_for(const char* topic, std::function<void(nlohmann::json)> use);
+  void ask_for_peers();
+  void watch_peers();
+
+  Context& context_;
+  client::Connection& connection_;
+  Options options_;
+  std::function<void()> changed_;
+  JournalFollower journal_;
+  /// The journal has reported its last event; events after it are requested.
+  bool is_following_ = false;
+  bool is_past_told_ = false;
+  bool watches_peers_ = false;
+  nlohmann::json status_;
+  nlohmann::json peers_;
+  std::deque<nlohmann::json> events_;
+  std::optional<Error> loss_;
+  WallTime lost_at_{};
+  /// A request for the state is under way, or a timer for it runs.
+  bool is_asking_ = false;
+  bool is_due_ = false;
+  /// The state has changed since the request.
+  bool is_outdated_ = false;
+  std::optional<SteadyTime> asked_at_;
+};
+
+}  // namespace resourced::cli::commands

@@ -1,0 +1,139 @@
+// resourcectl show: everything about one node.
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/change.hpp"
+#include "cli/commands/context.hpp"
+#include "cli/commands/interrupts.hpp"
+#include "cli/commands/journal_follower.hpp"
+#include "cli/commands/selection.hpp"
+#include "cli/commands/user_name.hpp"
+#include "cli/views/event_text.hpp"
+#include "cli/views/node_page.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+#include "process/loop.hpp"
+#include "proto/topics/allocations.hpp"
+#include "proto/topics/journal.hpp"
+#include "proto/topics/peers.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::cli::commands {
+
+using nlohmann::json;
+using proto::topics::Status;
+using text::IdSet;
+
+namespace {
+
+/// The answer to a topic that a daemon may not serve, or not for this user; nothing then.
+std::optional<json> call_if_served(Context& context, std::string_view topic) {
+  try {
+    return context.call(topic);
+  } catch (const Error& error) {
+    if (error.errnum() == ENOSYS || error.errnum() == EPERM || error.errnum() == ENOENT) return std::nullopt;
+    throw;
+  }
+}
+
+/// All events of a target, however old: the daemon finds those of one host without reading the others.
+views::NodeHistory read_history(Context& context, const std::string& host, const std::string& target,
+                                const rset::ResourceSet& inventory) {
+  views::NodeHistory history(host);
+  views::TargetClip clip(target, inventory);
+  bool is_over = false;
+  process::SignalLoop loop;
+  const Interrupts interrupts(loop);
+  client::Connection& connection = context.connection();
+  JournalFollower journal(connection, false,
+                          {.events =
+                               [&](const json& events, auto /*last*/) {
+                                 for (const json& event : events) history.add(clip.clip(event));
+                                 is_over = events.empty();
+                               },
+                           .ended =
+                               [&](const client::Response& response) {
+                                 // In a Flux instance only its owner may read the journal.
+                                 if (response.error().errnum() != EPERM) throw Error(response.error());
+                                 is_over = true;
+                               }});
+  proto::topics::JournalRequest request;
+  request.since = WallTime{};
+  request.targets = target;
+  journal.ask(request);
+  const auto timer = connection.after(context.timeout(), [&connection] {
+    throw Error(ETIMEDOUT,
+                fmt::format("resource.journal: no whole history from {} in time", connection.uri()));
+  });
+  const bool has_ended = loop.work_until(
+      connection.fd(), [&] { connection.process(); }, [&] { return is_over; });
+  connection.cancel_timer(timer);
+  interrupts.check();
+  if (!has_ended) throw Error(EINTR, "interrupted");
+  return history;
+}
+
+void show(Context& context, const std::string& targets, bool as_json) {
+  const Status status = proto::topics::parse_status(context.call("resource.status"));
+  const IdSet ranks = select_targets(targets, status).ranks;
+  const auto peers = call_if_served(context, "resource.peers");
+  std::map<IdSet::Id, double> memory;
+  if (const auto inventory = call_if_served(context, "resource.get"); inventory && inventory->contains("R"))
+    memory = views::memory_of_graph(inventory->at("R"));
+  const auto config = call_if_served(context, "config.get");
+  const bool takes_agents =
+      config && config->contains("monitor") && config->at("monitor").value("mode", "") == "agents";
+  bool is_first = true;
+  ranks.for_each([&](IdSet::Id rank) {
+    const std::string host = status.inventory.host(rank);
+    const std::string target = std::to_string(rank);
+    const views::NodeHistory history = read_history(context, host, target, status.inventory);
+    views::NodeFacts facts{.status = status,
+                           .rank = rank,
+                           .peers = std::nullopt,
+                           .allocations = std::nullopt,
+                           .memory = std::nullopt,
+                           .takes_agents = takes_agents,
+                           .history = history};
+    if (peers) facts.peers = proto::topics::parse_peers(*peers);
+    try {
+      facts.allocations = proto::topics::parse_allocation_list(fetch_allocations(context, target));
+    } catch (const Error& error) {
+      if (error.errnum() != ENOSYS) throw;
+    }
+    if (const auto found = memory.find(rank); found != memory.end()) facts.memory = found->second;
+    if (as_json) {
+      context.print_line(views::node_json(facts).dump(-1, ' ', false, json::error_handler_t::replace));
+    } else {
+      context.out() << (is_first ? "" : "\n") << views::node_page(facts, context.now(), user_name)
+                    << std::flush;
+    }
+    is_first = false;
+  });
+}
+
+}  // namespace
+
+void register_show(CLI::App& app, Context& context) {
+  struct Options {
+    std::string targets;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("show", "Show everything about a node");
+  command->add_option("NODE", options->targets, "A host or a rank; several are shown one after the other")
+      ->required();
+  command->add_flag("--json", options->json, "One JSON object for each node");
+  command->callback([options, &context] { show(context, options->targets, options->json); });
+}
+
+}  // namespace resourced::cli::commands

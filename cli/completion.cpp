@@ -1,0 +1,337 @@
+// The candidates for values of resourcectl, see completion.hpp.
+#include "cli/completion.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cli/help.hpp"
+#include "cli/name_groups.hpp"
+#include "cli/views/views.hpp"
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "core/module/event.hpp"
+#include "proto/event_json.hpp"
+#include "proto/topics/status.hpp"
+#include "proto/topics/usage.hpp"
+#include "usage/complete.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+using proto::topics::Status;
+using Names = std::vector<std::string>;
+
+/// The values of an option or argument.
+enum class Kind {
+  other,
+  files,
+  hosts,
+  targets,
+  properties,
+  partitions,
+  reasons,
+  events,
+  status_states,
+  sched_states,
+  fields,
+  report_groups,
+};
+
+struct KindOf {
+  /// Empty for all subcommands.
+  std::string_view command;
+  /// The long name of an option, or the name of an argument.
+  std::string_view option;
+  Kind kind;
+};
+
+constexpr auto kinds = std::to_array<KindOf>({
+    {"", "--include", Kind::hosts},
+    {"", "TARGETS", Kind::targets},
+    {"", "NODE", Kind::targets},
+    {"", "REASON", Kind::reasons},
+    {"rolling", "--reason", Kind::reasons},
+    {"", "--partition", Kind::partitions},
+    {"property add", "NAME", Kind::properties},
+    {"property remove", "NAME", Kind::properties},
+    {"feasibility", "--constraint", Kind::properties},
+    {"eventlog", "--wait", Kind::events},
+    {"status", "--states", Kind::status_states},
+    {"", "--states", Kind::sched_states},
+    {"", "--format", Kind::fields},
+    {"report", "--by", Kind::report_groups},
+    {"", "--key", Kind::files},
+    {"", "--cursor", Kind::files},
+    {"", "--jobspec", Kind::files},
+    {"", "--R", Kind::files},
+    {"rolling", "--state", Kind::files},
+    {"", "--server-key", Kind::files},
+    {"", "FILE", Kind::files},
+    {"", "PATH", Kind::files},
+    {"", "COMMAND", Kind::files},
+});
+
+Kind kind_of(const usage::Place& place) {
+  if (place.value_of == nullptr) return Kind::other;
+  const CLI::Option& option = *place.value_of;
+  const std::string command = place.command();
+  for (const KindOf& row : kinds) {
+    if (!row.command.empty() && row.command != command) continue;
+    const bool is_named = option.get_positional() ? option.get_name(true) == row.option
+                                                  : option.check_name(std::string(row.option));
+    if (is_named) return row.kind;
+  }
+  return usage::is_file(option) ? Kind::files : Kind::other;
+}
+
+bool asks_daemon(Kind kind) {
+  return kind == Kind::hosts || kind == Kind::targets || kind == Kind::properties ||
+         kind == Kind::partitions || kind == Kind::reasons;
+}
+
+/// One event of each type, without those of the ledger, which only --allocations prints.
+template <std::size_t... index>
+std::vector<module::EventBody> event_bodies(std::index_sequence<index...> /*types*/) {
+  std::vector<module::EventBody> bodies = {module::EventBody(std::in_place_index<index>)...};
+  std::erase_if(bodies, [](const module::EventBody& body) { return module::is_of_ledger(body); });
+  return bodies;
+}
+
+Names event_names() {
+  auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
+  // The name of an update depends on what it changes.
+  module::UpdateEvent property;
+  property.property_add["name"];
+  module::UpdateEvent shrink;
+  shrink.shrink.insert(0);
+  bodies.insert(bodies.end(), {property, shrink});
+  Names names;
+  for (const module::EventBody& body : bodies) names.emplace_back(proto::event_name(body));
+  return names;
+}
+
+Names report_groups() {
+  using proto::topics::ReportBy;
+  Names names;
+  for (const auto by : {ReportBy::host, ReportBy::reason, ReportBy::property, ReportBy::month})
+    names.emplace_back(proto::topics::report_by_name(by));
+  return names;
+}
+
+/// A word of several values: `a,b`.
+struct ListWord {
+  /// The values before the last, with their commas.
+  std::string before;
+  std::string last;
+
+  explicit ListWord(const std::string& word) {
+    std::size_t start = 0;
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      if (word[i] == '[') ++depth;
+      if (word[i] == ']' && depth > 0) --depth;
+      if (word[i] == ',' && depth == 0) start = i + 1;
+    }
+    before = word.substr(0, start);
+    last = word.substr(start);
+  }
+};
+
+Names with_prefix(Names names, std::string_view prefix) {
+  std::erase_if(names, [prefix](const std::string& name) { return !name.starts_with(prefix); });
+  return names;
+}
+
+Names prepend(std::string_view before, Names names) {
+  for (std::string& name : names) name.insert(0, before);
+  return names;
+}
+
+Names states(const std::string& word, Names known, Names further) {
+  const ListWord list(word);
+  known.insert(known.end(), further.begin(), further.end());
+  return prepend(list.before, with_prefix(std::move(known), list.last));
+}
+
+/// The word is a format with fields in braces.
+Names fields(const std::string& word, const std::string& command) {
+  const std::size_t open = word.rfind('{');
+  const bool is_inside = open != std::string::npos && word.find('}', open) == std::string::npos;
+  const std::string before = is_inside ? word.substr(0, open + 1) : word + '{';
+  Names names = with_prefix(fields_of(command), is_inside ? word.substr(open + 1) : "");
+  for (std::string& name : names) name = fmt::format("{}{}}}", before, name);
+  return names;
+}
+
+Names properties_of(const Status& status) {
+  Names names;
+  for (const auto& [name, ranks] : status.inventory.properties()) names.push_back(name);
+  return names;
+}
+
+Names partitions_of(const Status& status) {
+  Names names;
+  for (const auto& [name, partition] : status.partitions) names.push_back(name);
+  return names;
+}
+
+Names reasons_of(const Status& status) {
+  std::set<std::string> reasons;
+  for (const auto* drains : {&status.drains, &status.scheduled}) {
+    for (const auto& drain : *drains) {
+      if (!drain.reason.empty()) reasons.insert(drain.reason);
+    }
+  }
+  return {reasons.begin(), reasons.end()};
+}
+
+void append(Names& to, Names from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+Names selectors(const std::string& word, std::string_view selector, const Names& names) {
+  if (names.empty()) return {};
+  const std::string_view prefix = word;
+  if (prefix.empty()) return {std::string(selector)};
+  if (!selector.starts_with(prefix) && !prefix.starts_with(selector)) return {};
+  const auto begun = prefix.size() > selector.size() ? prefix.substr(selector.size()) : "";
+  return prepend(selector, name_candidates(names, begun));
+}
+
+/// `has_selectors`: the command changes targets, and also takes `all`, `property:NAME` and `partition:NAME`.
+Names targets(const std::string& word, const Status& status, bool has_selectors) {
+  const ListWord list(word);
+  // Inside of brackets the names are those that the user writes.
+  if (list.last.find('[') != std::string::npos) return {};
+  Names hosts;
+  const text::Hostlist all = status.inventory.hosts(status.inventory.ranks());
+  all.for_each([&](std::string_view host) {
+    if (host.starts_with(list.last)) hosts.emplace_back(host);
+  });
+  Names found = host_candidates(std::move(hosts), list.last);
+  if (has_selectors) {
+    append(found, with_prefix({"all"}, list.last));
+    append(found, selectors(list.last, "property:", properties_of(status)));
+    append(found, selectors(list.last, "partition:", partitions_of(status)));
+  }
+  return prepend(list.before, std::move(found));
+}
+
+extern "C" void end_silently(int /*signal*/) { _exit(0); }
+
+/// Ends the process without a word when the time is over, whatever it does then: looks up a name, connects,
+/// or destroys a connection.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::microseconds time) {
+    struct sigaction action = {};
+    action.sa_handler = end_silently;
+    sigaction(SIGALRM, &action, &former_);
+    const itimerval timer = {.it_interval = {0, 0}, .it_value = {0, static_cast<suseconds_t>(time.count())}};
+    setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+  ~Deadline() {
+    const itimerval off = {};
+    setitimer(ITIMER_REAL, &off, nullptr);
+    sigaction(SIGALRM, &former_, nullptr);
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  struct sigaction former_ = {};
+};
+
+Status ask_daemon(const usage::Place& place) {
+  client::ConnectionOptions options;
+  options.key_file = place.value("key");
+  options.connect_timeout = options.call_timeout = options.failover_timeout = completion_patience;
+  options.linger = client::Milliseconds(0);
+  client::Connection connection(place.value("uri"), options);
+  return proto::topics::parse_status(connection.call("resource.status"));
+}
+
+Names names_from_daemon(Kind kind, const usage::Place& place) {
+  const Status status = ask_daemon(place);
+  if (kind == Kind::hosts || kind == Kind::targets) return targets(place.word, status, kind == Kind::targets);
+  if (kind == Kind::properties) return name_candidates(properties_of(status), place.word);
+  if (kind == Kind::partitions) return name_candidates(partitions_of(status), place.word);
+  return name_candidates(reasons_of(status), place.word);
+}
+
+Names from_daemon(Kind kind, const usage::Place& place) {
+  Names names = names_from_daemon(kind, place);
+  // Such a word would be an option: a reason that anybody gave must not choose those of another user.
+  const bool is_value = place.is_behind_dashes || !place.before.empty();
+  if (!is_value) std::erase_if(names, [](const std::string& name) { return name.starts_with('-'); });
+  return names;
+}
+
+Names of_program(Kind kind, const usage::Place& place) {
+  switch (kind) {
+    case Kind::events:
+      return with_prefix(event_names(), place.word);
+    case Kind::report_groups:
+      return with_prefix(report_groups(), place.word);
+    case Kind::status_states:
+      return states(place.word, views::parse_status_states("all"), {"all", "shrunk"});
+    case Kind::sched_states:
+      return states(place.word, views::parse_sched_states("all"), {"all"});
+    case Kind::fields:
+      return fields(place.word, place.command());
+    default:
+      return {};
+  }
+}
+
+/// A candidate that is no line of printable text would be several ones, or control the terminal.
+void print(std::ostream& out, std::string_view before, const Names& names) {
+  for (const std::string& name : names) {
+    if (json_text::printable_line(name) == name) out << before << name << '\n';
+  }
+  out.flush();
+}
+
+}  // namespace
+
+int complete(const CLI::App& app, std::span<const std::string> words, std::ostream& out) {
+  const usage::Place place = usage::find_place(app, words);
+  print(out, "", usage::fixed_candidates(place));
+  const Kind kind = kind_of(place);
+  if (kind == Kind::files) return usage::complete_files;
+  if (!asks_daemon(kind)) {
+    print(out, place.before, of_program(kind, place));
+    return 0;
+  }
+  try {
+    Names names;
+    {
+      const Deadline deadline(completion_patience);
+      names = from_daemon(kind, place);
+    }
+    print(out, place.before, names);
+  } catch (const std::exception&) {
+    // Without an answer there are no candidates, and the user's line is no place for an error.
+  }
+  return 0;
+}
+
+}  // namespace resourced::cli

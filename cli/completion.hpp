@@ -1,0 +1,24 @@
+// Completion of command lines of resourcectl: `resourcectl __complete -- WORD...` prints one candidate a line
+// for the last word. Hosts, properties, partitions and reasons are those of the daemon that the words name
+// (--uri, --key). It answers within completion_patience or is left out: the shell of a user waits for it.
+#pragma once
+
+#include <chrono>
+#include <iosfwd>
+#include <span>
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
+class App;
+}  // namespace CLI
+
+namespace resourced::cli {
+
+inline constexpr std::chrono::milliseconds completion_patience{100};
+
+/// Prints nothing on standard error. Returns the exit status: 0, or usage::complete_files where the shell
+/// should offer names of files. If the daemon takes longer than completion_patience, the process ends with
+/// status 0.
+int complete(const CLI::App& app, std::span<const std::string> words, std::ostream& out);
+
+}  // namespace resourced::cli

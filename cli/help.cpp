@@ -1,0 +1,228 @@
+// The table of examples, fields and exit statuses, see help.hpp.
+#include "cli/help.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/views/cluster_view.hpp"
+#include "cli/views/listing.hpp"
+#include "cli/views/schedule.hpp"
+#include "cli/views/usage.hpp"
+#include "cli/views/views.hpp"
+#include "proto/topics/usage.hpp"
+#include "usage/describe.hpp"
+
+namespace resourced::cli {
+
+namespace {
+
+struct CommandExample {
+  std::string_view command;
+  Example example;
+};
+
+constexpr auto examples = std::to_array<CommandExample>({
+    {"status", {"resourcectl status", "The states of all targets"}},
+    {"status", {"resourcectl status -s drained,offline -o '{state} {nodelist}'", "Fields of your choice"}},
+    {"status", {"resourcectl status -i node[6-7] --json", "For a script"}},
+    {"list", {"resourcectl list", "What a scheduler could allocate"}},
+    {"list", {"resourcectl list -s down -n -o '{nodelist}'", "The hosts that are down"}},
+    {"info", {"resourcectl info -s up", "Nodes, cores and gpus that are up"}},
+    {"show", {"resourcectl show node3", "State, drain, agent, allocations and outages of a node"}},
+    {"top", {"resourcectl top", "Ends with q"}},
+    {"report", {"resourcectl report --since 30d", "The availability of the last 30 days"}},
+    {"report", {"resourcectl report --since 7d --by host --csv", "For a spreadsheet"}},
+    {"drain", {"resourcectl drain node[2-3] bad memory", "No new work for these nodes, with a reason"}},
+    {"drain", {"resourcectl drain", "The drained targets"}},
+    {"drain", {"resourcectl drain -f node3 memory replaced", "Another reason"}},
+    {"drain", {"resourcectl drain --dry-run property:gpu", "Change nothing, and show what would change"}},
+    {"drain", {"resourcectl drain --wait --assume-idle node4", "Return when nothing runs there any more"}},
+    {"drain", {"resourcectl drain --from +1h --until +3h node5 new firmware", "A window of maintenance"}},
+    {"undrain", {"resourcectl undrain node[2-4]", "These nodes can get new work again"}},
+    {"acquire", {"resourcectl acquire --count 1", "The resources that a scheduler would get"}},
+    {"property list", {"resourcectl property list", "The properties, with the targets that have them"}},
+    {"property add", {"resourcectl property add slow-disk node[0-1]", "Constraints can name it from now on"}},
+    {"property remove", {"resourcectl property remove slow-disk node[0-1]", "Undo that"}},
+    {"expiration set", {"resourcectl expiration set +12h", "The resources are there for 12 more hours"}},
+    {"expiration set", {"resourcectl expiration set 0", "No end"}},
+    {"expiration show", {"resourcectl expiration show", "When the resources expire"}},
+    {"shrink", {"resourcectl shrink -y node7", "The node has left for good"}},
+    {"unshrink", {"resourcectl unshrink node7", "It returns with the next start"}},
+    {"allocations", {"resourcectl allocations -i node0", "The allocations on a node"}},
+    {"free",
+     {"resourcectl free $(resourcectl allocations -n -o '{id}')", "All that is left of a lost scheduler"}},
+    {"rolling",
+     {"resourcectl rolling --max 2 --assume-idle node[2-5] -- echo update {host}", "At most two at a time"}},
+    {"eventlog", {"resourcectl eventlog -n 5", "The last five events"}},
+    {"eventlog", {"resourcectl eventlog -i node3 --since 2h", "What happened to a node in two hours"}},
+    {"eventlog", {"resourcectl eventlog -w drain -t 1m", "Wait for an event"}},
+    {"ping", {"resourcectl ping -c 3", "Three round trips"}},
+    {"stats", {"resourcectl stats", "Counters, as JSON"}},
+    {"reload", {"resourcectl reload", "Apply the changed configuration"}},
+    {"cluster show", {"resourcectl cluster", "Who leads, and how far the others have followed"}},
+    {"cluster show", {"resourcectl cluster show --json", "For a script"}},
+    {"cluster hand-over", {"resourcectl cluster hand-over", "Before work on the host of the leader"}},
+    {"keygen", {"resourcectl keygen --name login1 login1.key", "A key pair for a client on another host"}},
+    {"idset", {"resourcectl idset --expand 0-3,7", "0 1 2 3 7"}},
+    {"hostlist", {"resourcectl hostlist node1 node2 node3", "node[1-3]"}},
+    {"hostlist", {"resourcectl hostlist --find node2 node[1-3]", "1"}},
+    {"R show", {"resourcectl R show -s up", "The R that is up"}},
+    {"R encode", {"resourcectl R encode -H node[0-3] -c 0-7 -p gpu:2-3", "Four nodes with eight cores each"}},
+    {"R parse-config", {"resourcectl R parse-config resourced.toml", "The inventory of a configuration"}},
+    {"R decode", {"resourcectl R show | resourcectl R decode --short", "The short form"}},
+    {"R decode",
+     {"resourcectl R show | resourcectl R decode -p gpu --count node", "How many nodes have gpus"}},
+    {"R append",
+     {"{ resourcectl R encode -H node0; resourcectl R encode -r 1 -H node1; } | resourcectl R append",
+      "One R of two"}},
+    {"R diff",
+     {"{ resourcectl R show; resourcectl R show -i node0; } | resourcectl R diff", "All but node0"}},
+    {"R intersect",
+     {"{ resourcectl R show; resourcectl R show -i node0; } | resourcectl R intersect", "node0 alone"}},
+    {"R remap", {"resourcectl R show -i node[2-3] | resourcectl R remap", "Ranks 0 and 1"}},
+    {"R rerank",
+     {"resourcectl R show -i node[0-1] | resourcectl R rerank node[1,0]", "The ranks in another order"}},
+    {"R verify",
+     {"{ resourcectl R show -i 0; resourcectl R show -i 0; } | resourcectl R verify",
+      "Expected, then found"}},
+    {"R set-property", {"resourcectl R show | resourcectl R set-property spare:4-5", "For ranks 4 and 5"}},
+    {"shape", {"resourcectl shape slot=4/core=2", "The resources of a jobspec"}},
+    {"shape", {"resourcectl shape slot=4/core=2 | resourcectl shape --reverse", "And back"}},
+    {"jobspec validate",
+     {"resourcectl jobspec from-shape slot=4/core=2 -- hostname | resourcectl jobspec validate",
+      "Prints valid"}},
+    {"jobspec from-shape",
+     {"resourcectl jobspec from-shape slot=4/core=2 --duration 1h -- hostname", "A jobspec as YAML or JSON"}},
+    {"constraint", {"resourcectl constraint 'gpu & -debug'", "As JSON (RFC 31)"}},
+    {"feasibility", {"resourcectl feasibility slot=4/core=2", "Prints feasible, or fails with the reason"}},
+    {"feasibility", {"resourcectl feasibility --constraint gpu slot=1/gpu=1", "Only on some targets"}},
+});
+
+struct Failure {
+  std::string_view command;
+  std::string_view text;
+};
+
+constexpr auto failures = std::to_array<Failure>({
+    {"cluster hand-over", "refused or failed, or another daemon than the successor leads"},
+    {"drain", "refused or failed; with --wait: the targets are not idle in time, and stay drained"},
+    {"eventlog", "failed, or no such event in time"},
+    {"feasibility", "infeasible, or failed"},
+    {"hostlist", "failed, or there is no such host"},
+    {"jobspec validate", "the jobspec is invalid"},
+    {"R verify", "the found resources do not satisfy the expected ones"},
+    {"rolling", "a node failed, and no further nodes were drained"},
+});
+
+void add_fields(std::vector<std::string>& fields, const views::Listing& listing) {
+  for (const views::Column& column : listing.columns) {
+    if (std::find(fields.begin(), fields.end(), column.name) == fields.end()) fields.push_back(column.name);
+  }
+}
+
+std::string footer(std::string_view command) {
+  std::string text;
+  if (const auto fields = fields_of(command); !fields.empty())
+    text += fmt::format("Fields of -o:\n  {}\n\n", fmt::join(fields, " "));
+  const auto own = examples_of(command);
+  if (!own.empty()) text += "Examples:\n";
+  for (const Example& example : own) text += fmt::format("  {}\n      {}\n", example.line, example.note);
+  if (!own.empty()) text += '\n';
+  text += fmt::format("Exit status:\n  0 done\n  1 {}\n  2 wrong usage", failure_of(command));
+  return text;
+}
+
+/// Calls f(subcommand, path) for each subcommand without further ones.
+template <class App, class F>
+void for_each_leaf(App& app, const std::string& path, const F& f) {
+  for (auto* command : app.get_subcommands({})) {
+    if (command->get_name().empty()) continue;
+    const std::string of_command = path.empty() ? command->get_name() : path + ' ' + command->get_name();
+    const auto further = command->get_subcommands([](CLI::App* one) { return !one->get_name().empty(); });
+    if (!further.empty()) {
+      for_each_leaf(*command, of_command, f);
+    } else {
+      f(*command, of_command);
+    }
+  }
+}
+
+void add_notes(nlohmann::ordered_json& described, const std::string& path) {
+  for (auto& command : described["commands"]) {
+    const auto name = command["name"].get<std::string>();
+    const std::string of_command = path.empty() ? name : fmt::format("{} {}", path, name);
+    if (!command["commands"].empty()) {
+      add_notes(command, of_command);
+      continue;
+    }
+    command["fields"] = fields_of(of_command);
+    command["examples"] = nlohmann::ordered_json::array();
+    for (const Example& example : examples_of(of_command))
+      command["examples"].push_back({{"line", example.line}, {"note", example.note}});
+    command["failure"] = failure_of(of_command);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> fields_of(std::string_view command) {
+  using proto::topics::ReportBy;
+  std::vector<std::string> fields;
+  if (command == "status") add_fields(fields, views::status_columns());
+  if (command == "list") add_fields(fields, views::sched_columns());
+  if (command == "cluster show") add_fields(fields, views::cluster_columns());
+  if (command == "property list") add_fields(fields, views::property_columns());
+  if (command == "allocations") add_fields(fields, views::allocation_columns());
+  if (command == "drain") {
+    add_fields(fields, views::drain_columns());
+    add_fields(fields, views::schedule_columns());
+  }
+  if (command == "report") {
+    for (const auto by :
+         {ReportBy::total, ReportBy::host, ReportBy::reason, ReportBy::property, ReportBy::month})
+      add_fields(fields, views::report_columns(by));
+  }
+  return fields;
+}
+
+std::span<const Example> examples_of(std::string_view command) {
+  static const auto of_commands = [] {
+    std::vector<Example> all;
+    all.reserve(examples.size());
+    for (const CommandExample& row : examples) all.push_back(row.example);
+    return all;
+  }();
+  const auto is_of = [command](const CommandExample& row) { return row.command == command; };
+  const auto first = std::find_if(examples.begin(), examples.end(), is_of);
+  const auto last = std::find_if_not(first, examples.end(), is_of);
+  return std::span(of_commands)
+      .subspan(static_cast<std::size_t>(first - examples.begin()), static_cast<std::size_t>(last - first));
+}
+
+std::string_view failure_of(std::string_view command) {
+  const auto* const row = std::find_if(failures.begin(), failures.end(), [command](const Failure& failure) {
+    return failure.command == command;
+  });
+  return row == failures.end() ? "refused or failed" : row->text;
+}
+
+void add_help(CLI::App& app) {
+  for_each_leaf(app, "", [](CLI::App& command, const std::string& path) { command.footer(footer(path)); });
+  app.footer(
+      "Exit status:\n  0 done\n  1 refused or failed: one line on standard error says why\n"
+      "  2 wrong usage\n\nresourcectl COMMAND --help has the options, examples and fields of -o of a "
+      "subcommand.\nManual pages: resourcectl(1), resourced.toml(5), resourced(8).");
+}
+
+nlohmann::ordered_json describe_program(const CLI::App& app) {
+  auto described = usage::describe(app);
+  add_notes(described, "");
+  return described;
+}
+
+}  // namespace resourced::cli

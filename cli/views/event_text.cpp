@@ -1,0 +1,145 @@
+#include "cli/views/event_text.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/views/views.hpp"
+#include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "core/rset/targets.hpp"
+#include "core/time.hpp"
+#include "proto/event_json.hpp"
+
+namespace resourced::cli::views {
+
+using nlohmann::json;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+proto::EventEntry read_entry(const json& event) {
+  try {
+    auto read = proto::read_event_entry(event);
+    if (read.context == nullptr || read.context->is_object()) return read;
+  } catch (const Error&) {
+    // The invalid key does not help an operator; the error below names the daemon.
+  }
+  throw Error(EPROTO, "the daemon sent something that is not an event");
+}
+
+bool is_time(std::string_view key) { return key == "from" || key == "until" || key == "expiration"; }
+
+json* find_string(json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? &*found : nullptr;
+}
+
+}  // namespace
+
+std::string format_event(const json& event, EventTimes times) {
+  const proto::EventEntry entry = read_entry(event);
+  const bool is_iso = times == EventTimes::iso;
+  auto line = is_iso ? fmt::format("{} {}", format_time(entry.timestamp), entry.name)
+                     : fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
+  const auto append = [&](std::string_view key, const json& value) {
+    // An expiration of 0 is none.
+    const bool shows_time = is_iso && is_time(key) && value.is_number() && value.get<double>() > 0;
+    line += fmt::format(" {}={}", key,
+                        shows_time ? format_time(wall_time(value.get<double>()))
+                                   : value.dump(-1, ' ', false, json::error_handler_t::replace));
+  };
+  if (entry.context != nullptr) {
+    for (const auto& [key, value] : entry.context->items()) {
+      if (key != "by") append(key, value);
+    }
+    if (const auto by = entry.context->find("by"); by != entry.context->end()) append("by", *by);
+  }
+  return json_text::printable(line);
+}
+
+TargetClip::TargetClip(std::string_view targets, const rset::ResourceSet& inventory) {
+  const rset::HostSearch search = rset::parse_known_targets(targets, inventory);
+  ranks_ = search.ranks;
+  inventory.hosts(ranks_).for_each([&](std::string_view host) { names_.emplace(host); });
+  names_.insert(search.unknown.begin(), search.unknown.end());
+}
+
+json TargetClip::clip(json event) {
+  const auto context = event.find("context");
+  const auto name = event.find("name");
+  if (context == event.end() || !context->is_object() || name == event.end() || !name->is_string())
+    return event;
+  try {
+    clip_context(*context, name->get_ref<const std::string&>());
+  } catch (const Error&) {
+    // Keep a set that cannot be parsed unchanged.
+  }
+  return event;
+}
+
+void TargetClip::clip_context(json& context, std::string_view name) {
+  const bool is_restart = name == "restart";
+  json* ranks = find_string(context, is_restart ? "ranks" : "idset");
+  json* hosts = find_string(context, "nodelist");
+  if (ranks != nullptr && hosts != nullptr) {
+    const IdSet left = clip_pairs(*ranks, *hosts);
+    if (is_restart) ranks_ = left;
+  } else if (ranks != nullptr) {
+    clip_ranks(*ranks, ranks_);
+  } else if (hosts != nullptr) {
+    clip_hosts(*hosts);
+  }
+  if (json* online = find_string(context, "online")) {
+    // No target that was named is online: unlike the others, this set may be empty.
+    *online = (IdSet::parse(online->get_ref<const std::string&>()) & ranks_).encode();
+  }
+  for (const char* key : {"property-add", "property-remove"}) {
+    const auto found = context.find(key);
+    if (found == context.end() || !found->is_object()) continue;
+    for (auto& [property, set] : found->items()) {
+      if (set.is_string()) clip_ranks(set, ranks_);
+    }
+  }
+}
+
+IdSet TargetClip::clip_pairs(json& ranks, json& hosts) const {
+  IdSet all = IdSet::parse(ranks.get_ref<const std::string&>());
+  const Hostlist names = Hostlist::parse(hosts.get_ref<const std::string&>());
+  if (all.count() != names.size()) return all;
+  IdSet positions;
+  IdSet::Id position = 0;
+  names.for_each([&](std::string_view host) {
+    if (is_wanted(host)) positions.insert(position);
+    ++position;
+  });
+  if (positions.empty()) return all;
+  IdSet left;
+  position = 0;
+  all.for_each([&](IdSet::Id rank) {
+    if (positions.contains(position++)) left.insert(rank);
+  });
+  ranks = left.encode();
+  hosts = names.select(positions).encode();
+  return left;
+}
+
+void TargetClip::clip_ranks(json& set, const IdSet& wanted) {
+  const IdSet left = IdSet::parse(set.get_ref<const std::string&>()) & wanted;
+  if (!left.empty()) set = left.encode();
+}
+
+void TargetClip::clip_hosts(json& list) const {
+  Hostlist left;
+  Hostlist::parse(list.get_ref<const std::string&>()).for_each([&](std::string_view host) {
+    if (is_wanted(host)) left.append(host);
+  });
+  if (!left.empty()) list = left.encode();
+}
+
+}  // namespace resourced::cli::views

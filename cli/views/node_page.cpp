@@ -1,0 +1,321 @@
+#include "cli/views/node_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/views/event_text.hpp"
+#include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "proto/actor_json.hpp"
+#include "proto/event_json.hpp"
+
+namespace resourced::cli::views {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using proto::topics::Peers;
+using proto::topics::Status;
+using text::IdSet;
+
+void NodeHistory::set(std::optional<bool>& flag, bool value, WallTime when) {
+  flag = value;
+  if (const std::string_view now = state(); now != state_) {
+    state_ = now;
+    since_ = when;
+  }
+}
+
+// As targets_by_state() has it; empty as long as the events have not told all of it.
+std::string_view NodeHistory::state() const {
+  if (drained_ == true) return "drained";
+  if (!drained_ || !online_) return {};
+  if (torpid_ == true) return "torpid";
+  return *online_ ? "avail" : "offline";
+}
+
+bool NodeHistory::was_online(const json& context) const {
+  const auto ranks = IdSet::parse(context.at("ranks").get<std::string>());
+  const auto online = IdSet::parse(context.at("online").get<std::string>());
+  const auto position = text::Hostlist::parse(context.at("nodelist").get<std::string>()).find(host_);
+  if (!position) return false;
+  std::size_t next = 0;
+  bool found = false;
+  ranks.for_each([&](IdSet::Id rank) { found = found || (next++ == *position && online.contains(rank)); });
+  return found;
+}
+
+void NodeHistory::add(const json& event) {
+  try {
+    const proto::EventEntry entry = proto::read_event_entry(event);
+    const auto when = entry.timestamp;
+    if (entry.name == "restart" && entry.context != nullptr) {
+      torpid_ = false;
+      // Nothing is drained before the first event of a log.
+      if (last_.empty()) drained_ = false;
+      set(online_, was_online(*entry.context), when);
+    } else if (entry.name == "drain" || entry.name == "undrain") {
+      set(drained_, entry.name == "drain", when);
+    } else if (entry.name == "online" || entry.name == "offline") {
+      torpid_ = false;
+      set(online_, entry.name == "online", when);
+    } else if (entry.name == "torpid" || entry.name == "lively") {
+      set(torpid_, entry.name == "torpid", when);
+    } else if (entry.name == "shrink") {
+      // It may return in another state.
+      online_ = torpid_ = std::nullopt;
+      state_ = {};
+    }
+  } catch (const std::exception&) {
+    // An event that cannot be read tells nothing of the state.
+  }
+  last_.push_back(event);
+  if (last_.size() > most) last_.pop_front();
+}
+
+std::optional<WallTime> NodeHistory::since(std::string_view state) const {
+  return state == state_ && !state.empty() ? std::optional(since_) : std::nullopt;
+}
+
+std::map<IdSet::Id, double> memory_of_graph(const json& r) {
+  std::map<IdSet::Id, double> memory;
+  constexpr std::array<std::pair<std::string_view, double>, 7> units{{{"", 1},
+                                                                      {"B", 1},
+                                                                      {"KB", 1024.0},
+                                                                      {"MB", 1024.0 * 1024},
+                                                                      {"GB", 1024.0 * 1024 * 1024},
+                                                                      {"MiB", 1024.0 * 1024},
+                                                                      {"GiB", 1024.0 * 1024 * 1024}}};
+  try {
+    for (const json& node : r.at("scheduling").at("graph").at("nodes")) {
+      const json& metadata = node.at("metadata");
+      if (metadata.at("type") != "memory") continue;
+      const std::string unit = metadata.value("unit", "");
+      const auto* const found =
+          std::ranges::find(units, std::string_view(unit), &std::pair<std::string_view, double>::first);
+      if (found == units.end()) continue;
+      memory[metadata.at("rank").get<IdSet::Id>()] += metadata.value("size", 0.0) * found->second;
+    }
+  } catch (const json::exception&) {
+    // Another graph, or none: nothing is known.
+    return {};
+  }
+  return memory;
+}
+
+namespace {
+
+/// The parts of the facts that concern the one rank.
+struct Node {
+  explicit Node(const NodeFacts& facts) : status(facts.status), rank(facts.rank), only(IdSet{rank}) {
+    host = status.inventory.host(rank);
+    for (const auto& [name, ranks] : targets_by_state(status, only)) {
+      if (!ranks.empty()) state = name;
+    }
+    for (const Status::Drain& entry : status.drains) {
+      if (entry.targets.contains(rank)) drain = &entry;
+    }
+    for (const Status::Drain& entry : status.scheduled) {
+      if (entry.targets.contains(rank)) scheduled.push_back(&entry);
+    }
+    for (const auto& [name, ranks] : status.inventory.properties()) {
+      if (ranks.contains(rank)) properties.push_back(name);
+    }
+    for (const auto& [name, part] : status.partitions) {
+      if (part.targets.contains(rank)) partition = name;
+    }
+    for (const rset::ResourceGroup& group : status.inventory.groups()) {
+      if (!group.ranks.contains(rank)) continue;
+      cores = group.cores;
+      gpus = group.gpus;
+    }
+    if (facts.peers) {
+      for (const Peers::Holder& entry : facts.peers->holders) {
+        if (entry.targets.contains(rank)) holder = &entry;
+      }
+    }
+    since = facts.history.since(state);
+    // The time of a drain may be later than that of its first event: force-overwrite replaces it. The answer
+    // has it in whole seconds.
+    const bool is_rounded = drain != nullptr && since && std::abs(to_number(drain->timestamp - *since)) <= 1;
+    if (state == "drained" && !is_rounded) since = drain->timestamp;
+  }
+
+  const Status& status;
+  IdSet::Id rank;
+  IdSet only;
+  std::string host;
+  std::string_view state;
+  std::optional<WallTime> since;
+  const Status::Drain* drain = nullptr;
+  std::vector<const Status::Drain*> scheduled;
+  std::vector<std::string> properties;
+  std::optional<std::string> partition;
+  IdSet cores;
+  IdSet gpus;
+  const Peers::Holder* holder = nullptr;
+};
+
+ordered_json drain_json(const Status::Drain& drain, const char* time_key) {
+  ordered_json object{{time_key, to_number(drain.timestamp)}, {"reason", drain.reason}};
+  object["by"] = drain.by ? ordered_json(proto::actor_to_json(*drain.by)) : ordered_json();
+  object["until"] = drain.until ? ordered_json(to_number(*drain.until)) : ordered_json();
+  return object;
+}
+
+/// The cores and gpus of an allocation on this rank.
+std::pair<IdSet, IdSet> held_on(const proto::topics::ListedAllocation& allocation, IdSet::Id rank) {
+  for (const rset::ResourceGroup& group : allocation.resources.groups()) {
+    if (group.ranks.contains(rank)) return {group.cores, group.gpus};
+  }
+  return {};
+}
+
+std::string bytes_text(double bytes) {
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  return fmt::format("{:g} GiB", bytes / gib);
+}
+
+/// A line `  name    value`, without control characters.
+class Page {
+ public:
+  explicit Page(const UserName& user_name, WallTime now) : user_name_(user_name), now_(now) {}
+
+  void add(std::string_view name, const std::string& value) {
+    text += fmt::format("  {:<12}{}\n", name, json_text::printable(value));
+  }
+  [[nodiscard]] std::string time(WallTime time) const {
+    const Seconds age = now_ - time;
+    // The clocks of this machine and of the daemon differ.
+    constexpr Seconds skew{1};
+    if (age < -skew) return fmt::format("{} (in {})", format_time(time), format_age(-age));
+    return fmt::format("{} ({} ago)", format_time(time), format_age(age));
+  }
+  [[nodiscard]] std::string actor(const module::Actor& by) const { return format_actor(by, user_name_); }
+
+  std::string text;
+
+ private:
+  const UserName& user_name_;
+  WallTime now_;
+};
+
+std::string count_and_ids(const IdSet& ids) {
+  return ids.empty() ? "0" : fmt::format("{} ({})", ids.count(), ids.encode());
+}
+
+void add_drains(Page& page, const Node& node) {
+  if (node.drain != nullptr) {
+    page.add("reason", node.drain->reason.empty() ? "-" : node.drain->reason);
+    if (node.drain->by) page.add("by", page.actor(*node.drain->by));
+    if (node.drain->until) page.add("until", page.time(*node.drain->until));
+  }
+  for (const Status::Drain* drain : node.scheduled) {
+    std::string line = "drain from " + page.time(drain->timestamp);
+    if (drain->until) line += " until " + format_time(*drain->until);
+    if (!drain->reason.empty()) line += ": " + drain->reason;
+    if (drain->by) line += " by " + page.actor(*drain->by);
+    page.add("scheduled", line);
+  }
+}
+
+void add_use(Page& page, const Node& node, const NodeFacts& facts) {
+  if (facts.peers) {
+    std::string line = "none";
+    if (node.holder != nullptr) {
+      line = fmt::format("{} since {}{}", node.holder->by ? page.actor(*node.holder->by) : "somebody",
+                         page.time(node.holder->since),
+                         node.holder->allocations ? "" : ", reports no allocations");
+    }
+    page.add("scheduler", line);
+  }
+  if (!facts.allocations) return;
+  if (facts.allocations->empty()) page.add("allocations", "none");
+  for (const auto& allocation : *facts.allocations) {
+    const auto [cores, gpus] = held_on(allocation, node.rank);
+    std::string line = fmt::format("{} cores {}", allocation.id, cores.encode());
+    if (!gpus.empty()) line += " gpus " + gpus.encode();
+    if (allocation.expiration)
+      line +=
+          fmt::format(" {} {}", allocation.expired ? "expired" : "until", page.time(*allocation.expiration));
+    if (allocation.note) line += ": " + *allocation.note;
+    page.add("allocation", line);
+  }
+}
+
+}  // namespace
+
+ordered_json node_json(const NodeFacts& facts) {
+  const Node node(facts);
+  ordered_json page{{"host", node.host}, {"rank", node.rank}, {"state", node.state}};
+  page["since"] = node.since ? ordered_json(to_number(*node.since)) : ordered_json();
+  page["up"] = node.status.online.contains(node.rank);
+  page["drain"] = node.drain == nullptr ? ordered_json() : drain_json(*node.drain, "timestamp");
+  page["scheduled"] = ordered_json::array();
+  for (const Status::Drain* drain : node.scheduled) page["scheduled"].push_back(drain_json(*drain, "from"));
+  page["cores"] = node.cores.encode();
+  page["gpus"] = node.gpus.encode();
+  page["memory"] = facts.memory ? ordered_json(*facts.memory) : ordered_json();
+  page["properties"] = node.properties;
+  page["partition"] = node.partition ? ordered_json(*node.partition) : ordered_json();
+  page["scheduler"] = nullptr;
+  if (node.holder != nullptr) {
+    page["scheduler"] = {{"since", to_number(node.holder->since)}, {"allocations", node.holder->allocations}};
+    page["scheduler"]["by"] =
+        node.holder->by ? ordered_json(proto::actor_to_json(*node.holder->by)) : ordered_json();
+  }
+  page["allocations"] = facts.allocations ? ordered_json::array() : ordered_json();
+  if (facts.allocations) {
+    for (const auto& allocation : *facts.allocations) {
+      const auto [cores, gpus] = held_on(allocation, node.rank);
+      ordered_json entry{{"id", allocation.id}, {"cores", cores.encode()}, {"gpus", gpus.encode()}};
+      entry["expiration"] =
+          allocation.expiration ? ordered_json(to_number(*allocation.expiration)) : ordered_json();
+      entry["note"] = allocation.note ? ordered_json(*allocation.note) : ordered_json();
+      page["allocations"].push_back(std::move(entry));
+    }
+  }
+  page["agent"] = facts.peers ? ordered_json(facts.peers->agents.contains(node.rank)) : ordered_json();
+  page["unchecked"] = node.status.unchecked.contains(node.rank);
+  page["events"] = facts.history.last();
+  return page;
+}
+
+std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user_name) {
+  const Node node(facts);
+  Page page(user_name, now);
+  page.text = fmt::format("{} (rank {})\n", json_text::printable(node.host), node.rank);
+  const bool is_up = node.status.online.contains(node.rank);
+  std::string state(node.state);
+  if (node.since) state += " since " + page.time(*node.since);
+  if (node.state != "offline" && !is_up) state += ", offline";
+  page.add("state", state);
+  add_drains(page, node);
+  page.add("cores", count_and_ids(node.cores));
+  page.add("gpus", count_and_ids(node.gpus));
+  if (facts.memory) page.add("memory", bytes_text(*facts.memory));
+  page.add("properties",
+           node.properties.empty() ? "none" : fmt::format("{}", fmt::join(node.properties, ",")));
+  if (!node.status.partitions.empty()) page.add("partition", node.partition.value_or("none"));
+  add_use(page, node, facts);
+  if (facts.peers && facts.takes_agents)
+    page.add("agent", facts.peers->agents.contains(node.rank) ? "connected" : "not connected");
+  if (node.status.unchecked.contains(node.rank))
+    page.add("health", "the last check has failed, or none has ended");
+  for (const json& event : facts.history.last()) {
+    try {
+      page.add(&event == &facts.history.last().front() ? "events" : "", format_event(event, EventTimes::iso));
+    } catch (const Error&) {
+      page.add("", "an event that cannot be read");
+    }
+  }
+  return page.text;
+}
+
+}  // namespace resourced::cli::views

@@ -1,0 +1,75 @@
+// Everything about one node on a page: `resourcectl show`. Pure functions of answers of the daemon.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/views/views.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+#include "proto/topics/allocations.hpp"
+#include "proto/topics/peers.hpp"
+#include "proto/topics/status.hpp"
+
+namespace resourced::cli::views {
+
+/// The events of one host, of which it keeps the last ones and the time of the last change of state.
+class NodeHistory {
+ public:
+  /// How many events it keeps.
+  static constexpr std::size_t most = 10;
+
+  explicit NodeHistory(std::string host) : host_(std::move(host)) {}
+
+  /// Adds the next event that concerns the host. Ignores other values.
+  void add(const nlohmann::json& event);
+
+  [[nodiscard]] const std::deque<nlohmann::json>& last() const noexcept { return last_; }
+  /// Since when the host is in this state of targets_by_state() according to the events; nothing if they do
+  /// not tell.
+  [[nodiscard]] std::optional<WallTime> since(std::string_view state) const;
+
+ private:
+  void set(std::optional<bool>& flag, bool value, WallTime when);
+  [[nodiscard]] bool was_online(const nlohmann::json& context) const;
+  [[nodiscard]] std::string_view state() const;
+
+  std::string host_;
+  std::deque<nlohmann::json> last_;
+  /// Nothing until an event tells.
+  std::optional<bool> online_;
+  std::optional<bool> torpid_;
+  std::optional<bool> drained_;
+  std::string_view state_;
+  WallTime since_{};
+};
+
+/// The facts of a node. Those that the daemon does not report are empty.
+struct NodeFacts {
+  const proto::topics::Status& status;
+  text::IdSet::Id rank = 0;
+  std::optional<proto::topics::Peers> peers;
+  /// Those on this node; nothing where the daemon keeps none.
+  std::optional<std::vector<proto::topics::ListedAllocation>> allocations;
+  /// Bytes.
+  std::optional<double> memory;
+  /// The daemon takes node agents.
+  bool takes_agents = false;
+  const NodeHistory& history;
+};
+
+/// The memory of each rank in bytes, from the graph in the key `scheduling` of an R (RFC 20, JGF), for ranks
+/// that have vertices `memory` there.
+[[nodiscard]] std::map<text::IdSet::Id, double> memory_of_graph(const nlohmann::json& r);
+
+[[nodiscard]] nlohmann::ordered_json node_json(const NodeFacts& facts);
+/// The lines of the page, each with its line end. Ages are those at `now`.
+[[nodiscard]] std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user_name);
+
+}  // namespace resourced::cli::views
