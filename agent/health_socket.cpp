@@ -74,10 +74,11 @@ std::optional<ucred> credentials_of(msghdr& message) {
 }  // namespace
 
 HealthSocket::HealthSocket(boost::asio::io_context& loop, std::string path, ReportHealth report,
-                           Refused refused)
+                           Refused refused, Clock clock)
     : path_(std::move(path)),
       report_(std::move(report)),
       refused_(std::move(refused)),
+      clock_(std::move(clock)),
       socket_(loop, listen_at(path_).release()) {
   wait();
 }
@@ -87,12 +88,15 @@ HealthSocket::~HealthSocket() { remove_socket(path_); }
 void HealthSocket::wait() {
   socket_.async_wait(stream_descriptor::wait_read, [this](boost::system::error_code error) {
     if (error) return;
-    // A few at a time, since a sender could keep the loop busy.
-    constexpr int most_at_once = 16;
-    for (int i = 0; i < most_at_once && take(); ++i) {
-    }
+    take_waiting();
     wait();
   });
+}
+
+void HealthSocket::take_waiting() {
+  constexpr int most_at_once = 16;
+  for (int i = 0; i < most_at_once && take(); ++i) {
+  }
 }
 
 bool HealthSocket::take() {
@@ -107,16 +111,28 @@ bool HealthSocket::take() {
   if (size < 0) return false;
   const auto sender = credentials_of(message);
   if (!sender || (sender->uid != 0 && sender->uid != ::geteuid())) {
-    refused_(fmt::format("{}: refused a result of uid {}", path_,
-                         sender ? static_cast<std::int64_t>(sender->uid) : -1));
+    refuse(fmt::format("{}: refused a result of uid {}", path_,
+                       sender ? static_cast<std::int64_t>(sender->uid) : -1));
     return true;
   }
   try {
     report_(read_health_text({buffer_.data(), static_cast<std::size_t>(size)}));
   } catch (const Error& error) {
-    refused_(fmt::format("{}: {}", path_, error.what()));
+    refuse(fmt::format("{}: {}", path_, error.what()));
   }
   return true;
+}
+
+void HealthSocket::refuse(const std::string& line) {
+  constexpr Seconds pause{60};
+  const SteadyTime now = clock_();
+  if (last_refused_ && now - *last_refused_ < pause) {
+    ++left_out_;
+    return;
+  }
+  last_refused_ = now;
+  const std::uint64_t before = std::exchange(left_out_, 0);
+  refused_(before == 0 ? line : fmt::format("{} ({} more like this were not logged)", line, before));
 }
 
 void send_health(const std::string& path, const nodes::HealthReport& report) {

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "agent/program.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/hostlist.hpp"
+#include "usage/complete.hpp"
+#include "usage/describe.hpp"
 
 namespace resourced::agent {
 
@@ -59,14 +62,18 @@ Seconds read_timeout(const std::string& text) {
   return read_time(text, shortest_timeout, longest_check_time);
 }
 
+Seconds read_max_age(const std::string& text) { return read_time(text, Seconds(0), longest_check_time); }
+
 /// Options whose texts are read after the command line is known to be valid.
 struct CheckTexts {
   std::string interval;
+  std::string max_age;
   std::string timeout;
 
   void read(Options& options) const {
     if (!interval.empty()) options.check_interval = read_check_interval(interval);
     if (!timeout.empty()) options.check.timeout = read_timeout(timeout);
+    if (!max_age.empty()) options.health_max_age = read_max_age(max_age);
     const bool has_checks = !options.check.program.empty() || !options.health_socket.empty();
     options.agent.checks_health = has_checks && !options.check_once;
     if (options.health_socket.empty())
@@ -96,6 +103,13 @@ void add_health_options(CLI::App& app, Options& options, CheckTexts& texts) {
       ->type_name("PATH")
       ->envname("RESOURCED_HEALTH_SOCKET")
       ->excludes(program);
+  app.add_option(
+         "--health-max-age", texts.max_age,
+         "The node is unhealthy if no result comes to the socket for this long; 0 for never; default: "
+         "$RESOURCED_HEALTH_MAX_AGE, or 15m")
+      ->type_name("DURATION")
+      ->envname("RESOURCED_HEALTH_MAX_AGE")
+      ->check(check([](const std::string& text) { read_max_age(text); }), "");
 }
 
 CLI::App* add_health_command(CLI::App& app, Options& options, CheckTexts& texts) {
@@ -168,6 +182,17 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   add_health_options(app, options, check_texts);
   const CLI::App* health = add_health_command(app, options, check_texts);
   app.set_version_flag("--version", "resource-agent " RESOURCED_VERSION);
+  if (usage::is_completion(argc, argv)) {
+    std::string candidates;
+    parsed.exit_status = usage::complete_fixed(app, usage::words_to_complete(argc, argv), candidates);
+    out << candidates << std::flush;
+    return parsed;
+  }
+  if (argc == 2 && argv[1] == usage::describe_word) {
+    out << usage::describe(app).dump() << std::endl;
+    parsed.exit_status = 0;
+    return parsed;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

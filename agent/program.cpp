@@ -2,6 +2,7 @@
 #include "agent/program.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "agent/health_checks.hpp"
 #include "agent/health_socket.hpp"
 #include "agent/health_text.hpp"
+#include "agent/result_age.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
@@ -44,6 +46,7 @@ Random seeded() {
 /// Where the results of checks come from: checks of this agent, a socket, or nowhere.
 struct HealthSource {
   std::optional<HealthChecks> checks;
+  std::optional<ResultAge> age;
   std::optional<HealthSocket> socket;
 
   void start(const Options& options, boost::asio::io_context& loop, const ReportHealth& report,
@@ -51,8 +54,16 @@ struct HealthSource {
     if (!options.check.program.empty()) {
       checks.emplace(loop, options.check, options.check_interval, report);
     } else if (!options.health_socket.empty()) {
-      socket.emplace(loop, options.health_socket, report,
-                     [&log](const std::string& line) { log.warn("{}", json_text::printable_line(line)); });
+      if (options.health_max_age > Seconds(0)) {
+        age.emplace(loop, options.health_max_age, report, [this] { socket->take_waiting(); });
+      }
+      const auto take = [this, report](const nodes::HealthReport& result) {
+        age ? age->take(result) : report(result);
+      };
+      socket.emplace(
+          loop, options.health_socket, take,
+          [&log](const std::string& line) { log.warn("{}", json_text::printable_line(line)); },
+          [] { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); });
     }
   }
 };

@@ -28,6 +28,8 @@ struct Options {
   Seconds check_interval{300};
   /// Where another process hands over results of checks; nowhere if it is empty.
   std::string health_socket;
+  /// The node is unhealthy if nothing comes from there for this long; never if it is zero.
+  Seconds health_max_age{900};
   /// Run one check, and nothing else: `resource-agent health`.
   bool check_once = false;
   /// The pipe that gets the result of that check, instead of the socket; -1 for none.

@@ -88,10 +88,11 @@ Source choose_source(const ProbeOptions& options) {
 }
 
 [[noreturn]] void fail(const Source& source, int errnum) {
-  const bool readable = errnum == 0 || errnum == EINVAL;
-  throw Error(errnum == 0 ? EINVAL : errnum,
+  // For a directory hwloc sets EISDIR where its XML plugin is installed, and EINVAL elsewhere.
+  const bool is_invalid = errnum == 0 || errnum == EINVAL || errnum == EISDIR;
+  throw Error(is_invalid ? EINVAL : errnum,
               fmt::format("{}: {}", source.name(),
-                          readable ? "not a topology that hwloc understands" : std::strerror(errnum)));
+                          is_invalid ? "not a topology that hwloc understands" : std::strerror(errnum)));
 }
 
 LoadedTopology load(const Source& source, const ProbeOptions& options) {

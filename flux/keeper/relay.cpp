@@ -36,9 +36,12 @@ constexpr std::uint32_t leaving_matchtag = 1;
 
 bool is_owner(const auto& message) { return (message.rolemask & proto::role::owner) != 0; }
 
+/// A request that the next service continues: it lasts, and a second service may get it. Those of guests are
+/// not kept, as they could fill the memory.
 bool is_stream(const link::Head& head) {
-  return head.has(flag::streaming) && is_owner(head) &&
-         (head.topic == "resource.acquire" || head.topic == "resource.journal");
+  if (!is_owner(head)) return false;
+  if (head.topic == "resource.wait") return true;
+  return head.has(flag::streaming) && (head.topic == "resource.acquire" || head.topic == "resource.journal");
 }
 
 }  // namespace

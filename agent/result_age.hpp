@@ -1,0 +1,35 @@
+// The age of the results of health checks that another process hands over: if no more come, as with a stopped
+// timer, the node counts as unhealthy.
+#pragma once
+
+#include <functional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "agent/check_program.hpp"
+#include "core/time.hpp"
+
+namespace resourced::agent {
+
+class ResultAge {
+ public:
+  /// Reports an unhealthy result, once, when no result has come for `most`, from now or from the last one.
+  /// Calls `take_waiting` before, which takes the results that have come and that the loop has yet to see.
+  ResultAge(boost::asio::io_context& loop, Seconds most, ReportHealth report,
+            std::function<void()> take_waiting);
+
+  /// Reports a result.
+  void take(const nodes::HealthReport& result);
+
+ private:
+  void wait();
+  void judge();
+
+  Seconds most_;
+  ReportHealth report_;
+  std::function<void()> take_waiting_;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace resourced::agent

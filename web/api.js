@@ -1,0 +1,34 @@
+// Requests to the daemon: GET /api/TOPIC answers with the payload that docs/protocol.md describes, or with an error
+// {errno, text}. A daemon that wants a token answers 401; the tab keeps the token until it is closed.
+
+const TOKEN_KEY = "resourced-token";
+
+export const setToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
+
+export class ApiError extends Error {
+  constructor(status, errno, text) {
+    super(text);
+    this.status = status;
+    this.errno = errno;
+  }
+}
+
+const errorOf = async (response) => {
+  const body = await response.json().catch(() => ({}));
+  return new ApiError(response.status, body.errno ?? 0, body.text ?? `the daemon answered ${response.status}`);
+};
+
+/** The response of GET /api/TOPIC with these request keys. Throws ApiError, with status 0 without a connection. */
+export const open = async (topic, params = {}, signal = undefined) => {
+  const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== undefined)).toString();
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const response = await fetch(`/api/${topic}${query ? `?${query}` : ""}`, { headers, signal }).catch((error) => {
+    throw error.name === "AbortError" ? error : new ApiError(0, 0, "no connection to the daemon");
+  });
+  if (!response.ok) throw await errorOf(response);
+  return response;
+};
+
+/** The payload of that response. */
+export const get = async (topic, params, signal) => (await open(topic, params, signal)).json();

@@ -1,0 +1,91 @@
+// Elements of the page. All text goes in as text nodes: reasons, notes and names come from users and may hold anything.
+
+/** An element with properties and children. `on` has listeners, `data` and `aria` attributes; null children are left out. */
+export const el = (tag, options = {}, ...children) => {
+  const { on = {}, data = {}, aria = {}, ...properties } = options;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null) continue;
+    if (name in element) element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  for (const [name, value] of Object.entries(data)) element.dataset[name] = value;
+  for (const [name, value] of Object.entries(aria)) element.setAttribute(`aria-${name}`, value);
+  for (const [name, listener] of Object.entries(on)) element.addEventListener(name, listener);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+};
+
+/** Sets the text of an element if it differs, so that screen readers are not told twice. */
+export const setText = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+
+// Columns of numbers, which are aligned at the right.
+const NUMBERS = new Set(["Nodes", "Succeeded", "Failed", "For"]);
+
+/** A table in a frame that scrolls, by the heads of its columns and its rows. The caption is for screen readers. */
+export const table = (heads, rows, caption) =>
+  el(
+    "div",
+    { className: "table-frame" },
+    el(
+      "table",
+      {},
+      caption ? el("caption", { className: "sr-only" }, caption) : null,
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          heads.map((name) => el("th", { scope: "col", className: NUMBERS.has(name) ? "number" : "" }, name)),
+        ),
+      ),
+      el("tbody", {}, rows),
+    ),
+  );
+
+// Where the focus is within an element, as positions among children.
+const focusPath = (element) => {
+  const path = [];
+  let at = document.activeElement;
+  if (!element.contains(at) || at === element) return null;
+  for (; at !== element; at = at.parentElement) path.unshift([...at.parentElement.children].indexOf(at));
+  return path;
+};
+
+/** Replaces the children of an element. The focus goes to what takes the place of the element that had it. */
+export const replace = (element, ...children) => {
+  const path = focusPath(element);
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  path?.reduce((at, position) => at?.children[position], element)?.focus({ preventScroll: true });
+};
+
+export const byId = (id) => document.getElementById(id);
+
+/** `12,345` in the language of the browser. */
+export const number = (n) => n.toLocaleString("en");
+
+/** Calls f at most once per animation frame, and at most every `ms`. */
+export const throttled = (f, ms = 0) => {
+  let pending = false;
+  let last = 0;
+  return () => {
+    if (pending) return;
+    pending = true;
+    const run = () =>
+      requestAnimationFrame(() => {
+        pending = false;
+        last = performance.now();
+        f();
+      });
+    const wait = ms - (performance.now() - last);
+    if (wait > 0) setTimeout(run, wait);
+    else run();
+  };
+};
+
+/** A small square that shows a state as the map does. */
+export const badge = (state) =>
+  el("span", { className: `badge state-${state.name}`, aria: { hidden: "true" } }, state.glyph);

@@ -1,0 +1,98 @@
+// Events of the journal (RFC 44 and this project's own) as text, and which nodes they are about.
+import * as hostlist from "./hostlist.js";
+import * as idset from "./idset.js";
+import * as rset from "./rset.js";
+import { actorText } from "./model.js";
+import { stamp } from "./time.js";
+
+export const NAMES = [
+  "drain",
+  "undrain",
+  "drain-schedule",
+  "drain-cancel",
+  "offline",
+  "online",
+  "torpid",
+  "lively",
+  "alloc",
+  "free",
+  "property-update",
+  "resource-update",
+  "shrink",
+  "unshrink",
+  "restart",
+  "resource-define",
+  "truncate",
+];
+
+// Longer lists of hosts are shown as a number.
+const MANY_NODES = 20000;
+
+/** Ranks of an event; empty if it is about none or about all. */
+export const ranksOf = (event) => {
+  const context = event.context ?? {};
+  if (event.name === "alloc") return idset.unionAll((context.allocations ?? []).map((a) => rset.parse(a.R).ranks));
+  if (typeof context.idset === "string") return idset.parse(context.idset);
+  if (typeof context.ranks === "string") return idset.parse(context.ranks);
+  const changes = [...Object.values(context["property-add"] ?? {}), ...Object.values(context["property-remove"] ?? {})];
+  return idset.unionAll(changes.map((text) => idset.parse(text)));
+};
+
+/** The hosts of nodes as text, or their number if they are many. */
+export const hostsText = (model, indices) => {
+  if (indices.length > MANY_NODES) return `${indices.length.toLocaleString("en")} nodes`;
+  return hostlist.encode(indices.map((index) => model.hosts[index]));
+};
+
+/** The hosts of an event as text. */
+export const targetsOf = (model, event) => {
+  const context = event.context ?? {};
+  if (typeof context.nodelist === "string" && event.name !== "restart") return context.nodelist;
+  const ranks = ranksOf(event);
+  const total = idset.count(ranks);
+  if (total > MANY_NODES) return `${total.toLocaleString("en")} nodes`;
+  const indices = [];
+  model.each(ranks, (index) => indices.push(index));
+  return hostsText(model, indices);
+};
+
+const listed = (items, max = 5) =>
+  items.length > max ? `${items.slice(0, max).join(", ")} and ${items.length - max} more` : items.join(", ");
+
+const propertiesText = (context) => {
+  const added = Object.keys(context["property-add"] ?? {}).map((name) => `+${name}`);
+  const removed = Object.keys(context["property-remove"] ?? {}).map((name) => `−${name}`);
+  return listed([...added, ...removed]);
+};
+
+/** What an event says beside its name and nodes: a reason, ids, properties. */
+export const detailOf = (event) => {
+  const context = event.context ?? {};
+  const parts = [];
+  if (context.reason) parts.push(context.reason);
+  if (typeof context.from === "number") parts.push(`from ${stamp(context.from)}`);
+  if (typeof context.until === "number") parts.push(`until ${stamp(context.until)}`);
+  if (event.name === "alloc")
+    parts.push(listed((context.allocations ?? []).map((a) => (a.note ? `${a.id} (${a.note})` : a.id))));
+  if (event.name === "free") parts.push(listed(context.ids ?? []));
+  const properties = propertiesText(context);
+  if (properties) parts.push(properties);
+  if (context.method) parts.push(context.method);
+  if (typeof context.expiration === "number")
+    parts.push(context.expiration ? `expires ${stamp(context.expiration)}` : "expires never");
+  return parts.join(" · ");
+};
+
+export const actorOf = (event) => actorText(event.context?.by);
+
+/** Whether an event passes a filter {names: Set, text}. `text` is a host, or a part of what is shown. */
+export const passes = (model, event, { names, text }) => {
+  if (names.size > 0 && !names.has(event.name)) return false;
+  if (!text) return true;
+  const index = model.find(text);
+  if (index !== undefined) return idset.has(ranksOf(event), model.ranks[index]);
+  const lower = text.toLowerCase();
+  return [event.name, detailOf(event), actorOf(event), targetsOf(model, event)].some((part) =>
+    part.toLowerCase().includes(lower),
+  );
+};

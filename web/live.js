@@ -1,0 +1,138 @@
+// The connection that keeps the page live: one journal stream, opened again where it was after any failure. The page
+// shows `state` at all times, so nobody takes an old state for the present one.
+import * as api from "./api.js";
+import * as sse from "./sse.js";
+
+// The daemon sends a comment every 10 s when nothing happens.
+const SILENCE_MS = 15000;
+const RETRY_MS = [500, 1000, 2000, 4000, 5000];
+// A hidden tab gives its connection back: browsers allow six to a daemon, over all tabs.
+const HIDDEN_MS = 300000;
+const PAUSED = "paused while hidden";
+
+export class Live {
+  /**
+   * handlers: batch({events, last, R}) for each response of the journal, caughtUp() after the history, gap() if events
+   * were lost and only a new status helps, changed() for a new `state`.
+   */
+  constructor(handlers) {
+    this.handlers = handlers;
+    this.state = { live: false, text: "connecting", heard: 0 };
+    this.position = {};
+    this.failures = 0;
+    this.synced_ = false;
+    this.abort_ = null;
+    this.timer_ = 0;
+    this.watch_ = 0;
+    this.hidden_ = 0;
+    window.addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => this.visibility_());
+    // A page that the browser keeps for Back would keep its connection, too.
+    window.addEventListener("pagehide", () => this.stop(PAUSED));
+    window.addEventListener("pageshow", (event) => event.persisted && this.resume_());
+  }
+
+  /** Begins anew: after the event of this number, or since this time. */
+  start(position) {
+    this.position = position;
+    this.failures = 0;
+    this.synced_ = false; // The history since the start has been read.
+    this.connect_();
+  }
+
+  retryNow() {
+    if (!this.state.live && this.timer_) this.connect_();
+  }
+
+  /** Ends the connection; nothing is tried again. */
+  stop(text) {
+    clearTimeout(this.timer_);
+    clearTimeout(this.watch_);
+    this.timer_ = 0;
+    this.abort_?.abort();
+    this.abort_ = null;
+    this.set_(false, text);
+  }
+
+  set_(live, text) {
+    if (this.state.live === live && this.state.text === text) return;
+    this.state = { live, text, heard: this.state.heard };
+    this.handlers.changed(this.state);
+  }
+
+  visibility_() {
+    clearTimeout(this.hidden_);
+    if (document.hidden) this.hidden_ = setTimeout(() => this.stop(PAUSED), HIDDEN_MS);
+    else this.resume_();
+  }
+
+  resume_() {
+    if (this.state.text === PAUSED) this.connect_();
+  }
+
+  heard_(abort) {
+    this.state.heard = Date.now();
+    clearTimeout(this.watch_);
+    this.watch_ = setTimeout(() => {
+      if (abort !== this.abort_) return;
+      this.failures = Math.max(this.failures, 1);
+      this.fail_(abort, "the daemon is silent");
+    }, SILENCE_MS);
+  }
+
+  fail_(abort, text) {
+    if (abort !== this.abort_) return; // A later connection has replaced this one.
+    this.stop(text);
+    // Pages that lost the same daemon do not come back at the same moment.
+    const wait = RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)] * (0.75 + Math.random() / 2);
+    // Without a number there is no place to go on from.
+    this.timer_ = setTimeout(() => (this.position.after === undefined ? this.handlers.gap() : this.connect_()), wait);
+  }
+
+  async connect_() {
+    clearTimeout(this.timer_);
+    this.timer_ = 0;
+    this.abort_?.abort();
+    const abort = new AbortController();
+    this.abort_ = abort;
+    this.heard_(abort);
+    let reason = "the connection ended";
+    try {
+      const response = await api.open("resource.journal", { ...this.position, allocations: true }, abort.signal);
+      await sse.read(
+        response,
+        (message) => {
+          if (abort !== this.abort_) return;
+          if (message.event === "end") reason = JSON.parse(message.data).text;
+          else this.batch_(JSON.parse(message.data));
+        },
+        () => this.heard_(abort),
+      );
+    } catch (error) {
+      if (abort !== this.abort_) return;
+      if (error.status >= 400 && error.status < 500 && error.status !== 429) {
+        this.stop(error.message);
+        this.handlers.gap();
+        return;
+      }
+      reason = error instanceof api.ApiError ? error.message : "the connection was lost";
+    }
+    this.fail_(abort, reason);
+  }
+
+  batch_(batch) {
+    // Events that are not kept any more were missed.
+    if (this.synced_ && batch.events[0]?.name === "truncate") {
+      this.stop("events were missed");
+      this.handlers.gap();
+      return;
+    }
+    if (typeof batch.last === "number") this.position = { after: batch.last };
+    this.handlers.batch(batch);
+    if (batch.events.length > 0) return;
+    this.failures = 0;
+    this.synced_ = true;
+    this.set_(true, "live");
+    this.handlers.caughtUp();
+  }
+}

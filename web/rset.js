@@ -1,0 +1,39 @@
+// The resource set R (RFC 20): ranks, hosts, the hardware of each rank, and properties.
+import * as idset from "./idset.js";
+import * as hostlist from "./hostlist.js";
+
+// `4 cores` of an idset text; the count of names that are no idset is left out.
+const amount = (text, name) => {
+  const n = idset.count(idset.parse(text));
+  return `${n} ${n === 1 ? name : `${name}s`}`;
+};
+
+const EMPTY = { ranks: [], hosts: [], runs: [], hardware: [], properties: new Map(), expiration: 0 };
+
+/**
+ * Reads an R: `ranks` (a set), `hosts` in the order of the ranks with the `runs` that they came from, `hardware` as
+ * [{ranks, children, cores, gpus, text}], and `properties` from names to sets.
+ */
+export const parse = (R) => {
+  const execution = R?.execution;
+  if (!execution) return EMPTY;
+  const hardware = [];
+  for (const entry of execution.R_lite ?? []) {
+    const own = idset.parse(String(entry.rank));
+    const children = entry.children ?? {};
+    hardware.push({
+      ranks: own,
+      children,
+      cores: children.core ? idset.count(idset.parse(children.core)) : 0,
+      gpus: children.gpu ? idset.count(idset.parse(children.gpu)) : 0,
+      text: Object.entries(children)
+        .map(([name, ids]) => amount(ids, name))
+        .join(", "),
+    });
+  }
+  const runs = (execution.nodelist ?? []).flatMap(hostlist.parseRuns);
+  const properties = new Map();
+  for (const [name, text] of Object.entries(execution.properties ?? {})) properties.set(name, idset.parse(text));
+  const ranks = idset.unionAll(hardware.map((group) => group.ranks));
+  return { ranks, hosts: hostlist.expand(runs), runs, hardware, properties, expiration: execution.expiration ?? 0 };
+};
