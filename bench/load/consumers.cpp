@@ -15,7 +15,12 @@
 namespace resourced::bench {
 namespace {
 
-constexpr std::string_view nothing = R"({"events":[]})";
+/// A response is this, events with commas between, and `end` with a number and a bracket.
+constexpr std::string_view begin = R"({"events":[)";
+constexpr std::string_view end = R"(],"last":)";
+
+/// The bytes of the events, each with the comma or bracket after it.
+std::size_t bytes_of_events(std::string_view payload) { return payload.rfind(end) - begin.size() + 1; }
 
 std::uint64_t events_in(std::string_view payload) {
   constexpr std::string_view mark = R"({"timestamp":)";
@@ -43,7 +48,7 @@ class Consumers {
   void read_past() {
     std::size_t live = 0;
     for_each_payload([&](std::size_t /*consumer*/, std::string_view payload) {
-      live += payload == nothing ? 1 : 0;
+      live += payload.substr(begin.size()).starts_with(end) ? 1 : 0;
       return live < clients_.size();
     });
   }
@@ -54,8 +59,7 @@ class Consumers {
     std::uint64_t counted = 0;
     std::size_t complete = 0;
     for_each_payload([&](std::size_t consumer, std::string_view payload) {
-      // The bytes of the events, each with the comma or bracket after it.
-      read_[consumer] += payload.size() - nothing.size() + 1;
+      read_[consumer] += bytes_of_events(payload);
       if (consumer == 0 && counted < events) {
         counted += events_in(payload);
         if (counted < events) return true;

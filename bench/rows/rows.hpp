@@ -18,6 +18,7 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> ledger_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> status_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> journal_rows(const Bench& bench);
+[[nodiscard]] std::vector<Row> past_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> fan_out_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> agent_rows(const Bench& bench);

@@ -178,7 +178,7 @@ TEST_CASE("routes that are somebody else's lead nowhere but back") {
   CHECK(matchtag_of(update) == 9);
   CHECK(update.at(2) == "{\"down\":\"7\"}\0"s);
   Parts event = victim.receive().value();
-  while (event.at(2) == "{\"events\":[]}\0"s) event = victim.receive().value();
+  while (event.at(2).starts_with(R"({"events":[],)")) event = victim.receive().value();
   CHECK(matchtag_of(event) == 7);
   CHECK(event.at(2).find("\"drain\"") != std::string::npos);
   const Deadline now(std::chrono::milliseconds(0));

@@ -295,6 +295,28 @@ TEST_CASE("the result of a check from outside comes through the agent's socket")
   CHECK(late.err == fmt::format("resource-agent: {}: No such file or directory\n", socket));
 }
 
+TEST_CASE("a node is drained when no more results of its checks come, and returns with the next one") {
+  const TempDir dir;
+  const std::string socket = dir.file("health");
+  Watched cluster(three_nodes("health-return = \"auto\""));
+  EventFollower follower(cluster.daemon.uri());
+  const NodeAgent agent(cluster.daemon.uri(), "n1",
+                        {"--synthetic", four_cores, "--health-socket", socket, "--health-max-age", "0.2s"});
+  const auto expect = [&](const char* name) {
+    const json event = follower.expect(name);
+    CHECK(event["context"]["idset"] == "1");
+    return event["context"];
+  };
+  const std::string passing = script(dir, "passing", "exit 0");
+  // First there has been no result at all.
+  for (int results = 0; results < 3; ++results) {
+    CHECK(expect("drain")["reason"] == "health: no result of a health check for 0.2s");
+    Process check({agent_program, "health", "--program", passing, "--socket", socket});
+    CHECK(check.finish().status == 0);
+    expect("undrain");
+  }
+}
+
 TEST_CASE("the agent's socket takes results of root and of its own user") {
   if (!can_be_other_users()) return;
   const TempDir dir;

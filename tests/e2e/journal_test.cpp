@@ -107,7 +107,7 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
     CAPTURE(targets);
     const auto of_two = lines_of(cluster.ctl.output({"eventlog", "-i", targets}));
     REQUIRE(of_two.size() == 2);
-    CHECK(of_two[1] == lines[2]);
+    CHECK(of_two[1].ends_with(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="disk")" + by));
   }
   const Outcome unknown = cluster.ctl.run({"eventlog", "-i", "test2,nosuch"});
   CHECK(unknown.status == 1);

@@ -106,13 +106,15 @@ std::vector<Ask> worst_payloads(std::size_t part) {
     add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), wire::flag_noresponse);
   }
   for (const std::string topic :
-       {"resource.status", "resource.sched-status", "resource.get", "resource.stats-get", "config.get",
-        "resource.acquire-mute", "resource.stats-clear", "no.such"}) {
+       {"resource.status", "resource.sched-status", "resource.get", "resource.peers", "resource.stats-get",
+        "resource.leader", "resource.cluster", "config.get", "resource.acquire-mute", "resource.stats-clear",
+        "no.such"}) {
     add("a payload that is not read", topic, small_arrays(R"("a":1)", large - 64));
   }
   add("a megabyte", "attr.get", small_arrays(R"("name":"hostlist")", large - 64));
   add("16 KiB", "attr.get", small_arrays(R"("name":"hostlist")", small - 64));
   add("a long name", "attr.get", R"({"name":")" + std::string(small - 64, 'x') + "\"}");
+  add("16 KiB", "resource.hand-over", small_arrays(R"("to":"x")", small - 64));
   add("64 KiB", "resource.ping", small_arrays(R"("a":1)", medium - 64));
   add("every other rank", "resource.wait",
       R"({"for":"idle","targets":")" +

@@ -1,10 +1,12 @@
 // resourcectl rolling with the real daemon and real commands: in order, over kills of the program at each
 // step and of the daemon, with failures, signals and reboots.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,11 +63,11 @@ std::map<std::string, int> once(const std::vector<std::string>& hosts) {
   return counts;
 }
 
-/// Reads lines of `rolling --json` until this step of this host.
-void expect_step(Process& rolling, const std::string& host, const std::string& step) {
+/// Reads lines of `rolling --json` until this step of this host, and returns its line.
+json expect_step(Process& rolling, const std::string& host, const std::string& step) {
   while (true) {
-    const json line = json::parse(rolling.expect_line());
-    if (line["host"] == host && line["step"] == step) return;
+    json line = json::parse(rolling.expect_line());
+    if (line["host"] == host && line["step"] == step) return line;
   }
 }
 
@@ -221,7 +223,15 @@ TEST_CASE("rolling leaves nodes alone that somebody else has drained, and goes o
   CHECK(work.worked() == once({"test0", "test2", "test6"}));
 }
 
-TEST_CASE("SIGTERM begins nothing new, finishes the node at work, and says what is left") {
+TEST_CASE("a signal begins nothing new, lets the node at work finish, and says what is left") {
+  // By SIGINT, as from Ctrl-C, the program also ends: a shell must not go on with its next line.
+  struct End {
+    int signal;
+    int status;
+  };
+  End end{};
+  SUBCASE("SIGTERM") { end = {SIGTERM, 1}; }
+  SUBCASE("SIGINT") { end = {SIGINT, 128 + SIGINT}; }
   Cluster cluster;
   const Work work(cluster);
   const std::string gate = (cluster.dir / "gate").string();
@@ -230,10 +240,10 @@ TEST_CASE("SIGTERM begins nothing new, finishes the node at work, and says what 
                                         fmt::format("test {{host}} != test0 || read line < {}", gate));
   const auto rolling = cluster.ctl.start(arguments);
   while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
-  rolling->signal(SIGTERM);
+  rolling->signal(end.signal);
   std::ofstream(gate) << "go\n";
   const Outcome interrupted = rolling->finish();
-  CHECK(interrupted.status == 1);
+  CHECK(interrupted.status == end.status);
   CHECK(interrupted.err == "resourcectl: interrupted; left: test[1-2]; run it again to go on\n");
   CHECK(work.drained().empty());
   CHECK(cluster.ctl.run(arguments).status == 0);
@@ -308,6 +318,35 @@ TEST_CASE("with --reboot a node is ready after it was offline and is online agai
   scheduler.until_up({0, 1, 2});
 }
 
+TEST_CASE("a budget is a share of the nodes of the work, or of those with each property") {
+  Cluster cluster;
+  const Work work(cluster);
+  cluster.ctl.done({"property", "add", "rack1", "test[0-3]"});
+  cluster.ctl.done({"property", "add", "rack2", "test[4-7]"});
+  const std::string worked = work.worked_file().string();
+  const std::string signs = (cluster.dir / "signs").string();
+  // Each command waits until as many of each half have begun as the budget allows.
+  const auto most_at_once = [&](std::vector<std::string> options, int first_half, int second_half) {
+    options.emplace_back("test[0-7]");
+    const std::string script = fmt::format(
+        "echo + >> {0}; until test $(grep -c 'test[0-3]' {1}) -ge {2} && test $(grep -c 'test[4-7]' {1}) -ge "
+        "{3}; do :; done; echo - >> {0}",
+        signs, worked, first_half, second_half);
+    CHECK(cluster.ctl.run(work.arguments(options, script)).status == 0);
+    CHECK(work.worked().size() == 8);
+    int most = 0;
+    int running = 0;
+    for (const char sign : read_file(signs)) {
+      if (sign != '\n') running += sign == '+' ? 1 : -1;
+      most = std::max(most, running);
+    }
+    for (const std::string& file : {worked, signs}) std::filesystem::remove(file);
+    return most;
+  };
+  CHECK(most_at_once({"--assume-idle", "--max", "25%"}, 2, 0) == 2);
+  CHECK(most_at_once({"--assume-idle", "--max", "50%", "--by", "rack*"}, 2, 2) == 4);
+}
+
 TEST_CASE("rolling keeps what is scheduled for its nodes") {
   Cluster cluster;
   const Work work(cluster);
@@ -317,6 +356,29 @@ TEST_CASE("rolling keeps what is scheduled for its nodes") {
   CHECK(cluster.ctl.run(work.arguments({"--max", "1", "--assume-idle", "test0"})).status == 0);
   CHECK(work.drained().empty());
   CHECK(cluster.ctl.output({"drain", "--scheduled"}) == scheduled);
+}
+
+TEST_CASE("a scheduled drain whose time comes while rolling works on the node begins when that is done") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments =
+      work.arguments({"--max", "1", "--json", "--assume-idle", "test0"}, fmt::format("read line < {}", gate));
+  const auto rolling = cluster.ctl.start(arguments);
+  expect_step(*rolling, "test0", "run");
+  // The same schedule for a free node shows when its time has come.
+  EventFollower events(cluster.daemon.uri());
+  REQUIRE(cluster.ctl.run({"drain", "--from", "+100ms", "test[0,7]", "pdu"}).status == 0);
+  while (events.expect("drain")["context"].value("reason", "") != "pdu") {
+  }
+  std::ofstream(gate) << "go\n";
+  CHECK(expect_step(*rolling, "test0", "done")["why"] == "left drained: pdu");
+  CHECK(rolling->finish().status == 0);
+  const json status = cluster.status();
+  CHECK(drained_ranks(status) == std::set<unsigned>{0, 7});
+  CHECK(work.drained().find("rolling") == std::string::npos);
+  CHECK_FALSE(status.contains("scheduled"));
 }
 
 TEST_CASE("an operator's drain of a node that fails keeps its reason, and is never ended") {

@@ -360,7 +360,7 @@ TEST_CASE("readers of a hundred hosts' past cost no drain its time") {
           const RawResponse response = other->receive(Deadline(std::chrono::milliseconds(0)));
           CHECK(response.errnum == 0);
           ++pages;
-          if (response.text() == R"({"events":[]})") ask(*other);
+          if (response.text().starts_with(R"({"events":[],)")) ask(*other);
         }
       } catch (const Timeout&) {
         continue;

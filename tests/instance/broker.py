@@ -17,7 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../support"))
 from frames import MAGIC, NORESPONSE, REQUEST, RESPONSE, STREAMING, Message, decode
 
-ENOENT, ENOSYS = 2, 38
+ENOENT, ENOSYS, ENODATA = 2, 38, 61
 OWNER, USER, LOCAL = 1, 2, 4
 APPEND, SYNC = 32, 4
 UNKNOWN_USER = ANY = 0xFFFFFFFF
@@ -147,6 +147,9 @@ class Broker:
         self.allocated = None  # what the job manager says: an R, or an errnum with a text
         self.inquiries = []  # requests for it that are held
         self.holds_inquiries = False
+        self.streams = {}  # of jobs, by their topics
+        self.pings = []  # of the scheduler, while it is busy
+        self.is_busy = False
         self.log = []
         self.statuses = []
         self.history = []  # names of what came and of what was answered, in their order
@@ -239,11 +242,17 @@ class Broker:
             "attr.get": self.attribute,
             "groups.get": self.group,
             "groups.disconnect": lambda _: self.watchers.clear(),
+            "job-manager.disconnect": lambda _: self.streams.pop("job-manager.events-journal", None),
+            "job-manager.events-journal": self.follow_jobs,
+            "job-manager.events-journal-cancel": self.cancel_events,
             "job-manager.resource-status": self.inquiry,
             "kvs.commit": self.commit,
             "kvs.lookup": self.lookup,
             "log.append": lambda message: self.log.append(message.payload.decode()),
+            "module.disconnect": lambda _: self.streams.pop("module.trace", None),
+            "sched.ping": self.ping_scheduler,
             "module.status": self.status,
+            "module.trace": self.trace,
         }[message.topic]
         handler(message)
 
@@ -326,6 +335,55 @@ class Broker:
                 self.answer(request, errnum=self.allocated[0], text=self.allocated[1])
             else:
                 self.answer(request, {"allocated": self.allocated})
+
+    def ping_scheduler(self, request):
+        self.pings.append(request)
+        if not self.is_busy:
+            self.wake_scheduler()
+
+    def wake_scheduler(self):
+        """It reads what was sent to it."""
+        self.is_busy = False
+        pings, self.pings = self.pings, []
+        for request in pings:
+            self.answer(request, errnum=ENOSYS)
+
+    def follow_jobs(self, request):
+        assert request.flags & STREAMING and value(request) == {"full": False, "allow": {"free": 1}}, request
+        if self.allocated is None:
+            return self.answer(request, errnum=ENOSYS)
+        self.streams[request.topic] = request
+        self.stream(request.topic, {"id": -1, "events": []})
+
+    def cancel_events(self, request):
+        events = self.streams.pop("job-manager.events-journal", None)
+        if events and value(request)["matchtag"] == events.matchtag:
+            self.answer(events, errnum=ENODATA)
+
+    def trace(self, request):
+        wanted = {"typemask": REQUEST, "topic_glob": "sched.free", "names": ["job-manager"], "full": True}
+        assert request.flags & STREAMING and value(request) == wanted, request
+        self.streams[request.topic] = request
+
+    def stream(self, topic, object):
+        if topic in self.streams:
+            self.send(self.streams[topic].response(payload(object)))
+
+    def end_stream(self, topic, errnum):
+        self.answer(self.streams.pop(topic), errnum=errnum)
+
+    def free(self, ranks, ends=True, is_traced=True):
+        """A job gives ranks back to the scheduler. Its end is an event."""
+        if ends:
+            self.stream("job-manager.events-journal", {"id": 1, "events": [{"timestamp": 1.0, "name": "free"}]})
+        execution = {"R_lite": [{"rank": ranks, "children": {"core": "0"}}], "nodelist": [f"n{ranks}"]}
+        freed = {"id": 1, "R": {"version": 1, "execution": execution | {"starttime": 0, "expiration": 0}}, "final": ends}
+        if is_traced:
+            self.stream("module.trace", {"prefix": "tx", "topic": "sched.free", "payload": freed})
+
+    def unload_job_manager(self):
+        self.allocated = None
+        self.end_stream("job-manager.events-journal", ENODATA)
 
     def status(self, request):
         told = value(request)

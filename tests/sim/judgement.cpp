@@ -78,6 +78,7 @@ void Simulation::deliver() {
     receive(client, message);
   }
   check_gate();
+  check_rolling();
 }
 
 void Simulation::check_gate() {
@@ -100,6 +101,13 @@ void Simulation::receive(ClientId client, const proto::Message& message) {
     receive(scheduler->second, message);
   } else if (const auto consumer = consumers_.find(client); consumer != consumers_.end()) {
     receive(consumer->second, message);
+  } else if (client == roller_client_) {
+    const auto asked = roller_asked_.extract(message.matchtag);
+    if (asked.empty()) return;
+    roller_answered_ = asked.mapped();
+    demand(message.errnum() != 0 || disk_.last() >= roller_answered_,
+           "a request of rolling work is answered before its change is on disk");
+    roller_.receive(message);
   } else if (agents_.contains(client) && message.errnum() != 0) {
     // Another agent has replaced it, or its target has left.
     agents_.erase(client);
@@ -123,6 +131,12 @@ void Simulation::check_status(const json& status, const Reference& state) const 
     for (const unsigned rank : parse_ranks(ranks)) drained.emplace(rank, drain.at("reason"));
   }
   demand(drained == state.drained(), "status has other drains than the journal: " + status.dump());
+  std::map<unsigned, json> scheduled;
+  const json listed = status.value("scheduled", json::object());
+  for (const auto& [ranks, drain] : listed.items()) {
+    for (const unsigned rank : parse_ranks(ranks)) scheduled.emplace(rank, drain);
+  }
+  demand(scheduled == state.scheduled(), "status has other scheduled drains: " + status.dump());
   const auto ranks = [&](const char* key) { return parse_ranks(status.at(key).get<std::string>()); };
   const Reference::Ranks present = state.present();
   demand(ranks("online") == shared(state.online(), present), "status has others online: " + status.dump());
@@ -132,6 +146,17 @@ void Simulation::check_status(const json& status, const Reference& state) const 
   demand(whole.resources == present, "status has other targets than the journal: " + status.dump());
   demand(whole.properties == properties_of(state, present), "status has other properties: " + status.dump());
   demand(whole.expiration == state.expiration(), "status has another expiration: " + status.dump());
+}
+
+// With all time that has passed taken by the daemon.
+void Simulation::check_scheduled(const Reference& state) const {
+  const auto drained = state.drained();
+  for (const auto& [rank, drain] : state.scheduled()) {
+    const bool is_over = drain.contains("until") && drain.at("until") <= now_;
+    demand(!is_over, fmt::format("the scheduled drain of rank {} is over: {}", rank, drain.dump()));
+    demand(drained.contains(rank) || drain.at("from") > now_,
+           fmt::format("the scheduled drain of rank {} has not begun: {}", rank, drain.dump()));
+  }
 }
 
 void Simulation::receive_change(const proto::Message& message) {
@@ -241,6 +266,12 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
     }
     consumer.next = std::move(after);
   }
+  // It is the number of the last event, so it tells equal events apart.
+  const auto last = body.at("last").get<std::uint64_t>();
+  demand(std::ranges::find(consumer.next, last + 1) != consumer.next.end(),
+         fmt::format("a journal that goes on at {} tells of event {}: {}", fmt::join(consumer.next, " or "),
+                     last, body.dump()));
+  consumer.next = {last + 1};
 }
 
 void Simulation::check_views() {

@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
       all.responses += simulation.counts().responses;
       all.deltas += simulation.counts().deltas;
       all.ledger += simulation.counts().ledger;
+      all.rolled += simulation.counts().rolled;
+      all.returned += simulation.counts().returned;
     } catch (const std::exception& error) {
       fmt::print(stderr, "seed {}: {}\n  again: sim --seed {} --runs 1 --steps {}\n", seed + run,
                  error.what(), seed + run, steps / runs);
@@ -38,7 +40,7 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers, {} of the "
-      "ledger\n",
-      steps, runs, all.events, all.crashes, all.responses, all.deltas, all.ledger);
+      "ledger, {} rolling works with {} nodes returned\n",
+      steps, runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.rolled, all.returned);
   return 0;
 }

@@ -75,6 +75,8 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
     if (torpid_.contains(from)) next.torpid_.insert(to);
     if (drained_.contains(from)) next.drained_[to] = drained_[from];
     if (drained_by_daemon_.contains(from)) next.drained_by_daemon_.insert(to);
+    if (ends_.contains(from)) next.ends_[to] = ends_[from];
+    if (scheduled_.contains(from)) next.scheduled_[to] = scheduled_[from];
   }
   const nlohmann::json& execution = resources.at("execution");
   for (const auto& [property, targets] : property_sets(execution, "properties"))
@@ -112,6 +114,12 @@ Reference::Ranks Reference::present() const {
   return result;
 }
 
+Reference::Ranks Reference::present_on(const std::string& host) const {
+  Ranks result = present();
+  std::erase_if(result, [&](unsigned rank) { return names_[rank].host != host; });
+  return result;
+}
+
 Reference::Ranks Reference::available() const {
   Ranks result;
   for (const unsigned rank : present()) {
@@ -129,6 +137,15 @@ std::map<unsigned, std::string> Reference::drained() const {
   for (const unsigned rank : present()) {
     const auto found = drained_.find(names_[rank]);
     if (found != drained_.end()) result.emplace(rank, found->second);
+  }
+  return result;
+}
+
+std::map<unsigned, nlohmann::json> Reference::scheduled() const {
+  std::map<unsigned, nlohmann::json> result;
+  for (const unsigned rank : present()) {
+    const auto found = scheduled_.find(names_[rank]);
+    if (found != scheduled_.end()) result.emplace(rank, found->second);
   }
   return result;
 }
@@ -151,20 +168,43 @@ void Reference::define() {
     return !here.contains(drain.first) || shrunk_.contains(drain.first);
   });
   std::erase_if(drained_by_daemon_, [&](const Name& name) { return !drained_.contains(name); });
+  std::erase_if(ends_, [&](const auto& end) { return !drained_.contains(end.first); });
+  std::erase_if(scheduled_, [&](const auto& drain) {
+    return !here.contains(drain.first) || shrunk_.contains(drain.first);
+  });
   std::erase_if(properties_, [&](const auto& property) {
     return !here.contains(property.second) || shrunk_.contains(property.second);
   });
 }
 
-void Reference::drain(const nlohmann::json& context) {
+void Reference::begin_scheduled(const Name& name, const nlohmann::json& context, double now) {
+  const auto found = scheduled_.find(name);
+  if (found == scheduled_.end() || found->second.at("from") > now)
+    throw std::runtime_error("a drain begins that is not scheduled for this time: " + context.dump());
+  for (const char* key : {"until", "by"}) {
+    if (found->second.value(key, nlohmann::json()) != context.value(key, nlohmann::json()))
+      throw std::runtime_error("a drain begins as another than was scheduled: " + context.dump());
+  }
+  scheduled_.erase(found);
+  if (!drained_.contains(name) || drained_by_daemon_.contains(name)) return;
+  // In place of another drain that ends now, by its time or by rolling work.
+  const bool ends = ends_.contains(name) && ends_[name] <= now;
+  if (context.at("overwrite") != 2 || (!ends && !drained_[name].starts_with("rolling: ")))
+    throw std::runtime_error("a scheduled drain replaces that of an operator: " + context.dump());
+}
+
+void Reference::drain(const nlohmann::json& context, double now) {
   const std::string reason = context.value("reason", "");
   const int overwrite = context.at("overwrite");
   for (const Name& name : names(context.at("idset"))) {
+    if (context.value("scheduled", false)) begin_scheduled(name, context, now);
     if (drained_.contains(name) && overwrite == 0) {
       // A later drain may add a missing reason.
       if (!drained_[name].empty() || reason.empty()) continue;
     }
     drained_[name] = reason;
+    ends_.erase(name);
+    if (context.contains("until")) ends_[name] = context.at("until");
     if (is_by_operator(context)) {
       drained_by_daemon_.erase(name);
     } else {
@@ -173,13 +213,35 @@ void Reference::drain(const nlohmann::json& context) {
   }
 }
 
-void Reference::undrain(const nlohmann::json& context) {
+void Reference::undrain(const nlohmann::json& context, double now) {
   for (const Name& name : names(context.at("idset"))) {
-    const bool may_end = excluded_.contains(name) || (returns_ && drained_by_daemon_.contains(name));
+    const bool may_end = excluded_.contains(name) || (returns_ && drained_by_daemon_.contains(name)) ||
+                         (ends_.contains(name) && ends_[name] <= now);
     if (!is_by_operator(context) && !may_end)
       throw std::runtime_error("a drain that an operator has to end is ended: " + context.dump());
     drained_.erase(name);
     drained_by_daemon_.erase(name);
+    ends_.erase(name);
+    if (!context.value("keeps-scheduled", false)) scheduled_.erase(name);
+  }
+}
+
+void Reference::schedule(const nlohmann::json& context) {
+  nlohmann::json drain{{"from", context.at("from")}, {"reason", context.value("reason", "")}};
+  for (const char* key : {"until", "by"}) {
+    if (context.contains(key)) drain[key] = context.at(key);
+  }
+  for (const Name& name : names(context.at("idset"))) scheduled_[name] = drain;
+}
+
+void Reference::cancel(const nlohmann::json& context, double now) {
+  for (const Name& name : names(context.at("idset"))) {
+    const auto found = scheduled_.find(name);
+    if (found == scheduled_.end()) throw std::runtime_error("a drain is cancelled that is not scheduled");
+    const bool is_over = found->second.contains("until") && found->second.at("until") <= now;
+    if (!is_by_operator(context) && !excluded_.contains(name) && !is_over)
+      throw std::runtime_error("a scheduled drain is lost: " + context.dump());
+    scheduled_.erase(found);
   }
 }
 
@@ -227,9 +289,13 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "resource-define") {
     define();
   } else if (name == "drain") {
-    drain(context);
+    drain(context, event.at("timestamp"));
   } else if (name == "undrain") {
-    undrain(context);
+    undrain(context, event.at("timestamp"));
+  } else if (name == "drain-schedule") {
+    schedule(context);
+  } else if (name == "drain-cancel") {
+    cancel(context, event.at("timestamp"));
   } else if (name == "online") {
     online_.merge(names(context.at("idset")));
   } else if (name == "offline") {
@@ -239,7 +305,7 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "lively") {
     for (const Name& target : names(context.at("idset"))) torpid_.erase(target);
   } else if (name == "shrink") {
-    shrunk_.merge(names(context.at("idset")));
+    for (const Name& target : names(context.at("idset"))) shrunk_.insert(target), scheduled_.erase(target);
   } else if (name == "resource-update") {
     expiration_ = context.at("expiration");
   } else if (name == "property-update") {

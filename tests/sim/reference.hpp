@@ -47,11 +47,14 @@ class Reference {
 
   /// Ranks of the present start.
   [[nodiscard]] Ranks present() const;
+  [[nodiscard]] Ranks present_on(const std::string& host) const;
   [[nodiscard]] Ranks available() const;
   [[nodiscard]] Ranks online() const { return ranks(online_); }
   [[nodiscard]] Ranks torpid() const { return ranks(torpid_); }
   [[nodiscard]] Ranks excluded() const { return ranks(excluded_); }
   [[nodiscard]] std::map<unsigned, std::string> drained() const;
+  /// The drains that begin later, as resource.status has each of them.
+  [[nodiscard]] std::map<unsigned, nlohmann::json> scheduled() const;
   [[nodiscard]] std::map<std::string, Ranks> properties() const;
   [[nodiscard]] double expiration() const { return expiration_; }
   /// The cores that each allocation holds, by host. A host may stand for several targets.
@@ -64,8 +67,12 @@ class Reference {
   /// Maps the names of the present targets to their names in `next`, the hosts that replace the present ones.
   [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
   void define();
-  void drain(const nlohmann::json& context);
-  void undrain(const nlohmann::json& context);
+  void drain(const nlohmann::json& context, double now);
+  /// Throws if the scheduled drain of a target cannot begin by this event.
+  void begin_scheduled(const Name& name, const nlohmann::json& context, double now);
+  void undrain(const nlohmann::json& context, double now);
+  void schedule(const nlohmann::json& context);
+  void cancel(const nlohmann::json& context, double now);
   void alloc(const nlohmann::json& context);
   void free(const nlohmann::json& context);
 
@@ -77,6 +84,9 @@ class Reference {
   std::map<Name, std::string> drained_;
   /// Those of them whose present reason was not given by an operator.
   std::set<Name> drained_by_daemon_;
+  /// When drains end by themselves.
+  std::map<Name, double> ends_;
+  std::map<Name, nlohmann::json> scheduled_;
   bool returns_ = false;
   std::set<std::pair<std::string, Name>> properties_;
   std::set<std::pair<std::string, Name>> loaded_properties_;

@@ -55,6 +55,15 @@ void SimLog::read_page(const daemon::store::EventFilter& /*filter*/, daemon::sto
   });
 }
 
+void SimLog::read_past(PastQuestion /*question*/, Render /*render*/, std::function<void(Past)> /*answer*/) {
+  throw std::logic_error("no simulated client asks for the past");
+}
+
+void SimLog::read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
+                        std::function<void(Past)> /*answer*/) {
+  throw std::logic_error("no simulated client asks for a report");
+}
+
 void SimLog::answer() {
   const auto question = std::move(questions_.front());
   questions_.pop_front();

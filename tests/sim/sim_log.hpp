@@ -25,6 +25,7 @@ class SimLog final : public daemon::store::EventLog {
   explicit SimLog(Disk& disk) : disk_(disk) {}
 
   [[nodiscard]] daemon::store::Sequence last_sequence() const noexcept override { return disk_.last(); }
+  [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override {
     return disk_.records.empty() ? WallTime() : disk_.records.back().timestamp;
   }
@@ -36,6 +37,8 @@ class SimLog final : public daemon::store::EventLog {
   void read_page(const daemon::store::EventFilter& filter, daemon::store::Sequence from,
                  daemon::store::Sequence to, std::size_t limit,
                  std::function<void(daemon::store::HistoryPage)> answer) override;
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
   /// The last definition that was appended, on disk or not; 0 for none.

@@ -17,19 +17,8 @@ namespace resourced::sim {
 namespace {
 
 using nlohmann::json;
-using proto::flag::noresponse;
-using proto::flag::streaming;
 
 constexpr std::size_t trace_length = 40;
-constexpr std::size_t most_schedulers = 3;
-constexpr std::size_t most_consumers = 3;
-constexpr std::size_t most_agents = 12;
-
-json hello(const std::string& host, bool checks) {
-  json payload{{"hostname", host}, {"R", json::parse(resources_of({host})->encode())}};
-  if (checks) payload["health"] = true;
-  return payload;
-}
 
 nodes::Settings agent_settings(bool returns, bool gate, bool drains_silent) {
   nodes::Settings settings;
@@ -49,6 +38,7 @@ Simulation::Simulation(std::uint32_t seed)
       with_agents_(chance(0.4)),
       with_partition_(chance(0.4)),
       journal_max_(chance(0.5) ? 40 : 100000),
+      roller_(world_of_roller()),
       agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
   ended_ = Reference(agent_settings_.health.on_return == nodes::HealthReturn::automatic);
   spdlog::set_level(spdlog::level::off);
@@ -144,6 +134,7 @@ void Simulation::start() {
   service_->on_defined();
   operator_ = connect();
   passed_.clear();
+  checked_.clear();
   seen_online_ = service_->engine().module().online();
   check_ledger(before_);
   note(fmt::format("start on {}, exclude {}", fmt::join(configuration_.hosts, ","),
@@ -165,6 +156,9 @@ void Simulation::crash() {
   schedulers_.clear();
   consumers_.clear();
   agents_.clear();
+  roller_client_.reset();
+  roller_asked_.clear();
+  roller_.lose_daemon();
   if (chance(0.4)) {
     configuration_ = random_configuration();
     configured_hosts_ = configuration_.hosts;
@@ -220,225 +214,6 @@ std::uint32_t Simulation::request(ClientId client, const std::string& topic, con
   return matchtag;
 }
 
-template <class Peers>
-auto Simulation::random_peer(Peers& peers) {
-  return std::next(peers.begin(), below(static_cast<std::uint32_t>(peers.size())));
-}
-
-// Requests of clients.
-
-void Simulation::operate() {
-  json payload{{"targets", some_targets()}};
-  std::string topic;
-  const std::uint32_t kind = below(20);
-  if (kind < 7) {
-    topic = "resource.drain";
-    // Some are those of health and silence.
-    static const std::vector<const char*> reasons{"r0", "r1", "health: r0", "lost: silent since then"};
-    if (chance(0.7)) payload["reason"] = reasons[below(static_cast<std::uint32_t>(reasons.size()))];
-    if (chance(0.5))
-      payload["mode"] = std::vector<const char*>{"update", "overwrite", "force-overwrite"}[below(3)];
-  } else if (kind < 12) {
-    topic = "resource.undrain";
-    if (chance(0.5)) payload["mode"] = "force";
-  } else if (kind < 17) {
-    topic = "resource.property";
-    payload["op"] = chance(0.6) ? "add" : "remove";
-    payload["name"] = fmt::format("p{}", below(3));
-  } else if (kind < 19 || chance(0.9)) {
-    topic = "resource.expiration";
-    payload = {{"expiration", 5000 + below(3)}};
-  } else {
-    topic = "resource.shrink";
-    payload["targets"] = std::to_string(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
-  }
-  note(topic + " " + payload.dump());
-  const std::uint32_t matchtag = request(operator_, topic, payload);
-  asked_.emplace(matchtag, Asked{trace_.back(), false, service_->engine().applied()});
-  deliver();
-}
-
-// Like the daemon after it has read its configuration again.
-void Simulation::reconfigure() {
-  configuration_.exclude.clear();
-  if (chance(0.7))
-    configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
-  note(fmt::format("reload, exclude {}", fmt::join(configuration_.exclude, ",")));
-  const std::uint64_t before = service_->engine().applied();
-  module::ReloadCommand command;
-  command.exclude = idset_of(configuration_.exclude);
-  service_->step(command);
-  if (service_->engine().applied() > before) reloads_[before + 1] = {configuration_.exclude};
-  service_->set_access(daemon::peers::Access({}, 0));
-  if (with_agents_ && chance(0.5)) {
-    agent_settings_.health.gate = !agent_settings_.health.gate;
-    note(agent_settings_.health.gate ? "health-gate is set" : "health-gate is not set");
-    service_->set_agents(agent_settings_);
-  }
-  deliver();
-}
-
-void Simulation::ask_status() {
-  note("status");
-  const std::uint32_t matchtag = request(operator_, "resource.status", nullptr);
-  asked_.emplace(matchtag, Asked{"status", true, service_->engine().applied()});
-  deliver();
-}
-
-void Simulation::acquire() {
-  if (schedulers_.size() >= most_schedulers) return;
-  Scheduler scheduler;
-  scheduler.client = connect();
-  if (with_partition_ && chance(0.5)) scheduler.partition = "left";
-  scheduler.is_second = std::ranges::any_of(schedulers_, [&](const auto& other) {
-    return other.second.partition == scheduler.partition && !other.second.is_second;
-  });
-  note(fmt::format("acquire \"{}\"", scheduler.partition));
-  json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
-  if (chance(0.7)) payload["allocations"] = true;
-  scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
-  scheduler.seen = service_->engine().applied();
-  schedulers_.emplace(scheduler.client, std::move(scheduler));
-  deliver();
-}
-
-void Simulation::end_scheduler() {
-  if (schedulers_.empty()) return;
-  const auto found = random_peer(schedulers_);
-  const Scheduler scheduler = found->second;
-  schedulers_.erase(found);
-  if (chance(0.5)) {
-    note(fmt::format("cancel of \"{}\"", scheduler.partition));
-    request(scheduler.client, "resource.acquire-cancel", {{"matchtag", scheduler.matchtag}}, noresponse);
-    deliver();
-  }
-  note(fmt::format("disconnect of \"{}\"", scheduler.partition));
-  disconnect(scheduler.client);
-}
-
-// Requests of any scheduler, with any ids and targets, so that many are refused. All cores of an allocation
-// are the same on its targets.
-void Simulation::change_ledger() {
-  if (schedulers_.empty()) return;
-  const ClientId client = random_peer(schedulers_)->first;
-  const std::string id = fmt::format("j{}", below(12));
-  const auto count = static_cast<std::uint32_t>(configuration_.hosts.size());
-  Reference::Ranks ranks;
-  for (std::uint32_t i = 1 + below(2); i > 0; --i) ranks.insert(below(count));
-  json payload{{"id", id}};
-  const bool allocs = chance(0.6);
-  if (allocs) {
-    const text::IdSet cores = text::IdSet::range(below(3), 3);
-    text::Hostlist hosts;
-    for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
-    const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
-                                      hosts);
-    payload["R"] = resources.to_json();
-  } else if (chance(0.4)) {
-    payload["ranks"] = idset_of(ranks).encode();
-  }
-  const char* const topic = allocs ? "resource.alloc" : "resource.free";
-  note(fmt::format("{} {}", topic, payload.dump()));
-  const std::uint32_t matchtag = request(client, topic, payload);
-  ledger_asked_.emplace(matchtag, service_->engine().applied());
-  deliver();
-}
-
-void Simulation::follow() {
-  if (consumers_.size() >= most_consumers) return;
-  note("journal");
-  Consumer consumer;
-  consumer.client = connect();
-  consumer.matchtag = request(consumer.client, "resource.journal", {{"allocations", true}}, streaming);
-  consumers_.emplace(consumer.client, consumer);
-  deliver();
-}
-
-void Simulation::unfollow() {
-  if (consumers_.empty()) return;
-  note("journal ends");
-  const auto found = random_peer(consumers_);
-  const ClientId client = found->first;
-  consumers_.erase(found);
-  disconnect(client);
-}
-
-void Simulation::say_hello() {
-  if (!with_agents_ || agents_.size() >= most_agents) return;
-  const std::string& host =
-      configuration_.hosts[below(static_cast<std::uint32_t>(configuration_.hosts.size()))];
-  Agent agent{connect(), 0, host, chance(0.7)};
-  note(fmt::format("hello of {}{}", host, agent.checks ? ", which runs checks" : ""));
-  if (has_one_target(host)) {
-    passed_.erase(host);
-    for (auto& [client, other] : agents_) other.checks = other.checks && other.host != host;
-  }
-  agent.matchtag = request(agent.client, "resource.agent", hello(host, agent.checks), streaming);
-  agents_.emplace(agent.client, agent);
-  deliver();
-}
-
-bool Simulation::has_one_target(const std::string& host) const {
-  return std::ranges::count(configuration_.hosts, host) == 1;
-}
-
-void Simulation::disown_agents() {
-  passed_.clear();
-  for (auto& [client, agent] : agents_) agent.checks = false;
-}
-
-// Also of agents that run no checks, or were replaced: those are refused.
-void Simulation::report_health() {
-  if (agents_.empty()) return;
-  const Agent& agent = random_peer(agents_)->second;
-  const bool passes = chance(0.6);
-  note(fmt::format("a check on {} {}", agent.host, passes ? "passes" : "fails"));
-  if (agent.checks && passes) passed_.insert(agent.host);
-  if (agent.checks && !passes && has_one_target(agent.host)) passed_.erase(agent.host);
-  json payload{{"matchtag", agent.matchtag}, {"status", passes ? 0 : 1}};
-  if (chance(0.5)) payload["reason"] = fmt::format("r{}", below(2));
-  request(agent.client, "resource.agent-health", payload, noresponse);
-  deliver();
-}
-
-void Simulation::beat() {
-  if (agents_.empty()) return;
-  request(random_peer(agents_)->first, "resource.agent-beat", nullptr, noresponse);
-  deliver();
-}
-
-void Simulation::end_agent() {
-  if (agents_.empty()) return;
-  const auto found = random_peer(agents_);
-  const Agent agent = found->second;
-  agents_.erase(found);
-  note("an agent ends");
-  if (chance(0.5)) {
-    request(agent.client, "resource.agent-cancel", {{"matchtag", agent.matchtag}}, noresponse);
-    deliver();
-  }
-  disconnect(agent.client);
-}
-
-void Simulation::stall() {
-  const auto toggle = [&](auto& peers) {
-    if (peers.empty()) return;
-    const ClientId client = random_peer(peers)->first;
-    note(fmt::format("client {} {}", static_cast<std::uint64_t>(client),
-                     transport_.stalled.contains(client) ? "reads again" : "stalls"));
-    if (!transport_.stalled.insert(client).second) {
-      transport_.stalled.erase(client);
-      service_->on_writable();
-      deliver();
-    }
-  };
-  if (chance(0.6)) {
-    toggle(schedulers_);
-  } else {
-    toggle(consumers_);
-  }
-}
-
 // Time, disk and loop.
 
 void Simulation::sync() {
@@ -475,14 +250,20 @@ void Simulation::set_clock() {
   note(fmt::format("the clock is set to {}", now_));
 }
 
-void Simulation::pass() {
-  const SteadyTime end = uptime_ + Seconds(chance(0.1) ? 20.0 : 0.3);
+void Simulation::pass() { advance(Seconds(chance(0.1) ? 20.0 : 0.3)); }
+
+void Simulation::advance(Seconds span) {
+  const SteadyTime end = uptime_ + span;
+  const auto pass_until = [&](SteadyTime time) {
+    now_ += std::max(Seconds(0), Seconds(time - uptime_)).count();
+    uptime_ = std::max(uptime_, time);
+  };
   while (wake_ && *wake_ <= end) {
-    uptime_ = std::max(uptime_, *std::exchange(wake_, std::nullopt));
+    pass_until(*std::exchange(wake_, std::nullopt));
     service_->on_time();
     deliver();
   }
-  uptime_ = end;
+  pass_until(end);
 }
 
 // Lets all clients read, syncs the log, and runs the loop until nothing is left to be done.
@@ -491,6 +272,9 @@ void Simulation::settle() {
   transport_.stalled.clear();
   service_->on_writable();
   deliver();
+  // The daemon looks at the clock after each request.
+  ask_status();
+  advance(Seconds(0.01));
   do {
     log_->sync(log_->unsynced());
     notify();
@@ -499,13 +283,14 @@ void Simulation::settle() {
   } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
   check_ledger(state_after(disk_.last()));
+  check_scheduled(state_after(disk_.last()));
   check_views();
 }
 
 void Simulation::step() {
   now_ += 0.001;
   uptime_ += Seconds(0.001);
-  const std::uint32_t kind = below(1000);
+  const std::uint32_t kind = below(1150);
   if (kind < 180) return operate();
   if (kind < 250) return change_ledger();
   if (kind < 295) return ask_status();
@@ -527,7 +312,8 @@ void Simulation::step() {
   if (kind < 994) return settle();
   if (kind < 997) return crash();
   if (kind < 999) return stop();
-  fail_store();
+  if (kind < 1000) return fail_store();
+  roll();
 }
 
 void Simulation::run(std::uint64_t steps) {
@@ -535,6 +321,7 @@ void Simulation::run(std::uint64_t steps) {
     for (std::uint64_t i = 0; i < steps; ++i, ++steps_) step();
     settle();
     counts_.events = disk_.last();
+    counts_.rolled = roller_.completed();
   } catch (const std::exception& error) {
     throw Violation(
         fmt::format("step {}: {}\nafter:\n  {}", steps_, error.what(), fmt::join(trace_, "\n  ")));

@@ -8,12 +8,16 @@
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
 //  - behind the health gate no target comes online before a check of its host has passed, and only drains of
 //    the daemon and of agents end without an operator;
+//  - rolling work has never more nodes away than its budget, runs its command only on drained nodes without
+//    allocations, never ends a drain of others, and returns a node only after it was online and its check has
+//    passed;
 //  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +34,7 @@
 #include "daemon/service/service.hpp"
 #include "peers.hpp"
 #include "reference.hpp"
+#include "roller.hpp"
 #include "sim_log.hpp"
 #include "temp_dir.hpp"
 
@@ -65,6 +70,8 @@ class Simulation {
     std::uint64_t responses = 0;
     std::uint64_t deltas = 0;
     std::uint64_t ledger = 0;
+    std::uint64_t rolled = 0;
+    std::uint64_t returned = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -117,7 +124,24 @@ class Simulation {
   void notify();
   void set_clock();
   void pass();
+  /// Lets time pass on both clocks.
+  void advance(Seconds span);
   void settle();
+
+  // Rolling work (rolling.cpp).
+  [[nodiscard]] Roller::World world_of_roller();
+  void roll();
+  void begin_rolling_work();
+  std::uint32_t ask_for_roller(const std::string& topic, const nlohmann::json& payload);
+  /// Checks an action of the planner against the state on which it was decided.
+  void judge_action(Roller::Kind kind, const Roller::Node& node);
+  void check_budget(const Roller::Node& node, const Reference& state) const;
+  /// Checks the answer to a request that has succeeded.
+  void judge_success(Roller::Kind kind, const Roller::Node& node);
+  /// Checks the present state: the drains of rolling work, and the nodes that become ready.
+  void check_rolling();
+  [[nodiscard]] Reference::Ranks ranks_of(const std::string& host) const;
+  [[nodiscard]] bool is_ready(const std::string& host) const;
 
   // Loads of another R (loads.cpp).
   void take_load(const rset::ResourceSet& resources);
@@ -137,6 +161,7 @@ class Simulation {
   void receive_change(const proto::Message& message);
   /// Compares the ledger of the daemon with that of the log.
   void check_ledger(const Reference& state) const;
+  void check_scheduled(const Reference& state) const;
   void receive(const Asked& asked, const proto::Message& message);
   void check_status(const nlohmann::json& status, const Reference& state) const;
   void check_views();
@@ -157,7 +182,9 @@ class Simulation {
   void disconnect(ClientId client);
   void run_later();
   template <class Peers>
-  auto random_peer(Peers& peers);
+  auto random_peer(Peers& peers) {
+    return std::next(peers.begin(), below(static_cast<std::uint32_t>(peers.size())));
+  }
 
   std::mt19937 random_;
   bool with_agents_;
@@ -206,6 +233,21 @@ class Simulation {
   std::map<std::uint32_t, std::uint64_t> ledger_asked_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
+  Roller roller_;
+  std::optional<ClientId> roller_client_;
+  /// The last event when the present request of rolling work had been handled, by matchtag.
+  std::map<std::uint32_t, std::uint64_t> roller_asked_;
+  /// The last event before the status that rolling work has last asked for, and before the answer that it
+  /// takes.
+  std::uint64_t roller_looked_ = 0;
+  std::uint64_t roller_answered_ = 0;
+  /// The last event of the journal that it has seen.
+  std::uint64_t roller_heard_ = 0;
+  std::uint32_t works_ = 0;
+  /// Hosts that were ready at some time since their command ended.
+  std::set<std::string> were_ready_;
+  /// Hosts whose last hello said that the agent runs checks.
+  std::set<std::string> checked_;
   /// The agents of a host that has one target speak for each other; those of others for some target of it.
   [[nodiscard]] bool has_one_target(const std::string& host) const;
   /// No report of the present agents counts any more.

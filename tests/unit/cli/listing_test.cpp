@@ -1,11 +1,14 @@
 // Tables, user-defined formats, and JSON Lines.
 #include "cli/views/listing.hpp"
 
+#include <cstddef>
+#include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/views/text_width.hpp"
 
 using namespace resourced::cli::views;
 
@@ -49,11 +52,69 @@ TEST_SUITE("listing") {
 
   TEST_CASE("a terminal gets symbols and colour, aligned all the same") {
     OutputOptions options;
-    options.terminal = true;
+    options.symbols = options.colours = true;
     CHECK(render(sample(), options) ==
           "  STATE UP NNODES NODELIST\n"
           "  avail \u2714      12 node[0-11]\n"
           "\033[31moffline\033[0m \u2717       1\n");
+  }
+
+  TEST_CASE("wide characters keep the columns aligned, in ASCII as well") {
+    Listing listing;
+    listing.columns = {{"reason", "REASON"}, {"nodelist", "NODELIST"}};
+    listing.rows = {{"日本", "a"}, {"e\u0301x", "b"}, {"disk", "c"}};
+    CHECK(render(listing, {}) == "REASON NODELIST\n日本   a\ne\u0301x     b\ndisk   c\n");
+    OutputOptions options;
+    options.ascii = true;
+    CHECK(render(listing, options) ==
+          "REASON       NODELIST\n"
+          "\\u65e5\\u672c a\n"
+          "e\\u0301x     b\n"
+          "disk         c\n");
+  }
+
+  TEST_CASE("on a terminal the widest texts are cut, numbers and short texts are not") {
+    Listing listing;
+    listing.columns = {
+        {"state", "STATE", true}, {"nnodes", "NNODES", true}, {"ranks", "RANK"}, {"nodelist", "NODELIST"}};
+    const std::string ranks = "0,2,4,6,8,10,12,14,16,18,20,22";
+    listing.rows = {{"drained", 12, ranks, "n[" + ranks + "]"}, {"avail", 1, "1", "n1"}};
+    OutputOptions options;
+    options.columns = 40;
+    CHECK(render(listing, options) ==
+          "  STATE NNODES RANK         NODELIST\n"
+          "drained     12 0,2,4,6,8,1… n[0,2,4,6,8…\n"
+          "  avail      1 1            n1\n");
+    options.ascii = true;
+    CHECK(render(listing, options).find("0,2,4,6,8,1~ n[0,2,4,6,8~\n") != std::string::npos);
+    options.ascii = false;
+    for (const std::size_t columns : {20U, 30U, 60U, 79U, 80U}) {
+      options.columns = columns;
+      std::istringstream lines(render(listing, options));
+      for (std::string line; std::getline(lines, line);) CHECK(width_of(line) <= columns);
+    }
+    options.columns = 1000;
+    const std::string whole = render(listing, options);
+    CHECK(whole.find(ranks + " n[") != std::string::npos);
+    options.columns = 40;
+    options.wide = true;
+    CHECK(render(listing, options) == whole);
+    options.wide = false;
+    options.format = "{ranks} {nodelist}";
+    CHECK(render(listing, options).find(ranks + " n[") != std::string::npos);
+  }
+
+  TEST_CASE("elsewhere nothing is cut, and a row that is very long pads no other") {
+    Listing listing;
+    listing.columns = {{"ranks", "RANK"}, {"reason", "REASON"}, {"nodelist", "NODELIST"}};
+    std::string scattered;
+    for (int rank = 0; rank < 2 * 16384; rank += 2) scattered += (rank > 0 ? "," : "") + std::to_string(rank);
+    listing.rows.push_back({scattered, "power", "n[" + scattered + "]"});
+    for (int i = 0; i < 16384; ++i) listing.rows.push_back({std::to_string(2 * i + 1), "-", "n"});
+    const std::string out = render(listing, {});
+    CHECK(out.starts_with("RANK  REASON NODELIST\n" + scattered + " power  n[" + scattered + "]\n"));
+    CHECK(out.ends_with("\n32767 -      n\n"));
+    CHECK(out.size() < 16384 * 20 + 3 * scattered.size());
   }
 
   TEST_CASE("a format shows its fields, hidden ones too") {

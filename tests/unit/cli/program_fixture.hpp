@@ -16,12 +16,13 @@
 
 namespace resourced::test {
 
-/// node[0-7], of which 2-3 have the property gpu, 4 is drained with a reason, 5 without one, and 6 is
-/// excluded.
+/// node[0-7], of which 2-3 have the property gpu, 4 is drained with a reason, 5 without one, 7 by its
+/// agent, and 6 is excluded.
 inline constexpr const char* status_payload =
     R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-7","children":{"core":"0"}}],)"
     R"("nodelist":["node[0-7]"],"properties":{"gpu":"2-3"},"starttime":0.0,"expiration":0.0}},)"
-    R"("drain":{"4":{"timestamp":1.0,"reason":"disk"},"5":{"timestamp":2.0,"reason":""}},)"
+    R"("drain":{"4":{"timestamp":1.0,"reason":"disk"},"5":{"timestamp":2.0,"reason":""},)"
+    R"("7":{"timestamp":3.0,"reason":"health: disk","by":{"host":"node7"}}},)"
     R"("online":"0-7","offline":"","exclude":"6","torpid":""})";
 
 struct ProgramFixture {

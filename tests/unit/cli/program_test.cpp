@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/views/views.hpp"
+#include "core/text/duration.hpp"
 #include "program_fixture.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
@@ -21,6 +22,7 @@ using nlohmann::json;
 using test::Outcome;
 using test::ProgramFixture;
 using test::run;
+using test::status_payload;
 
 TEST_SUITE("program") {
   TEST_CASE("wrong usage is status 2 and one line") {
@@ -37,6 +39,7 @@ TEST_SUITE("program") {
                                                          {"drain", "-f"},
                                                          {"drain", "-q"},
                                                          {"drain", "-q", "--json", "1"},
+                                                         {"drain", "--wait", "--timeout", "soon", "1"},
                                                          {"undrain", "-q", "--json", "1"},
                                                          {"property"},
                                                          {"property", "add", "x"},
@@ -119,6 +122,20 @@ TEST_SUITE("program") {
           "resourcectl: cannot reach the daemon at ipc:///nonexistent/bus: No such file or directory\n");
   }
 
+  TEST_CASE_FIXTURE(ProgramFixture,
+                    "status --at asks for the state at that time, and prints it as any other") {
+    const auto outcome = run_with({"status", "--at", "1700000000.5", "-n", "-o", "{state} {nnodes}"}, [&] {
+      const auto request = bus.receive();
+      CHECK(request.topic() == "resource.status-at");
+      CHECK(nlohmann::json::parse(request.payload()) == nlohmann::json{{"at", 1700000000.5}});
+      bus.respond(request, status_payload);
+    });
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == "avail 4\ndrained 3\nexclude 1\n");
+    // As of a variable that is not set.
+    CHECK(run({"--uri", uri, "status", "--at", ""}, {}, timeout).status == 2);
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "status tells of moves in the standard table alone") {
     const auto payload =
         R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
@@ -138,31 +155,6 @@ TEST_SUITE("program") {
     CHECK(json::parse(status({"--json"})) ==
           json::parse(R"({"state":"avail","up":true,"nnodes":2,"ranks":"0-1","nodelist":"n[0-1]",)"
                       R"("moves":[{"ranks":"1","from":"p","to":null}]})"));
-  }
-
-  TEST_CASE_FIXTURE(ProgramFixture, "nothing is drained where the daemon cannot tell when targets are idle") {
-    const auto status =
-        R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
-        R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}},"drain":{},"online":"0-1",)"
-        R"("offline":"","exclude":"","torpid":""})";
-    const test::TempDir dir;
-    const std::vector<std::vector<std::string>> commands{
-        {"drain", "--wait", "n0"},
-        {"drain", "--dry-run", "n0"},
-        {"rolling", "--state", dir.file("rolled"), "--max", "1", "n0", "--", "true"}};
-    for (const std::vector<std::string>& command : commands) {
-      CAPTURE(command.at(1));
-      const auto outcome = run_with(command, [&] {
-        bus.respond(bus.receive(), status);
-        const auto request = bus.receive();
-        CHECK(request.topic() == "resource.allocations");
-        bus.fail(request, ENOSYS, "Unknown service method 'resource.allocations'");
-      });
-      CHECK(bus.quiet());
-      CHECK(outcome.status == 1);
-      CHECK(outcome.err ==
-            "resourcectl: this daemon keeps no allocations, so it cannot tell when targets are idle\n");
-    }
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "ping measures the round trip of what is sent back") {
@@ -246,7 +238,7 @@ TEST_SUITE("program") {
     const std::string present = "2.000000 drain idset=\"0\"\n";
     SUBCASE("some targets, from some time on") {
       const auto outcome = run_with({"eventlog", "-i", "node[1-2]", "--since", "1.5"}, [&] {
-        const auto request = bus.receive();
+        const auto request = receive_change();
         CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"since", 1.5}});
         bus.fail(request, EINVAL, "unknown host: node1");
       });
@@ -284,6 +276,41 @@ TEST_SUITE("program") {
       CHECK(outcome.status == 1);
       CHECK(outcome.err == "resourcectl: the resource module was unloaded\n");
     }
+    SUBCASE("over the end of a daemon whose events have numbers") {
+      const auto outcome = run_with({"eventlog", "-F", "-t", "1h"}, [&] {
+        const auto first = bus.receive();
+        bus.respond(first, R"({"events":[{"timestamp":1.5,"name":"drain"}],"last":7})", true);
+        bus.respond(first, R"({"events":[],"last":7})", true);
+        bus.fail(first, ENODATA, "the resource module was unloaded");
+        const auto second = bus.receive();
+        CHECK(json::parse(second.payload()) == json{{"after", 7}});
+        bus.respond(second, R"({"events":[{"timestamp":2,"name":"undrain"}],"last":9})", true);
+        bus.fail(second, EOVERFLOW, "too slow");
+        const auto third = bus.receive();
+        CHECK(json::parse(third.payload()) == json{{"after", 9}});
+        bus.fail(third, EPERM, "no longer");
+      });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.out == "1.500000 drain\n2.000000 undrain\n");
+      CHECK(outcome.err ==
+            "resourcectl: the resource module was unloaded; waiting for the daemon\n"
+            "resourcectl: following again\n"
+            "resourcectl: too slow; waiting for the daemon\n"
+            "resourcectl: no longer\n");
+    }
+    SUBCASE("the last events of a history without numbers") {
+      const std::string three =
+          R"({"events":[{"timestamp":1,"name":"a"},{"timestamp":2,"name":"b"},{"timestamp":3,"name":"c"}])";
+      const auto outcome = run_with({"eventlog", "-n", "2"}, [&] {
+        bus.respond(bus.receive(), R"({"events":[]})", true);
+        CHECK(bus.receive().topic() == "resource.journal-cancel");
+        const auto whole = bus.receive();
+        CHECK(whole.payload() == "{}");
+        bus.respond(whole, three + "}", true);
+        bus.respond(whole, R"({"events":[]})", true);
+      });
+      CHECK(outcome.out == "2.000000 b\n3.000000 c\n");
+    }
     SUBCASE("on and on, until the daemon ends it") {
       const auto outcome = run_with({"eventlog", "-F", "--json"}, [&] { bus.fail(serve(), ENODATA); });
       CHECK(outcome.status == 0);
@@ -291,6 +318,19 @@ TEST_SUITE("program") {
             "{\"context\":{\"method\":\"configuration\"},\"name\":\"resource-define\",\"timestamp\":1.5}\n"
             "{\"context\":{\"idset\":\"0\"},\"name\":\"drain\",\"timestamp\":2}\n");
     }
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "--timeout bounds the wait for an answer") {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"--timeout", "0.05s", "cluster"}, {"cluster", "--timeout=50ms"}}) {
+      const Outcome outcome = run_with(command, [&] { bus.receive(); });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == "resourcectl: resource.cluster: no answer from " + uri + " within 0.05 s\n");
+      while (!bus.quiet()) bus.receive();
+    }
+    const Outcome wrong = run({"--timeout", "soon", "status"});
+    CHECK(wrong.status == 2);
+    CHECK(wrong.err == "resourcectl: \"soon\" is not a duration: it does not start with a number\n");
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "eventlog gives up a history that does not come or does not end") {
@@ -313,7 +353,8 @@ TEST_SUITE("program") {
                                                       {"eventlog", "-F"},
                                                       {"eventlog", "-w", "drain"}}) {
         check_error(run_with(command, [&] { bus.receive(); }),
-                    "resourcectl: resource.journal: no answer from " + uri + " within 0.05 s");
+                    "resourcectl: resource.journal: no answer from " + uri + " within " +
+                        text::format_duration(Seconds(0.05)));
         while (!bus.quiet()) bus.receive();
       }
       check_error(run_with({"eventlog", "-t", "60ms"}, [&] { bus.receive(); }),
@@ -323,7 +364,7 @@ TEST_SUITE("program") {
     constexpr int tries = 10;
     SUBCASE("it stops in the middle") {
       timeout = client::Milliseconds(100);
-      const std::string why = here + "2 events and then no answer within 0.1 s\n";
+      const std::string why = here + "2 events and then no answer within 0.1s\n";
       for (const std::vector<std::string>& command :
            {std::vector<std::string>{"eventlog"}, {"eventlog", "-F"}, {"eventlog", "-w", "undrain"}}) {
         Outcome outcome;
@@ -349,7 +390,7 @@ TEST_SUITE("program") {
     SUBCASE("it goes on and on") {
       timeout = client::Milliseconds(50);
       // 20 times the timeout of a single answer.
-      check_most({"eventlog"}, "1 s");
+      check_most({"eventlog"}, "1s");
     }
     SUBCASE("it goes on for longer than was asked for") {
       check_most({"eventlog", "--export", "-t", "500ms"}, "500ms");

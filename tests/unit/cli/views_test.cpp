@@ -10,6 +10,7 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/views/event_text.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 
@@ -128,9 +129,9 @@ TEST_SUITE("views") {
     setenv("TZ", "UTC", 1);
     tzset();
     CHECK(render(drain_view(status()), {}) ==
-          "TIMESTAMP           STATE   RANK REASON NODELIST\n"
-          "2020-09-13T12:26:40 drained 2           node2\n"
-          "2023-11-14T22:13:20 drained 1    disk   node1\n");
+          "TIMESTAMP            STATE   RANK REASON NODELIST\n"
+          "2020-09-13T12:26:40Z drained 2           node2\n"
+          "2023-11-14T22:13:20Z drained 1    disk   node1\n");
     ViewFilter filter;
     filter.targets = "1";
     OutputOptions as_json;

@@ -238,7 +238,7 @@ TEST_CASE("the first failure stops new nodes; those at work are finished, the fa
   plan.fail(0, "the command ended with status 1");
   CHECK(plan.wants_look());
   CHECK(text_of(plan.look(status)) == "mark 0");
-  CHECK(plan.nodes()[0].reason == "rolling: the command ended with status 1");
+  CHECK(failure_reason(plan.nodes()[0]) == "rolling: the command ended with status 1");
   plan.marked(0);
   CHECK(text_of(plan.look(status)).empty());
   CHECK_FALSE(plan.is_over());
@@ -255,6 +255,31 @@ TEST_CASE("the first failure stops new nodes; those at work are finished, the fa
   drain(status, "0", "rolling: the command ended with status 1");
   Plan next(at_most(2), plan.nodes());
   CHECK(text_of(next.look(status)) == "wait_idle 0, drain 2");
+}
+
+TEST_CASE("nodes that are away already count, so that no drain gives way again at once") {
+  Status status = eight_nodes();
+  status.online -= IdSet::range(0, 1);
+  Plan plan(at_most(1), nodes("n[0-1]"));
+  CHECK(text_of(plan.look(status)).empty());
+  status.online.insert(1);
+  CHECK(text_of(plan.look(status)) == "drain 0");
+  drain(status, "0", "rolling: x");
+  plan.answered(0);
+  CHECK(text_of(plan.look(status)) == "wait_idle 0");
+}
+
+TEST_CASE("a failed node is tried again, whether or not the last run lived to say why in its drain") {
+  Status status = eight_nodes();
+  const std::vector<Node> left{{"n0", Step::failed, "rolling: x", "timed out"}};
+  for (const char* const reason : {"rolling: x", "rolling: timed out"}) {
+    CAPTURE(reason);
+    status.drains.clear();
+    drain(status, "0", reason);
+    Plan plan(at_most(1), left);
+    CHECK(text_of(plan.look(status)) == "wait_idle 0");
+    CHECK(plan.nodes()[0].reason == reason);
+  }
 }
 
 TEST_CASE("a node that fails under a drain of others is left to them, also by the next run") {
@@ -281,7 +306,7 @@ TEST_CASE("a node that fails under a drain of others is left to them, also by th
     undrain(status, "0");
     plan.fail(0, "still allocated after 1s");
     CHECK(text_of(plan.look(status)) == "mark 0");
-    CHECK(plan.nodes()[0].reason == "rolling: still allocated after 1s");
+    CHECK(failure_reason(plan.nodes()[0]) == "rolling: still allocated after 1s");
     CHECK_FALSE(plan.is_over());
     plan.marked(0);
     CHECK(plan.is_over());

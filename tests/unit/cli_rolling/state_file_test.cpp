@@ -28,5 +28,21 @@ TEST_CASE("a state is of one daemon, its targets and a command") {
   CHECK(default_state_path(work) == default_state_path(Work(work)));
 }
 
+TEST_CASE("other spellings of a URI or of targets are the same work") {
+  const test::TempDir dir;
+  const std::string root = dir.file("");
+  const Work work{"ipc://" + dir.file("a"), "n[0-1,3]", {"true"}};
+  const std::string path = default_state_path(work);
+  CHECK(default_state_path({"ipc://" + root + "/./b/..//a", "n[0-1,3]", {"true"}}) == path);
+  for (const char* const targets : {"n3,n1,n0", "n[0-1],n3", "n[0,1],n[3,3]"})
+    CHECK(default_state_path({work.uri, targets, {"true"}}) == path);
+  CHECK(default_state_path({work.uri, "n[0-1,4]", {"true"}}) != path);
+  CHECK(default_state_path({"tcp://h:1", "0,1", {}}) == default_state_path({"tcp://h:1", "0-1", {}}));
+  CHECK(default_state_path({"tcp://h:1", "property:a,all", {}}) ==
+        default_state_path({"tcp://h:1", "all,property:a", {}}));
+  CHECK(default_state_path({"tcp://h:1", "property:a", {}}) !=
+        default_state_path({"tcp://h:1", "property:b", {}}));
+}
+
 }  // namespace
 }  // namespace resourced::cli::rolling

@@ -16,6 +16,7 @@
 
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "client/target_wait.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 
@@ -377,6 +378,26 @@ TEST_SUITE("lifetimes") {
     bus->respond(bus->receive(*connection), first_picture, true);
     connection->run();
     CHECK(observer.calls == std::vector<std::string>{"response", "resources"});
+  }
+
+  TEST_CASE_FIXTURE(Lifetimes, "the handler of a wait may destroy the wait") {
+    std::optional<client::TargetWait> wait;
+    client::TargetWaitOptions options;
+    options.targets = "node[0-3]";
+    // Too long for the space inside a string: freed memory is noticed.
+    std::string told(100, '-');
+    wait.emplace(*connection, options, [&, text = std::string(100, '+')](const std::optional<Error>& error) {
+      wait.reset();
+      told = (error ? error->what() : "ready") + text;
+    });
+    const Frames request = bus->receive(*connection);
+    SUBCASE("as the condition holds") { bus->respond(request, ""); }
+    SUBCASE("as the daemon refuses it") {
+      bus->fail(request, EHOSTUNREACH, "nobody reports what runs there");
+    }
+    wire::pump(*connection, [&] { return !wait; });
+    CHECK((told.starts_with("ready+") || told.starts_with("nobody reports what runs there+")));
+    CHECK(settle().empty());
   }
 
   TEST_CASE_FIXTURE(Lifetimes, "an observer that throws misses the rest of that response, and no other") {

@@ -54,6 +54,21 @@ std::string other_value(const Setting& setting) {
       {"monitor.health-return", R"("auto")"},
       {"flux.socket", R"("/f")"},
       {"flux.user", R"("7")"},
+      {"http.listen", R"(["127.0.0.1:1"])"},
+      {"http.token-file", R"("/t")"},
+      // These two must be set together.
+      {"http.certificate", "\"/c\"\nkey = \"/k\""},
+      {"http.key", "\"/k\"\ncertificate = \"/c\""},
+      {"http.names", R"(["a"])"},
+      {"cluster.etcd", R"(["http://e"])"},
+      {"cluster.name", R"("n")"},
+      {"cluster.prefix", R"("/x/")"},
+      {"cluster.advertise", R"("tcp://h:1")"},
+      {"cluster.user", R"("u")"},
+      {"cluster.password-file", R"("/p")"},
+      {"cluster.certificate", R"("/c")"},
+      {"cluster.key", R"("/k")"},
+      {"cluster.ca-file", R"("/ca")"},
   };
   if (const auto found = values.find(name_of(setting)); found != values.end()) return found->second;
   switch (setting.value.type) {
@@ -132,10 +147,10 @@ TEST_CASE("a setting of its own has functions, a key inside a table does not") {
 }
 
 TEST_CASE("every setting is read into its field, and into no other's") {
-  const std::set<std::pair<std::string, std::string>> follow{{"resource.history", "store.history"},
-                                                             {"store.history", "resource.history"},
-                                                             {"resource.noverify", "resource.verify"},
-                                                             {"monitor.offline-after", "monitor.lost-after"}};
+  const std::set<std::pair<std::string, std::string>> follow{
+      {"resource.history", "store.history"},    {"store.history", "resource.history"},
+      {"resource.noverify", "resource.verify"}, {"monitor.offline-after", "monitor.lost-after"},
+      {"http.certificate", "http.key"},         {"http.key", "http.certificate"}};
   for (const Setting& setting : fields()) {
     CAPTURE(name_of(setting));
     const Config none = load_text(context_of(setting));

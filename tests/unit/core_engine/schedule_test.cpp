@@ -1,9 +1,7 @@
 // Drains that begin and end by themselves: what happens at which time, over restarts too, and what cancels
 // it.
 #include <cerrno>
-#include <iterator>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -15,65 +13,15 @@
 #include <fmt/format.h>
 
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
-#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+#include "schedule_site.hpp"
 
 namespace resourced::engine {
 
 using text::IdSet;
 
 namespace {
-
-constexpr IdSet::Id last_rank = 7;
-const module::Actor operator_of_the_day = module::ByUser{1000};
-
-/// A daemon on hosts n0 to n7, and what its log has.
-struct Site {
-  Engine engine;
-  Tables tables;
-
-  explicit Site(double now = 20, Tables recorded = {}, std::string_view exclude = "")
-      : tables(std::move(recorded)) {
-    Start input;
-    input.command.inventory = std::make_shared<const rset::ResourceSet>(
-        rset::ResourceSet({{IdSet::range(0, last_rank), IdSet{0}, {}}}, text::Hostlist::parse("n[0-7]")));
-    input.command.online = input.command.inventory->ranks();
-    input.command.recorded = tables.state();
-    input.command.exclude = IdSet::parse(exclude);
-    (void)step(input, now);
-  }
-  Effects step(const Input& input, double now) {
-    Effects effects = engine.step(input, {wall_time(now), steady_time(now)}, operator_of_the_day);
-    for (const Record& record : effects.records) tables.apply(record.changes);
-    return effects;
-  }
-  Effects drain(std::string_view targets, double now, std::optional<double> from, std::optional<double> until,
-                module::DrainMode mode = module::DrainMode::none) {
-    module::DrainCommand command{std::string(targets), "power", mode};
-    if (from) command.from = wall_time(*from);
-    if (until) command.until = wall_time(*until);
-    return step(module::Command(command), now);
-  }
-  Effects undrain(std::string_view targets, double now) {
-    return step(module::Command(module::UndrainCommand{std::string(targets), {}, {}}), now);
-  }
-  /// All that is due at this time.
-  std::vector<Record> tick(double now) {
-    std::vector<Record> records;
-    while (engine.next_due() && *engine.next_due() <= wall_time(now)) {
-      Effects effects = step(Tick{}, now);
-      std::move(effects.records.begin(), effects.records.end(), std::back_inserter(records));
-    }
-    return records;
-  }
-  [[nodiscard]] std::string drained() const { return engine.module().drains().ranks().encode(); }
-  [[nodiscard]] std::string scheduled() const { return engine.module().scheduled_drains().ranks().encode(); }
-  [[nodiscard]] std::optional<double> next() const {
-    const auto due = engine.next_due();
-    return due ? std::optional(to_number(*due)) : std::nullopt;
-  }
-};
 
 int refusal(Site& site, std::string_view targets, double now, std::optional<double> from,
             std::optional<double> until) {
@@ -163,8 +111,77 @@ TEST_CASE("a drain of somebody else stays when a scheduled one begins or ends") 
   CHECK(site.engine.module().drains().find(2)->reason == "disk");
   // Overwritten without an end.
   (void)site.step(module::Command(module::DrainCommand{"1", "fan", module::DrainMode::overwrite}), 150);
-  CHECK(site.tick(200).empty());
+  (void)site.tick(200);
   CHECK(site.drained() == "1-2");
+  CHECK(site.engine.module().drains().find(2)->reason == "disk");
+}
+
+TEST_CASE("a scheduled drain waits for the end of an operator's drain") {
+  Site site;
+  (void)site.drain("1-3", 30, 100, 400);
+  (void)site.step(module::Command(module::DrainCommand{"1", "disk", {}, {}, wall_time(200)}), 50);
+  (void)site.step(module::Command(module::DrainCommand{"2-3", "rolling", {}}), 50);
+  CHECK(site.tick(100).empty());
+  CHECK(site.scheduled() == "1-3");
+  // Nothing is due before the first of them ends, so the daemon sleeps until then.
+  CHECK(site.next() == 200);
+  const Effects ended = site.step(Tick{}, 200);
+  CHECK(site.engine.module().drains().find(1)->reason == "power");
+  CHECK(site.engine.module().drains().find(1)->until == wall_time(400));
+  // No scheduler sees it come up in between.
+  CHECK(ended.updates.empty());
+  REQUIRE(ended.records.size() == 1);
+  CHECK(ended.records[0].event.by == operator_of_the_day);
+
+  module::UndrainCommand undrain{"2", {}, {}, true};
+  const Effects undrained = site.step(module::Command(undrain), 250);
+  REQUIRE(undrained.records.size() == 1);
+  CHECK(std::get<module::DrainEvent>(undrained.records[0].event.body).scheduled);
+  CHECK(site.engine.module().drains().find(2)->reason == "power");
+  CHECK(site.scheduled() == "3");
+  // Still after a restart; and a scheduled drain that is over before it could begin is cancelled.
+  Site next(300, site.tables);
+  CHECK(next.scheduled() == "3");
+  (void)next.tick(300);
+  CHECK(next.next() == 400);
+  (void)next.tick(400);
+  CHECK(next.scheduled().empty());
+  CHECK(next.drained() == "3");
+  CHECK_FALSE(next.next());
+}
+
+TEST_CASE("an undrain and a drain can be for one reason alone") {
+  Site site;
+  (void)site.drain("1", 30, std::nullopt, std::nullopt);
+  module::UndrainCommand undrain{"1", {}, {}, false, "fan"};
+  CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 1 not drained for this reason");
+  module::DrainCommand drain{"1", "mine", module::DrainMode::overwrite};
+  drain.if_reason.emplace("fan");
+  CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 1 not drained for this reason");
+  drain.targets = "2";
+  CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 2 not drained for this reason");
+  drain.targets = "1";
+  drain.if_reason.emplace("power");
+  (void)site.step(module::Command(drain), 40);
+  CHECK(site.engine.module().drains().find(1)->reason == "mine");
+  undrain.if_reason = "mine";
+  (void)site.step(module::Command(undrain), 50);
+  CHECK(site.drained().empty());
+}
+
+TEST_CASE("a drain can be for targets alone that are not drained, whatever the reason") {
+  Site site;
+  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, {}}), 30);
+  module::DrainCommand drain{"1-2", "mine", {}};
+  drain.if_not_drained = true;
+  CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 1 already drained");
+  drain.from = wall_time(100);
+  CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 1 already drained");
+  CHECK_FALSE(site.engine.module().drains().find(1)->reason);
+  drain.targets = "2";
+  drain.from.reset();
+  (void)site.step(module::Command(drain), 40);
+  CHECK(site.engine.module().drains().find(2)->reason == "mine");
 }
 
 TEST_CASE("an operator's drain without a reason stays without an end") {
@@ -247,7 +264,7 @@ TEST_CASE("many that are due at once come in bounded steps") {
               std::to_string(rank), fmt::format("{}", rank), {}, wall_time(100 + rank), std::nullopt}),
           30);
   }
-  CHECK(site.engine.module().due(wall_time(200), 3).size() == 3);
+  CHECK(site.engine.module().due(wall_time(200), 3).events.size() == 3);
   CHECK(site.tick(200).size() == last_rank + 1);
   CHECK(site.drained() == "0-7");
 }
@@ -267,8 +284,10 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       }
       if (!scheduled || scheduled->first > now) return;
       const auto end = scheduled->second;
+      const bool is_over = end && *end <= now;
+      if (drained && !is_over) return;
       scheduled.reset();
-      if (drained || (end && *end <= now)) return;
+      if (drained || is_over) return;
       drained = true;
       until = end;
     }

@@ -22,6 +22,7 @@ struct WatchedTarget {
   bool known = false;
   bool connected = false;
   bool online = false;
+  bool kept = false;
   bool torpid = false;
   SteadyTime heard_at{};
   SteadyTime gone_at{};
@@ -42,6 +43,12 @@ class Model {
  public:
   nodes::MonitorSettings settings;
 
+  void keep(IdSet::Id rank, SteadyTime now, SteadyTime until) {
+    WatchedTarget& target = targets_[rank];
+    target.known = target.online = target.told_online = target.kept = true;
+    target.heard_at = now;
+    kept_until_ = until;
+  }
   void hello(IdSet::Id rank, SteadyTime now) {
     targets_[rank].connected = true;
     hear(targets_[rank], now);
@@ -72,7 +79,7 @@ class Model {
     for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
       WatchedTarget& target = targets_[rank];
       if (target.online && is_dead(target, now)) fall(target, now);
-      if (target.online && !target.torpid && target.heard_at + settings.torpid_after <= now) {
+      if (target.online && !target.kept && !target.torpid && target.heard_at + settings.torpid_after <= now) {
         target.torpid = true;
         change(target, now);
         miss(target, now);
@@ -95,7 +102,9 @@ class Model {
     if (pending()) next = opened_ + settings.coalesce;
     for (const WatchedTarget& target : targets_) {
       if (target.absent && !target.overdue) next = std::min(next, target.absent_at + settings.drain_after);
-      if (target.online) {
+      if (target.kept) {
+        next = std::min(next, kept_until_);
+      } else if (target.online) {
         next = std::min(next, target.heard_at + settings.offline_after);
         if (!target.torpid) next = std::min(next, target.heard_at + settings.torpid_after);
         if (!target.connected) next = std::min(next, target.gone_at + settings.grace);
@@ -114,6 +123,7 @@ class Model {
   }
 
   [[nodiscard]] bool is_dead(const WatchedTarget& target, SteadyTime now) const {
+    if (target.kept) return kept_until_ <= now;
     return target.heard_at + settings.offline_after <= now ||
            (!target.connected && target.gone_at + settings.grace <= now);
   }
@@ -134,13 +144,13 @@ class Model {
     target.heard_at = now;
     if (!target.online || target.torpid) change(target, now);
     target.online = true;
-    target.torpid = false;
+    target.torpid = target.kept = false;
   }
 
   void fall(WatchedTarget& target, SteadyTime now) {
     change(target, now);
     miss(target, now);
-    target.online = target.torpid = false;
+    target.online = target.torpid = target.kept = false;
     target.fell_at = now;
     target.falls.push_back(now);
     const auto recent = std::ranges::count_if(
@@ -175,11 +185,15 @@ class Model {
   std::array<WatchedTarget, watched_count> targets_;
   SteadyTime opened_{};
   SteadyTime last_{};
+  SteadyTime kept_until_{};
 };
 
 class AgentHistory {
  public:
-  explicit AgentHistory(unsigned number) : random_(number) { reconfigure(); }
+  explicit AgentHistory(unsigned number) : random_(number) {
+    reconfigure();
+    if (below(2) == 0) keep_some();
+  }
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -204,6 +218,18 @@ class AgentHistory {
     model_.settings.drain_after = below(3) == 0 ? forever : Seconds(below(60));
     model_.settings.flap_count = flap_count_;
     monitor_.configure(model_.settings);
+  }
+
+  // As a daemon that takes over does at its start.
+  void keep_some() {
+    const SteadyTime until = now_ + Seconds(below(60));
+    IdSet kept;
+    for (IdSet::Id rank = 0; rank < watched_count; ++rank) {
+      if (below(2) != 0) continue;
+      kept.insert(rank);
+      model_.keep(rank, now_, until);
+    }
+    monitor_.keep(kept, now_, until);
   }
 
   void step() {

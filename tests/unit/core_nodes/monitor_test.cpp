@@ -122,6 +122,33 @@ TEST_CASE("a target is what its agent shows") {
   }
 }
 
+TEST_CASE("a target that is kept is online until its agent says hello, or until the end of the time") {
+  const struct {
+    const char* name;
+    std::vector<Step> steps;
+    std::string expected;
+  } cases[] = {
+      {"not torpid before that", {{200, ' ', 0}}, "61: offline=0-1"},
+      {"nothing is told of an agent that connects in time", {{5, 'h', 0}, {30, ' ', 0}}, ""},
+      {"from then on it is like any other",
+       {{5, 'h', 0}, {5, 'h', 1}, {20, 'g', 0}, {20, 'h', 2}, {20, 'b', 1}, {45, 'b', 2}, {45, ' ', 0}},
+       "21: online=2; 31: offline=0"},
+      {"one that is back just after the time", {{60.5, 'h', 0}, {80, ' ', 0}}, "61: offline=1"},
+      {"an agent that connects and ends", {{5, 'h', 0}, {6, 'e', 0}, {30, ' ', 0}}, "7: offline=0"},
+      {"an end without hello, as of targets that are forced down",
+       {{6, 'e', 0}, {30, ' ', 0}},
+       "7: offline=0"},
+      {"the loss of another connection changes nothing", {{6, 'g', 0}, {30, ' ', 0}}, ""},
+  };
+  for (const auto& row : cases) {
+    CAPTURE(row.name);
+    nodes::Monitor monitor(settings());
+    monitor.keep(IdSet::range(0, 1), steady_time(0), steady_time(60));
+    CHECK(monitor.is_silent(0, steady_time(1)));
+    CHECK(play(monitor, row.steps) == row.expected);
+  }
+}
+
 TEST_CASE("a node that flaps is to be drained, once") {
   nodes::Monitor monitor(settings());
   const auto toggle = [](double time) {

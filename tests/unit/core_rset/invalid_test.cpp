@@ -1,13 +1,16 @@
 // Invalid R documents (RFC 20): each is refused with the JSON path of the fault, read as text or as a JSON
 // value. The cost of hostile text is linear in its length.
 
+#include <limits>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "vector_files.hpp"
 
 namespace resourced::rset {
 namespace {
@@ -40,101 +43,15 @@ std::string with(const std::string& key, const std::string& value) {
 struct Invalid {
   std::string text;
   /// The beginning of the error text.
-  const char* error;
+  std::string error;
 };
 
-const std::vector<Invalid>& table() {
-  static const std::vector<Invalid> rows{
-      {"[]", "R is not an object"},
-      {"null", "R is not an object"},
-      {"{}", "version: is missing"},
-      {R"({"version":2,"execution":{}})", "version: is not the integer 1"},
-      {R"({"version":1.0,"execution":{}})", "version: is not the integer 1"},
-      {R"({"version":true,"execution":{}})", "version: is not the integer 1"},
-      {R"({"version":"1","execution":{}})", "version: is not the integer 1"},
-      {R"({"version":1})", "execution: is missing"},
-      {R"({"version":1,"scheduling":{}})", "execution: is missing"},
-      {R"({"version":1,"execution":[]})", "execution: is not an object"},
-      {R"({"version":1,"execution":null})", "execution: is not an object"},
-      {with("R_lite", ""), "execution.R_lite: is missing"},
-      {with("R_lite", "{}"), "execution.R_lite: is not an array"},
-      {with("R_lite", "[0]"), "execution.R_lite[0]: is not an object"},
-      {with("R_lite", "[[]]"), "execution.R_lite[0]: is not an object"},
-      {with("R_lite", "[null]"), "execution.R_lite[0]: is not an object"},
-      {with("R_lite", R"(["0"])"), "execution.R_lite[0]: is not an object"},
-      {with("R_lite", R"([{}])"), "execution.R_lite[0].rank: is missing"},
-      {with("R_lite", R"([{"rank":"0","children":{"core":"0"}},{"children":{"core":"0"}}])"),
-       "execution.R_lite[1].rank: is missing"},
-      {with("R_lite", R"([{"rank":0,"children":{"core":"0"}}])"),
-       "execution.R_lite[0].rank: is not a string"},
-      {with("R_lite", R"([{"rank":["0"],"children":{"core":"0"}}])"),
-       "execution.R_lite[0].rank: is not a string"},
-      {with("R_lite", R"([{"rank":"","children":{"core":"0"}}])"), "execution.R_lite[0].rank: is empty"},
-      {with("R_lite", R"([{"rank":"x","children":{"core":"0"}}])"),
-       "execution.R_lite[0].rank: \"x\" is not an idset"},
-      {with("R_lite", R"([{"rank":"0-4294967295","children":{"core":"0"}}])"),
-       "execution.R_lite[0].rank: \"0-4294967295\" is not an idset"},
-      {with("R_lite", R"([{"rank":"0-1"}])"), "execution.R_lite[0].children: is missing"},
-      {with("R_lite", R"([{"rank":"0-1","children":"core"}])"),
-       "execution.R_lite[0].children: is not an object"},
-      {with("R_lite", R"([{"rank":"0-1","children":[{"core":"0"}]}])"),
-       "execution.R_lite[0].children: is not an object"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"gpu":"0"}}])"),
-       "execution.R_lite[0].children.core: is missing"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":4}}])"),
-       "execution.R_lite[0].children.core: is not a string"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":{}}}])"),
-       "execution.R_lite[0].children.core: is not a string"},
-      {with("R_lite", R"([{"rank":"0","children":{"core":"0"}},{"rank":"1","children":{"core":"3-1"}}])"),
-       "execution.R_lite[1].children.core: \"3-1\" is not an idset"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":null}}])"),
-       "execution.R_lite[0].children.gpu: is not a string"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":"0,"}}])"),
-       "execution.R_lite[0].children.gpu: \"0,\" is not an idset"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":""}}])"),
-       "execution.R_lite[0].children: has neither cores nor gpus"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0-3"}},{"rank":"1","children":{"core":"2-5"}}])"),
-       "execution.R_lite[1].rank: rank 1 has core 2-3 twice"},
-      {with("R_lite", R"([{"rank":"1","children":{"core":"0"}},{"rank":"0-1","children":{"core":"0"}}])"),
-       "execution.R_lite[1].rank: rank 1 has core 0 twice"},
-      {with("R_lite", R"([{"rank":"0-1","children":{"core":"0","gpu":"1"}},
-                          {"rank":"0","children":{"core":"1","gpu":"0-1"}}])"),
-       "execution.R_lite[1].rank: rank 0 has gpu 1 twice"},
-      {with("R_lite",
-            R"([{"rank":"0-1","children":{"core":"0"},"x":1},{"rank":"0","children":{"core":"1"},"x":2}])"),
-       "execution.R_lite[1].rank: rank 0 has two values for \"x\""},
-      {with("nodelist", ""), "execution.nodelist: is missing"},
-      {with("nodelist", R"("n[0-1]")"), "execution.nodelist: is not an array"},
-      {with("nodelist", R"(["n0",1])"), "execution.nodelist[1]: is not a string"},
-      {with("nodelist", R"(["n0","n["])"), "execution.nodelist[1]: "},
-      {with("nodelist", R"(["n[0-2]"])"), "execution.nodelist: has 3 hosts for 2 ranks"},
-      {with("nodelist", "[]"), "execution.nodelist: has 0 hosts for 2 ranks"},
-      {with("nodelist", R"(["n[0-99999999]"])"), "execution.nodelist[0]: "},
-      {with("nslots", "0"), "execution.nslots: is less than 1"},
-      {with("nslots", "-1"), "execution.nslots: is less than 1"},
-      {with("nslots", "2.0"), "execution.nslots: is not an integer"},
-      {with("nslots", "\"2\""), "execution.nslots: is not an integer"},
-      {with("properties", "[]"), "execution.properties: is not an object"},
-      {with("properties", R"({"p":0})"), "execution.properties.p: is not a string"},
-      {with("properties", R"({"p":"1-"})"), "execution.properties.p: \"1-\" is not an idset"},
-      {with("properties", R"({"p":"1-3"})"), "execution.properties.p: rank 2 is not in R_lite"},
-      {with("properties", R"({"":"0"})"), "execution.properties.\"\": a property name is empty"},
-      {with("properties", R"({"a!":"0"})"), "execution.properties.\"a!\": a property name cannot have !"},
-      {with("starttime", "\"0\""), "execution.starttime: is not a number"},
-      {with("starttime", "-1"), "execution.starttime: is not a time"},
-      {with("expiration", "[]"), "execution.expiration: is not a number"},
-      {with("expiration", "-0.5"), "execution.expiration: is not a time"},
-      {R"({"version":1,"scheduling":[],"execution":{"R_lite":[],"nodelist":[]}})",
-       "scheduling: is not an object"},
-      {R"({"version":1,"scheduling":{"writer":1},"execution":{"R_lite":[],"nodelist":[]}})",
-       "scheduling.writer: is not a string"},
-      {R"({"version":1,"attributes":1,"execution":{"R_lite":[],"nodelist":[]}})",
-       "attributes: is not an object"},
-      {R"({"version":1,"attributes":{"system":1},"execution":{"R_lite":[],"nodelist":[]}})",
-       "attributes.system: is not an object"},
-      {R"({"version":1,"attributes":{"system":{"scheduler":1}},"execution":{"R_lite":[],"nodelist":[]}})",
-       "attributes.system.scheduler: is not an object"},
-  };
+/// In tests/vectors, as the tests of python/ read them, too.
+std::vector<Invalid> table() {
+  std::vector<Invalid> rows;
+  for (const json& row : json::parse(test::read_vector("spec_20/invalid.json")))
+    rows.push_back({row.at("text"), row.at("error")});
+  REQUIRE(rows.size() > 60);
   return rows;
 }
 
@@ -144,7 +61,7 @@ TEST_CASE("what is not an R is refused with its path") {
     const std::string as_text = error_of([&] { static_cast<void>(ResourceSet::parse(row.text)); });
     const std::string as_json =
         error_of([&] { static_cast<void>(ResourceSet::from_json(json::parse(row.text))); });
-    CHECK(as_text.substr(0, std::string(row.error).size()) == row.error);
+    CHECK(as_text.substr(0, row.error.size()) == row.error);
     CHECK(as_json == as_text);
     CHECK(as_text.find('\n') == std::string::npos);
   }

@@ -9,11 +9,15 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "reason_of.hpp"
+#include "vector_files.hpp"
 
+using nlohmann::json;
 using resourced::Error;
+using resourced::test::read_vector;
 using resourced::test::reason_of;
 using resourced::text::Hostlist;
 using resourced::text::IdSet;
@@ -41,150 +45,50 @@ Hostlist appended(const Names& names) {
 
 }  // namespace
 
+// The texts are in tests/vectors, which the tests of python/ read, too.
 TEST_CASE("RFC 29: expressions and the lists that they stand for") {
-  struct Row {
-    const char* text;
-    Names hosts;
-  };
-  const std::vector<Row> rows = {
-      {"", {}},
-      {"foo", {"foo"}},
-      {"foo1,foo1,foo1", {"foo1", "foo1", "foo1"}},
-      {"foox,fooy,fooz", {"foox", "fooy", "fooz"}},
-      {"[00-02]", {"00", "01", "02"}},
-      {"[00-2]", {"00", "01", "02"}},
-      {"[1-3,5-6]", {"1", "2", "3", "5", "6"}},
-      {"foo[1-5]", {"foo1", "foo2", "foo3", "foo4", "foo5"}},
-      {"foo[1,1,2,1]", {"foo1", "foo1", "foo2", "foo1"}},
-      {"foo[3,2,1]", {"foo3", "foo2", "foo1"}},
-      {"foo[0-4]-eth2", {"foo0-eth2", "foo1-eth2", "foo2-eth2", "foo3-eth2", "foo4-eth2"}},
-      {"[005,4,11-13]", {"005", "004", "011", "012", "013"}},
-      {"[0,01]", {"0", "1"}},
-      {"foo[8-11]", {"foo8", "foo9", "foo10", "foo11"}},
-      {"foo[08-11]", {"foo08", "foo09", "foo10", "foo11"}},
-      {"foo[10,9]", {"foo10", "foo9"}},
-      {"foo[1]", {"foo1"}},
-      {"foo1[8-11]", {"foo18", "foo19", "foo110", "foo111"}},
-      {"foo0[0-2]", {"foo00", "foo01", "foo02"}},
-      {"foo[8-11]0", {"foo80", "foo90", "foo100", "foo110"}},
-      {"foo[1-2]bar3", {"foo1bar3", "foo2bar3"}},
-      {"a,b[1-2],c", {"a", "b1", "b2", "c"}},
-      {"10.0.0.[9-11]", {"10.0.0.9", "10.0.0.10", "10.0.0.11"}},
-      {"foo[999999999999999998-999999999999999999]", {"foo999999999999999998", "foo999999999999999999"}},
-      {"foo[0000000000000000000000009-10]", {"foo0000000000000000000000009", "foo0000000000000000000000010"}},
-      {"foo999999999999999999999[8-9]", {"foo9999999999999999999998", "foo9999999999999999999999"}},
-      {"!\"#$%&'()*+-./:;<=>?@\\^_`{|}~", {"!\"#$%&'()*+-./:;<=>?@\\^_`{|}~"}},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    const Hostlist hosts = Hostlist::parse(row.text);
-    CHECK(expand(hosts) == row.hosts);
-    CHECK(hosts.size() == row.hosts.size());
-    CHECK(hosts.empty() == row.hosts.empty());
+  const auto rows = json::parse(read_vector("spec_29/hostlist.json")).at("expanded");
+  REQUIRE(rows.size() > 20);
+  for (const json& row : rows) {
+    CAPTURE(row.dump());
+    const auto expected = row.at("hosts").get<Names>();
+    const Hostlist hosts = Hostlist::parse(row.at("text").get<std::string>());
+    CHECK(expand(hosts) == expected);
+    CHECK(hosts.size() == expected.size());
+    CHECK(hosts.empty() == expected.empty());
     CHECK(Hostlist::parse(hosts.encode()) == hosts);
-    CHECK(hosts == appended(row.hosts));
-    CHECK(hosts == Hostlist::parse(joined(row.hosts)));
-    for (std::size_t i = 0; i < row.hosts.size(); ++i) CHECK(hosts.at(i) == row.hosts[i]);
+    CHECK(hosts == appended(expected));
+    CHECK(hosts == Hostlist::parse(joined(expected)));
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(hosts.at(i) == expected[i]);
   }
 }
 
 TEST_CASE("RFC 29: encoding compresses neighbours and keeps the order") {
-  struct Row {
-    const char* text;
-    const char* canonical;
-  };
-  const std::vector<Row> rows = {
-      {"", ""},
-      {"foo", "foo"},
-      {"foo1", "foo1"},
-      {"foo[1]", "foo1"},
-      {"foo1,foo2,foo4", "foo[1-2,4]"},
-      {"foo3,foo2,foo1", "foo[3,2,1]"},
-      {"foox,fooy,fooz", "foox,fooy,fooz"},
-      {"foo,foo,foo", "foo,foo,foo"},
-      {"foo1,foo1,foo1", "foo[1,1,1]"},
-      {"foo[1-5]", "foo[1-5]"},
-      {"foo[1-3],foo[4-5]", "foo[1-5]"},
-      {"foo1,bar1,foo2", "foo1,bar1,foo2"},
-      {"foo0-eth2,foo1-eth2,foo2-eth2", "foo[0-2]-eth2"},
-      {"foo0-eth2,foo[1-2]-eth2", "foo[0-2]-eth2"},
-      {"foo[0-1]-eth2,foo2-eth2", "foo[0-2]-eth2"},
-      {"foo0-eth2,foo0-eth3", "foo0-eth[2-3]"},
-      {"foo1a,foo2a,foo2b", "foo[1-2]a,foo2b"},
-      {"00,01,02", "[00-02]"},
-      {"foo8,foo9,foo10", "foo[8-10]"},
-      {"foo08,foo09,foo10", "foo[08-10]"},
-      {"foo09,foo010", "foo09,foo010"},
-      {"foo9,foo010", "foo9,foo010"},
-      {"foo10,foo09", "foo10,foo09"},
-      {"foo99,foo100", "foo[99-100]"},
-      {"foo099,foo100", "foo[099-100]"},
-      {"foo1,foo01", "foo1,foo01"},
-      {"foo1,foo", "foo1,foo"},
-      {"foo,foo1", "foo,foo1"},
-      {"foo18,foo1[9]", "foo[18-19]"},
-      {"foo1[0-9],foo20", "foo[10-20]"},
-      {"foo1[8-11]", "foo[18-19,110-111]"},
-      {"[1-2],[3-4]", "[1-4]"},
-      {"1,2", "[1-2]"},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    CHECK(Hostlist::parse(row.text).encode() == row.canonical);
-    CHECK(Hostlist::parse(row.canonical).encode() == row.canonical);
+  const auto rows = json::parse(read_vector("spec_29/hostlist.json")).at("encoded");
+  REQUIRE(rows.size() > 30);
+  for (const json& row : rows) {
+    CAPTURE(row.dump());
+    const auto canonical = row.at("canonical").get<std::string>();
+    CHECK(Hostlist::parse(row.at("text").get<std::string>()).encode() == canonical);
+    CHECK(Hostlist::parse(canonical).encode() == canonical);
   }
 }
 
 TEST_CASE("RFC 29: errors show the text, the reason and the place") {
   struct Row {
     std::string text;
-    const char* reason;
+    std::string reason;
     int errnum = EINVAL;
   };
-  const std::vector<Row> rows = {
-      {"foo[3-1]", "the range runs backwards at character 5"},
-      {"foo[p]", "\"p\" is not a number at character 5"},
-      {"foo[1-", "a number is missing at character 7"},
-      {"foo[1-]", "\"]\" is not a number at character 7"},
-      {"foo[1-p]", "\"p\" is not a number at character 7"},
-      {"foo[-1]", "\"-\" is not a number at character 5"},
-      {"foo[1,]", "\"]\" is not a number at character 7"},
-      {"foo[,1]", "\",\" is not a number at character 5"},
-      {"foo[1", "the bracket is not closed at character 6"},
-      {"foo[1,2", "the bracket is not closed at character 8"},
-      {"foo[", "a number is missing at character 5"},
-      {"foo[]", "\"]\" is not a number at character 5"},
-      {"foo[1x]", "\"x\" is not expected at character 6"},
-      {"foo[1-2-3]", "\"-\" is not expected at character 8"},
-      {"foo[[1]]", "\"[\" is not a number at character 5"},
-      {"foo[1]]", "\"]\" is not expected at character 7"},
-      {"foo]", "\"]\" is not expected at character 4"},
-      {"]", "\"]\" is not expected at character 1"},
-      {"[", "a number is missing at character 2"},
-      {"foo[1][2]", "\"[\" is not expected at character 7"},
-      {"foo bar", "\" \" is not expected at character 4"},
-      {"foo, bar", "\" \" is not expected at character 5"},
-      {"foo[1, 2]", "\" \" is not a number at character 7"},
-      {" ", "\" \" is not expected at character 1"},
-      {"foo\t", "\"\\x09\" is not expected at character 4"},
-      {"foo\n", "\"\\x0a\" is not expected at character 4"},
-      {std::string("foo\0bar", 7), "\"\\x00\" is not expected at character 4"},
-      {std::string("foo[\0]", 6), "\"\\x00\" is not a number at character 5"},
-      {"f\xc3\xb6o", "\"\\xc3\" is not expected at character 2"},
-      {"foo\x7f", "\"\\x7f\" is not expected at character 4"},
-      {",", "a host is missing at character 1"},
-      {"foo,", "a host is missing at character 5"},
-      {",foo", "a host is missing at character 1"},
-      {"foo,,bar", "a host is missing at character 5"},
-      {"foo[1000000000000000000]", "the number is too large at character 5"},
-      {"foo[1-18446744073709551617]", "the number is too large at character 7"},
-      {"foo[0-1048576]", "more than 1048576 hosts in one expression at character 5", ERANGE},
-      {"foo[1,0-1048575]", "more than 1048576 hosts in one expression at character 7", ERANGE},
-      {"foo[0-999999999999999999]", "more than 1048576 hosts in one expression at character 5", ERANGE},
+  std::vector<Row> rows = {
       {std::string(1025, 'x'), "the name is too long at character 1"},
       {"foo[" + std::string(5000, '0') + "1-2]", "the name is too long"},
       {"foo[1-2]" + std::string(1100, 'x'), "the name is too long at character 9"},
   };
+  const auto listed = json::parse(read_vector("spec_29/hostlist.json")).at("rejected");
+  for (const json& row : listed)
+    rows.push_back({row.at("text"), row.at("reason"), row.at("range") ? ERANGE : EINVAL});
+  REQUIRE(rows.size() > 35);
   for (const Row& row : rows) {
     CAPTURE(row.text);
     const std::string reason = reason_of<Hostlist>(row.text, row.errnum);

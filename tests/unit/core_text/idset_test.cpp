@@ -10,11 +10,15 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "reason_of.hpp"
+#include "vector_files.hpp"
 
+using nlohmann::json;
 using resourced::Error;
+using resourced::test::read_vector;
 using resourced::test::reason_of;
 using resourced::text::IdSet;
 using Id = IdSet::Id;
@@ -48,86 +52,29 @@ IdSet every_other(Id first, Id last) {
 
 }  // namespace
 
+// The texts are in tests/vectors, which the tests of python/ read, too.
 TEST_CASE("RFC 22: accepted texts and their canonical form") {
-  struct Row {
-    const char* text;
-    const char* canonical;
-    std::vector<Id> ids;
-  };
-  const std::vector<Row> rows = {
-      {"", "", {}},
-      {"[]", "", {}},
-      {"0", "0", {0}},
-      {"2", "2", {2}},
-      {"7-9", "7-9", {7, 8, 9}},
-      {"[7-9]", "7-9", {7, 8, 9}},
-      {"1,7-9,16", "1,7-9,16", {1, 7, 8, 9, 16}},
-      {"[1,7-9,16]", "1,7-9,16", {1, 7, 8, 9, 16}},
-      {"2,3,4,5", "2-5", {2, 3, 4, 5}},
-      {"0,2-3,4", "0,2-4", {0, 2, 3, 4}},
-      {"1,2,3,5,6,42", "1-3,5-6,42", {1, 2, 3, 5, 6, 42}},
-      {"1048576", "1048576", {1048576}},
-      {"4294967294", "4294967294", {4294967294}},
-      {"65534,65535,65536,65537", "65534-65537", {65534, 65535, 65536, 65537}},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    const IdSet ids = IdSet::parse(row.text);
-    CHECK(ids.encode() == row.canonical);
-    CHECK(members(ids) == row.ids);
-    CHECK(ids.count() == row.ids.size());
-    CHECK(ids.empty() == row.ids.empty());
+  const auto rows = json::parse(read_vector("spec_22/idset.json")).at("accepted");
+  REQUIRE(rows.size() > 10);
+  for (const json& row : rows) {
+    CAPTURE(row.dump());
+    const auto expected = row.at("ids").get<std::vector<Id>>();
+    const IdSet ids = IdSet::parse(row.at("text").get<std::string>());
+    CHECK(ids.encode() == row.at("canonical").get<std::string>());
+    CHECK(members(ids) == expected);
+    CHECK(ids.count() == expected.size());
+    CHECK(ids.empty() == expected.empty());
   }
 }
 
 TEST_CASE("RFC 22: rejected texts, with the text and the reason in the error") {
-  struct Row {
-    std::string text;
-    const char* reason;
-  };
-  const std::vector<Row> rows = {
-      {"4.2", "\".2\" is not expected"},
-      {"x", "\"x\" is not a number"},
-      {"1-2x", "\"x\" is not expected"},
-      {"01,2", "\"01\" has a leading zero"},
-      {"00", "\"00\" has a leading zero"},
-      {"1-02", "\"02\" has a leading zero"},
-      {"3,2", "ids must ascend"},
-      {"3-0", "3-0 runs backwards"},
-      {"[0", "not closed"},
-      {"[", "not closed"},
-      {"0]", "\"]\" is not expected"},
-      {"]", "\"]\" is not a number"},
-      {"[[0]]", "\"[0]\" is not a number"},
-      {"0,[2", "\"[2\" is not a number"},
-      {"0-", "a number is missing"},
-      {"0,", "a number is missing"},
-      {"[0,]", "a number is missing"},
-      {",0", "\",0\" is not a number"},
-      {"0,,1", "\",1\" is not a number"},
-      {"1--2", "\"-2\" is not a number"},
-      {"1-2-3", "\"-3\" is not expected"},
-      {"-5", "\"-5\" is not a number"},
-      {"+5", "\"+5\" is not a number"},
-      {"2,2", "ids must ascend"},
-      {"1-3,3", "ids must ascend"},
-      {"1-3,2-5", "ids must ascend"},
-      {" 1", "\" 1\" is not a number"},
-      {"1 ", "\" \" is not expected"},
-      {"1, 2", "\" 2\" is not a number"},
-      {"4294967295", "\"4294967295\" is above 4294967294"},
-      {"0-4294967295", "\"4294967295\" is above 4294967294"},
-      {"4294967296", "\"4294967296\" is above 4294967294"},
-      {"18446744073709551617", "is above 4294967294"},
-      {std::string("1\0", 2), "\"\\x00\" is not expected"},
-      {"\xc3\xa9", "\"\\xc3\\xa9\" is not a number"},
-      {"\xd9\xa1", "is not a number"},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    const std::string reason = reason_of<IdSet>(row.text);
+  const auto rows = json::parse(read_vector("spec_22/idset.json")).at("rejected");
+  REQUIRE(rows.size() > 30);
+  for (const json& row : rows) {
+    CAPTURE(row.dump());
+    const std::string reason = reason_of<IdSet>(row.at("text").get<std::string>());
     CHECK(reason.find(" is not an idset: ") != std::string::npos);
-    CHECK_MESSAGE(reason.find(row.reason) != std::string::npos, reason);
+    CHECK_MESSAGE(reason.find(row.at("reason").get<std::string>()) != std::string::npos, reason);
     CHECK(reason.find('\0') == std::string::npos);
   }
 }

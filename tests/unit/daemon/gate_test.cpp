@@ -41,6 +41,8 @@ std::vector<TopicRow> topics() {
       {"resource.get", nullptr, 0, "usa"},
       {"resource.journal", json::object(), streaming, "usa"},
       {"resource.stats-get", nullptr, 0, "usa"},
+      {"resource.metrics", nullptr, 0, "usa"},
+      {"resource.ready", nullptr, 0, "usa"},
       {"resource.ping", nullptr, 0, "usa"},
       {"config.get", nullptr, 0, "usa"},
       {"attr.get", proto::topics::encode_attr_get("hostlist"), 0, "usa"},

@@ -26,6 +26,7 @@ using text::IdSet;
 class MemoryLog final : public store::EventLog {
  public:
   store::Sequence last_sequence() const noexcept override { return committed_; }
+  bool is_numbered() const noexcept override { return false; }
   WallTime last_timestamp() const noexcept override { return {}; }
 
   void append(store::Record record) override {
@@ -46,6 +47,14 @@ class MemoryLog final : public store::EventLog {
   void read_page(const store::EventFilter& /*filter*/, store::Sequence /*from*/, store::Sequence /*to*/,
                  std::size_t /*limit*/, std::function<void(store::HistoryPage)> /*answer*/) override {
     FAIL("all events are in the memory of the journal");
+  }
+  void read_past(PastQuestion /*question*/, Render /*render*/,
+                 std::function<void(Past)> /*answer*/) override {
+    FAIL("an instance asks for no past");
+  }
+  void read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
+                  std::function<void(Past)> /*answer*/) override {
+    FAIL("an instance asks for no report");
   }
   Counters counters() const override { return {}; }
 
@@ -357,6 +366,59 @@ TEST_CASE("sched-status shows what is allocated, with the properties of its targ
   CHECK(allocated()["execution"]["R_lite"].empty());
 }
 
+/// Counts inquiries, which the test answers.
+class Jobs final : public service::JobManager {
+ public:
+  std::uint64_t follow() override {
+    follows = true;
+    return ++inquiries;
+  }
+  void stop() override { follows = false; }
+
+  std::uint64_t inquiries = 0;
+  bool follows = false;
+};
+
+TEST_CASE("resource.wait in an instance ends when the job manager says so, in an answer that is new enough") {
+  Instance it;
+  it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
+  Jobs jobs;
+  it.service->set_job_manager(&jobs);
+  const auto answer = [&](std::uint64_t inquiry, std::optional<IdSet> allocated) {
+    it.service->on_jobs({inquiry, std::move(allocated), {}});
+    it.settle();
+  };
+  const proto::ClientId first = it.connect();
+  it.request(first, "resource.wait", {{"targets", "1"}, {"for", "idle"}});
+  answer(1, IdSet::parse("1-2"));
+  const proto::ClientId second = it.connect();
+  const auto last = it.request(second, "resource.wait", {{"targets", "a"}, {"for", "idle"}});
+  CHECK(jobs.inquiries == 2);
+  CHECK(it.service->awaits_jobs(IdSet::parse("2-3")));
+  CHECK_FALSE(it.service->awaits_jobs(IdSet{3}));
+  // An inquiry that began before the second request.
+  answer(1, IdSet{});
+  CHECK(it.receive(first).errnum() == 0);
+  CHECK(it.silent(second));
+  CHECK_FALSE(it.service->awaits_jobs(IdSet{1}));
+  answer(2, IdSet{2});
+  CHECK(it.silent(second));
+  // Allocations that were reported once are waited for, even if the scheduler goes meanwhile.
+  answer(3, std::nullopt);
+  it.service->set_job_manager(nullptr);
+  it.settle();
+  CHECK(it.silent(second));
+  it.service->set_job_manager(&jobs);
+  CHECK(jobs.inquiries == 3);
+  it.request(second, "resource.wait-cancel", {{"matchtag", last}}, noresponse);
+  CHECK(it.receive(second).errnum() == ENODATA);
+  CHECK_FALSE(jobs.follows);
+  it.service->set_job_manager(nullptr);
+  const proto::Message refusal = it.call("resource.wait", {{"targets", "0-3"}, {"for", "reported"}});
+  CHECK(refusal.errnum() == EHOSTUNREACH);
+  CHECK(refusal.text() == "nobody reports what runs on h,h,a,b");
+}
+
 TEST_CASE("a lost rank is down and gone in one response, and neither log nor journal have the shrink") {
   Instance it;
   it.define(module::DefineMethod::kvs, "0-3", "h,h,a,b");
@@ -388,6 +450,19 @@ TEST_CASE("a lost rank is down and gone in one response, and neither log nor jou
   for (const json& event : history["events"]) names.push_back(event["name"]);
   CHECK(names == std::vector<std::string>{"restart", "resource-define", "offline", "drain"});
   CHECK(it.log.records.size() == names.size());
+}
+
+// The KVS does not number events, so one would have another number in the process that comes next.
+TEST_CASE("a journal has no numbers of events, and cannot go on after one") {
+  Instance it;
+  const proto::ClientId reader = it.connect();
+  it.request(reader, "resource.journal", nullptr, streaming);
+  CHECK_FALSE(it.receive_json(reader).contains("last"));
+  CHECK(it.receive_json(reader) == json{{"events", json::array()}});
+  it.request(reader, "resource.journal", {{"after", 1}}, streaming);
+  const proto::Message refused = it.receive(reader);
+  CHECK(refused.errnum() == ENOSYS);
+  CHECK(refused.text() == "after: the events of this instance have no numbers: ask with since");
 }
 
 TEST_CASE("a journal may name as many hosts as there are brokers, before R is known") {

@@ -57,6 +57,7 @@ void Stand::start() {
           post(std::move(work));
         }
       }};
+  settings.leadership = leadership;
   service = std::make_unique<service::Service>(
       *store, [this] { return wall_time(now); }, std::move(settings));
   const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
@@ -72,7 +73,7 @@ void Stand::start() {
                   service->on_committed(last);
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
-  service->step(engine::Start{command, {}});
+  service->step(engine::Start{command, partitions});
   service->on_defined();
   settle();
 }
@@ -83,7 +84,8 @@ void Stand::post(std::function<void()> work) {
   posted_.notify_one();
 }
 
-void Stand::restart() {
+void Stand::restart(std::string_view hosts) {
+  if (!hosts.empty()) hosts_ = hosts;
   store->stop();
   service.reset();
   store.reset();

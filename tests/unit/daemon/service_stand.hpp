@@ -49,8 +49,9 @@ class Stand {
   Stand(Stand&&) = delete;
   Stand& operator=(Stand&&) = delete;
 
-  /// Ends the service without messages to clients, and starts it again on the same store.
-  void restart();
+  /// Ends the service without messages to clients, and starts it again on the same store; with another
+  /// inventory if hosts are given.
+  void restart(std::string_view hosts = {});
 
   /// Connects a client, by default an owner.
   proto::ClientId connect(const transport::Credentials& credentials = {0, 0, {}, {}});
@@ -87,6 +88,10 @@ class Stand {
   /// The time at which the service wants to be called again.
   std::optional<SteadyTime> wake;
   store::Sequence committed = 0;
+  /// Of the service from its next start on.
+  std::vector<module::PartitionRule> partitions;
+  /// Likewise: the service of the leader of a cluster.
+  std::optional<service::Leadership> leadership;
   /// Functions that the service has deferred, with their uptimes.
   std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 

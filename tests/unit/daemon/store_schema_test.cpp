@@ -18,7 +18,7 @@ namespace {
 
 using resourced::test::TempDir;
 
-constexpr std::int64_t present_version = 8;
+constexpr std::int64_t present_version = 10;
 
 std::int64_t number(Database& database, const char* query) {
   Statement statement(database, query);
@@ -109,7 +109,7 @@ TEST_CASE("every recorded version is led to the tables of a new store") {
        {Recorded{"version_1.sqlite", 1}, Recorded{"version_2.sqlite", 2},
         Recorded{"version_2_repeated_hosts.sqlite", 2}, Recorded{"version_3.sqlite", 3},
         Recorded{"version_4.sqlite", 4}, Recorded{"version_5.sqlite", 5}, Recorded{"version_6.sqlite", 6},
-        Recorded{"version_7.sqlite", 7}}) {
+        Recorded{"version_7.sqlite", 7}, Recorded{"version_8.sqlite", 8}, Recorded{"version_9.sqlite", 9}}) {
     CAPTURE(file);
     const std::string path = copy_of(file, dir);
     {

@@ -103,6 +103,7 @@ TEST_CASE("wait: nobody reports what runs on a target") {
   const proto::ClientId client = stand.connect();
   CHECK(stand.ask(client, idle("0-1")) == "113 nobody reports what runs on n[0-1]");
   CHECK(stand.ask(client, idle("0-1", "idle")) == "done");
+  CHECK(stand.ask(client, wait_for("reported", "0-1")) == "113 nobody reports what runs on n[0-1]");
   const proto::ClientId silent_one = stand.acquire(false);
   CHECK(stand.ask(client, idle("n7")) == "113 nobody reports what runs on n7");
   stand.disconnect(silent_one);
@@ -110,6 +111,7 @@ TEST_CASE("wait: nobody reports what runs on a target") {
   CHECK(stand.ask(client, idle("0-1", "wait")).empty());
   const proto::ClientId scheduler = stand.acquire();
   CHECK(stand.answer(client) == "done");
+  CHECK(stand.ask(client, wait_for("reported", "n[0-7]")) == "done");
   // Allocations outlive their scheduler. When they are gone, the next one has to say that all is idle.
   stand.alloc(scheduler, "j1", "0");
   CHECK(stand.ask(client, idle("0")).empty());
@@ -187,7 +189,7 @@ TEST_CASE("wait: a malformed request is refused") {
   const proto::ClientId client = stand.connect();
   CHECK(stand.ask(client, json::object()) == "71 missing key: targets");
   CHECK(stand.ask(client, {{"targets", "0"}}) == "71 missing key: for");
-  CHECK(stand.ask(client, wait_for("busy", "0")) == "71 for must be idle or ready");
+  CHECK(stand.ask(client, wait_for("busy", "0")) == "71 for must be idle, ready or reported");
   CHECK(stand.ask(client, idle("0", "x")) == "71 unreported must be refuse, wait or idle");
   CHECK(stand.ask(client, {{"for", "idle"}, {"targets", 7}}) == "71 targets must be a string");
   CHECK(stand.ask(client, idle("8")) == "22 idset is out of range");

@@ -38,7 +38,7 @@ std::string batch(std::initializer_list<std::pair<double, const char*>> events) 
   for (const auto& [time, name] : events)
     lines.push_back(fmt::format(R"({{"timestamp":{:.1f},"name":"{}","context":{{}}}})", time, name));
   const std::vector<std::string_view> views(lines.begin(), lines.end());
-  return proto::topics::encode_journal_batch(views, {});
+  return proto::topics::encode_journal_batch(views, {}, 7);
 }
 
 TEST_CASE("the position of a scheduler follows what it is told") {

@@ -223,6 +223,15 @@ TEST_CASE("a client takes the socket that it may connect to") {
   }
 }
 
+TEST_CASE("a comma separates URIs where a scheme follows it") {
+  const auto split = [](std::string_view text) { return split_uris(text); };
+  using List = std::vector<std::string>;
+  CHECK(split("") == List{""});
+  CHECK(split("ipc:///a,b") == List{"ipc:///a,b"});
+  CHECK(split("ipc:///a,tcp://b:1,local:///c") == List{"ipc:///a", "tcp://b:1", "local:///c"});
+  CHECK(split("ipc:///a,") == List{"ipc:///a,"});
+}
+
 TEST_CASE("default state directory") {
   const Variables all{
       {"STATE_DIRECTORY", "/var/lib/resourced:/var/lib/more"}, {"XDG_STATE_HOME", "/s"}, {"HOME", "/h"}};

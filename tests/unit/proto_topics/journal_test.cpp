@@ -27,6 +27,10 @@ TEST_CASE("a journal is asked for whole, since a time, and of targets") {
   const JournalRequest part = parse_journal(encode_journal({wall_time(1795297018.5), "node[1-2]"}));
   CHECK(part.since == wall_time(1795297018.5));
   CHECK(part.targets == "node[1-2]");
+  CHECK_FALSE(part.after);
+  JournalRequest later;
+  later.after = std::uint64_t{1} << 63;
+  CHECK(parse_journal(encode_journal(later)).after == later.after);
   CHECK(refusal(parse_journal, R"({"since": "1"})") == "71 since must be a number");
   CHECK(refusal(parse_journal, R"({"targets": 1})") == "71 targets must be a string");
 }
@@ -40,8 +44,9 @@ TEST_CASE("a batch comes back with its events, and R beside a definition") {
       R"({"version":1,"execution":{"R_lite":[{"rank":"1","children":{"core":"0"}}],)"
       R"("starttime":0.0,"expiration":0.0,"nodelist":["node1"]}})";
   const std::array<std::string_view, 2> events{define, drain};
-  const std::string text = encode_journal_batch(events, resources);
-  CHECK(text == R"({"events":[)" + define + "," + drain + R"(],"R":)" + resources + "}");
+  const std::string text = encode_journal_batch(events, resources, 7);
+  CHECK(text == R"({"events":[)" + define + "," + drain + R"(],"R":)" + resources + R"(,"last":7})");
+  CHECK(find_journal_last(json::parse(text)) == 7);
   const JournalBatch batch = parse_journal_batch(json::parse(text));
   REQUIRE(batch.events.size() == 2);
   CHECK_FALSE(batch.sentinel);
@@ -50,10 +55,12 @@ TEST_CASE("a batch comes back with its events, and R beside a definition") {
 }
 
 TEST_CASE("a batch without events ends the past, and truncate says that some of it is gone") {
-  CHECK(encode_journal_batch({}, {}) == R"({"events":[]})");
-  CHECK(parse_journal_batch(json::parse(encode_journal_batch({}, {}))).sentinel);
-  CHECK(encode_truncation(wall_time(7)) == R"({"events":[{"timestamp":7.0,"name":"truncate"}]})");
-  const JournalBatch batch = parse_journal_batch(json::parse(encode_truncation(wall_time(7))));
+  CHECK(encode_journal_batch({}, {}, 0) == R"({"events":[],"last":0})");
+  CHECK(encode_journal_batch({}, {}, std::nullopt) == R"({"events":[]})");
+  CHECK_FALSE(find_journal_last(json::parse(R"({"events":[]})")));
+  CHECK(parse_journal_batch(json::parse(encode_journal_batch({}, {}, 7))).sentinel);
+  CHECK(encode_truncation(wall_time(7), 3) == R"({"events":[{"timestamp":7.0,"name":"truncate"}],"last":3})");
+  const JournalBatch batch = parse_journal_batch(json::parse(encode_truncation(wall_time(7), 3)));
   CHECK(batch.truncated);
   CHECK_FALSE(batch.sentinel);
   CHECK(batch.events.empty());

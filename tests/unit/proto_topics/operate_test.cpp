@@ -57,6 +57,23 @@ TEST_CASE("an undrain may keep what is scheduled") {
         "71 keeps-scheduled must be true or false");
 }
 
+TEST_CASE("a drain and an undrain may be for one present reason alone") {
+  DrainCommand drain{"1", "b"};
+  drain.if_reason.emplace("a");
+  CHECK(encode_drain(drain) == json::parse(R"({"targets": "1", "reason": "b", "if-reason": "a"})"));
+  CHECK(parse_drain(encode_drain(drain)).if_reason == "a");
+  CHECK(encode_undrain({"1", {}, {}, false, "a"}) == json::parse(R"({"targets": "1", "if-reason": "a"})"));
+  CHECK(parse_undrain(json::parse(R"({"targets": "1", "if-reason": "a"})")).if_reason == "a");
+  CHECK_FALSE(parse_undrain(json::parse(R"({"targets": "1"})")).if_reason);
+  CHECK(refusal(parse_drain, R"({"targets": "1", "if-reason": 1})").starts_with("71 "));
+  const DrainCommand first = parse_drain(json::parse(R"({"targets": "1", "if-reason": null})"));
+  CHECK(first.if_not_drained);
+  CHECK_FALSE(first.if_reason);
+  CHECK(encode_drain(first) == json::parse(R"({"targets": "1", "if-reason": null})"));
+  CHECK_FALSE(parse_drain(json::parse(R"({"targets": "1"})")).if_not_drained);
+  CHECK(refusal(parse_undrain, R"({"targets": "1", "if-reason": null})").starts_with("71 "));
+}
+
 TEST_CASE("a drain has the keys that Flux sends") {
   const json frames = json::parse(resourced::test::read_vector("wire.json")).at("local_frames");
   const DrainCommand drain = parse_drain(frames.at(0).at("payload"));

@@ -1,0 +1,101 @@
+// Nodes with real agents, while another daemon takes over: they stay online until their agents have had time
+// to connect to the new leader.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+
+constexpr const char* watched = "takeover-grace = \"5s\"\n[monitor]\nmode = \"agents\"\n";
+
+std::unique_ptr<Process> agent(const std::string& uris, const std::string& host) {
+  return std::make_unique<Process>(std::vector<std::string>{RESOURCED_BIN "/resource-agent", "--uri", uris,
+                                                            "--hostname", host, "--synthetic",
+                                                            "package:1 core:4 pu:1"});
+}
+
+std::string online(client::Connection& connection) {
+  return connection.call("resource.status", json::object(), patience).at("online");
+}
+
+void until_online(client::Connection& connection, const std::string& ranks) {
+  std::string found;
+  const Deadline deadline(patience);
+  while ((found = online(connection)) != ranks && !deadline.passed()) continue;
+  REQUIRE(found == ranks);
+}
+
+/// The contexts of all events of this name in the log, in order.
+std::vector<json> contexts(client::Connection& connection, const std::string& name) {
+  std::vector<json> found = events(connection);
+  std::erase_if(found, [&](const json& event) { return event.at("name") != name; });
+  for (json& event : found) event = json(event.at("context"));
+  return found;
+}
+
+/// The first daemon leads, and three of its nodes have agents.
+struct Monitored {
+  Etcd etcd;
+  Node first{"a", etcd.toml(), watched};
+  Node second{name_after(first, "b"), etcd.toml(), watched};
+  std::vector<std::unique_ptr<Process>> agents;
+
+  Monitored() {
+    for (const char* host : {"test0", "test1", "test2"}) agents.push_back(agent(both(first, second), host));
+    client::Connection connection(first.uri());
+    until_online(connection, "0-2");
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster agents");
+
+TEST_CASE_FIXTURE(Monitored,
+                  "after a takeover the nodes that were online are up at once, and stay so if their "
+                  "agents come back") {
+  first.process().kill();
+  agents.at(2)->kill();
+  second.until_leading();
+  client::Connection connection(second.uri());
+  CHECK(contexts(connection, "restart").back().at("online") == "0-2");
+  until_online(connection, "0-1");
+  const std::vector<json> offline = contexts(connection, "offline");
+  REQUIRE(offline.size() == 1);
+  CHECK(offline.front().at("idset") == "2");
+}
+
+TEST_CASE_FIXTURE(Monitored, "a hand-over is no outage of the nodes either") {
+  first.terminate();
+  second.until_leading();
+  client::Connection connection(second.uri());
+  CHECK(contexts(connection, "restart").back().at("online") == "0-2");
+  agents.at(1)->kill();
+  until_online(connection, "0,2");
+  CHECK(contexts(connection, "offline").size() == 1);
+}
+
+TEST_CASE_FIXTURE(Monitored, "nodes that were online before a time without any daemon are offline at first") {
+  second.terminate();
+  first.process().kill();
+  while (!etcd.control({"get", "/resourced/leader", "--keys-only"}).empty()) continue;
+  for (const auto& running : agents) running->kill();
+  second.start();
+  second.until_leading();
+  client::Connection connection(second.uri());
+  CHECK(contexts(connection, "restart").back().at("online") == "");
+  CHECK(online(connection) == "");
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e

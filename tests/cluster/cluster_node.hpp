@@ -1,0 +1,113 @@
+// A daemon of a cluster, and a client's view of its log.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "client/connection.hpp"
+#include "harness/daemon.hpp"
+#include "harness/process.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::e2e {
+
+using nlohmann::json;
+
+inline constexpr client::Milliseconds patience{60000};
+
+/// A daemon of a cluster in a directory of its own. Its standard output has a line when it leads.
+class Node {
+ public:
+  Node(const std::string& name, const std::string& etcd, const std::string& more = "", int lease_ttl = 2,
+       const std::string& hosts = "test[0-7]")
+      : uri_(fmt::format("ipc://{}", (dir_ / "bus").string())) {
+    dir_.write("resourced.toml",
+               fmt::format("[[resource.config]]\nhosts = \"{}\"\ncores = \"0-3\"\n[cluster]\netcd = {}\n"
+                           "name = \"{}\"\nlease-ttl = \"{}s\"\n{}",
+                           hosts, etcd, name, lease_ttl, more));
+    start();
+  }
+
+  void start() { process_ = std::make_unique<Process>(command({}), ProcessOptions{{}, dir_ / "log"}); }
+  /// Waits until it leads and listens.
+  void until_leading() {
+    const Deadline deadline(std::chrono::seconds(60));
+    const std::string line = process_->expect_line(deadline);
+    REQUIRE(line == "listening on " + uri_);
+  }
+  [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const {
+    Process process(command(arguments));
+    return process.finish();
+  }
+  [[nodiscard]] Process& process() { return *process_; }
+  [[nodiscard]] const std::string& uri() const { return uri_; }
+  [[nodiscard]] std::string log() const { return read_file(dir_ / "log"); }
+  [[nodiscard]] const TempDir& dir() const { return dir_; }
+  void terminate() {
+    process_->signal(SIGTERM);
+    REQUIRE(process_->wait(Deadline(std::chrono::seconds(30))) == 0);
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command =
+        resourced_command({"--config", (dir_ / "resourced.toml").string(), "--state",
+                           (dir_ / "state").string(), "--listen", uri_});
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  }
+
+  TempDir dir_;
+  std::string uri_;
+  std::unique_ptr<Process> process_;
+};
+
+/// A name for the next daemon, once `leader` leads.
+inline std::string name_after(Node& leader, const std::string& name) {
+  leader.until_leading();
+  return name;
+}
+
+inline std::string both(const Node& one, const Node& two) { return one.uri() + "," + two.uri(); }
+
+inline json drain(client::Connection& connection, const std::string& targets, const std::string& reason) {
+  return connection.call("resource.drain", {{"targets", targets}, {"reason", reason}, {"mode", "overwrite"}},
+                         patience);
+}
+
+/// All events of the log, in order.
+inline std::vector<json> events(client::Connection& connection) {
+  std::vector<json> found;
+  bool has_all = false;
+  const auto id = connection.send("resource.journal", json::object(),
+                                  [&](const client::Response& response) {
+                                    const json payload = response.payload();
+                                    const json page = payload.value("events", json::array());
+                                    found.insert(found.end(), page.begin(), page.end());
+                                    has_all = page.empty();
+                                    if (has_all) connection.stop();
+                                  },
+                                  {.streaming = true});
+  connection.run_for(patience);
+  connection.forget(id);
+  REQUIRE(has_all);
+  return found;
+}
+
+/// The reasons of all drains in the log, in order.
+inline std::vector<std::string> reasons(client::Connection& connection) {
+  std::vector<std::string> found;
+  for (const json& event : events(connection)) {
+    if (event.at("name") == "drain") found.push_back(event.at("context").at("reason"));
+  }
+  return found;
+}
+
+}  // namespace resourced::e2e

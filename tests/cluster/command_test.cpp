@@ -1,0 +1,159 @@
+// resourcectl cluster, against daemons with their log in the real etcd.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "client/acquisition.hpp"
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+#include "harness/ctl.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+
+std::vector<json> rows(const std::string& lines) {
+  std::vector<json> found;
+  std::size_t begin = 0;
+  for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', begin)) {
+    found.push_back(json::parse(lines.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return found;
+}
+
+/// The rows once both daemons are connected, and have the same events.
+std::vector<json> settled(const Ctl& ctl) {
+  while (true) {
+    std::vector<json> found = rows(ctl.output({"cluster", "show", "--json"}));
+    if (found.size() == 2 && found[0].at("behind") == 0 && found[1].at("behind") == 0) return found;
+  }
+}
+
+/// The epochs of the leaders that a scheduler has acquired from.
+class Epochs final : public client::AcquisitionObserver {
+ public:
+  explicit Epochs(client::Connection& connection) : connection_(connection) {}
+
+  void on_response(std::string_view response) override {
+    const json payload = json::parse(response);
+    if (!payload.contains("resources")) return;
+    seen.push_back(payload.at("epoch"));
+    connection_.stop();
+  }
+
+  std::vector<client::Epoch> seen;
+
+ private:
+  client::Connection& connection_;
+};
+
+/// The first daemon leads.
+struct Pair {
+  Etcd etcd;
+  Node first{"a", etcd.toml()};
+  Node second{name_after(first, "b"), etcd.toml()};
+  Ctl ctl{both(first, second)};
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster command");
+
+TEST_CASE_FIXTURE(Pair, "it lists the daemons, the leader with its epoch, and how far each is") {
+  ctl.done({"drain", "1", "before"});
+  const std::vector<json> found = settled(ctl);
+  const json leader = json::parse(etcd.control({"get", "/resourced/leader", "-w", "json"})).at("kvs").at(0);
+  const std::string head = etcd.control({"get", "/resourced/head", "--print-value-only"});
+  CHECK(found[0].at("name") == "a");
+  CHECK(found[0].at("role") == "leader");
+  CHECK(found[0].at("epoch") == leader.at("create_revision"));
+  CHECK(found[0].at("events") == std::stoi(head));
+  CHECK(found[0].at("uri") == first.uri());
+  CHECK(found[1].at("name") == "b");
+  CHECK(found[1].at("role") == "standby");
+  CHECK(found[1].at("epoch").is_null());
+  CHECK(found[1].at("events") == std::stoi(head));
+  CHECK(found[1].at("uri") == second.uri());
+  CHECK(found[1].at("version") == found[0].at("version"));
+  // The command alone, for readers.
+  CHECK(ctl.output({"cluster"}).starts_with("NAME ROLE    EPOCH EVENTS BEHIND VERSION URI\na    leader "));
+  second.process().kill();
+  while (rows(ctl.output({"cluster", "show", "--json"})).size() > 1) continue;
+}
+
+TEST_CASE_FIXTURE(Pair, "a hand-over lets the other daemon lead, with every change that was answered") {
+  ctl.done({"drain", "1", "before"});
+  const auto before = settled(ctl)[0].at("epoch").get<int>();
+  for (const char* next : {"b", "a", "b"}) {
+    const json done = json::parse(ctl.output({"cluster", "hand-over", "--json"}));
+    CHECK(done.at("change") == "hand-over");
+    CHECK(done.at("to") == next);
+    CHECK(done.at("epoch") > before);
+    MESSAGE("hand-over after ", done.at("seconds").get<double>(), " s");
+    ctl.done({"drain", "-f", "2", fmt::format("by {}", next)});
+  }
+  client::Connection connection(both(first, second));
+  CHECK(reasons(connection) == std::vector<std::string>{"before", "by b", "by a", "by b"});
+  CHECK(ctl.output({"cluster", "hand-over", "a"}).starts_with("a leads, epoch "));
+  // Asked alone, the leader tells where to look for the next one.
+  CHECK(Ctl(first.uri()).output({"cluster", "hand-over", "b"}).starts_with("b leads, epoch "));
+}
+
+TEST_CASE_FIXTURE(Pair, "a hand-over is refused to a daemon that leads or is not there") {
+  (void)settled(ctl);
+  const Outcome itself = ctl.run({"cluster", "hand-over", "a"});
+  CHECK(itself.status == 1);
+  CHECK(itself.err == "resourcectl: \"a\" leads already\n");
+  const Outcome unknown = ctl.run({"cluster", "hand-over", "x"});
+  CHECK(unknown.status == 1);
+  CHECK(unknown.err == "resourcectl: there is no standby \"x\"; resourcectl cluster shows them\n");
+  second.terminate();
+  const Outcome alone = ctl.run({"cluster", "hand-over"});
+  CHECK(alone.status == 1);
+  CHECK(alone.err == "resourcectl: there is no standby that could lead\n");
+  ctl.done({"drain", "1", "it leads as before"});
+}
+
+TEST_CASE("a hand-over to a daemon that cannot be reached from here says that it was made") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  Node second(name_after(first, "b"), etcd.toml(), "advertise = \"ipc:///nonexistent/bus\"\n");
+  const Ctl ctl(first.uri());
+  while (rows(ctl.output({"cluster", "show", "--json"})).size() != 2) continue;
+  const Outcome outcome = ctl.run({"--timeout", "1s", "cluster", "hand-over"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("the hand-over to b was accepted, but no leader is found: ") != std::string::npos);
+  CHECK(outcome.err.find("Give the URIs of all daemons that this host reaches") != std::string::npos);
+  second.until_leading();
+}
+
+TEST_CASE_FIXTURE(Pair, "a daemon that is stopped while it hands over stops") {
+  (void)settled(ctl);
+  ctl.done({"cluster", "hand-over"});
+  first.terminate();
+  second.terminate();
+}
+
+TEST_CASE_FIXTURE(Pair, "a scheduler follows a hand-over to the next epoch") {
+  client::Connection connection(both(first, second));
+  Epochs epochs(connection);
+  client::AcquisitionOptions options;
+  options.follow_restart = true;
+  const client::Acquisition acquisition(connection, epochs, options);
+  REQUIRE(connection.run_for(patience));
+  (void)settled(ctl);
+  ctl.done({"cluster", "hand-over"});
+  REQUIRE(connection.run_for(patience));
+  REQUIRE(epochs.seen.size() == 2);
+  CHECK(epochs.seen[1] > epochs.seen[0]);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e

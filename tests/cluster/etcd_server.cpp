@@ -1,0 +1,128 @@
+#include "etcd_server.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace resourced::test {
+namespace {
+
+// Ports that were free a moment ago; etcd cannot choose its own.
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  std::vector<int> sockets;
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (bind(descriptor, any, size) != 0 || getsockname(descriptor, any, &size) != 0)
+      throw std::runtime_error("no free port");
+    sockets.push_back(descriptor);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int descriptor : sockets) close(descriptor);
+  return ports;
+}
+
+}  // namespace
+
+Etcd::Etcd(EtcdOptions options) : options_(std::move(options)), members_(options_.members) {
+  const std::vector<std::uint16_t> ports = free_ports(2 * members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    members_[i].client_port = ports[2 * i];
+    members_[i].peer_port = ports[2 * i + 1];
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) start(i);
+  // Answers once there is a leader.
+  (void)control({"endpoint", "status"});
+  (void)control({"get", "none"});
+}
+
+std::string Etcd::url(std::uint16_t port, bool of_client) const {
+  return fmt::format("{}://127.0.0.1:{}", of_client && !options_.tls.empty() ? "https" : "http", port);
+}
+
+std::vector<std::string> Etcd::urls() const {
+  std::vector<std::string> urls;
+  for (const Member& member : members_) urls.push_back(url(member.client_port, true));
+  return urls;
+}
+
+std::string Etcd::toml() const {
+  std::string list;
+  for (const std::string& one : urls()) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", one);
+  return "[" + list + "]";
+}
+
+void Etcd::kill(std::size_t member) { members_.at(member).process->kill(); }
+
+void Etcd::start(std::size_t index) {
+  std::string peers;
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    peers += fmt::format("{}e{}={}", i == 0 ? "" : ",", i, url(members_[i].peer_port, false));
+  Member& member = members_.at(index);
+  const std::string client = url(member.client_port, true);
+  const std::string peer = url(member.peer_port, false);
+  std::vector<std::string> command{etcd_program,
+                                   "--name",
+                                   fmt::format("e{}", index),
+                                   "--data-dir",
+                                   (dir_ / fmt::format("e{}", index)).string(),
+                                   "--listen-client-urls",
+                                   client,
+                                   "--advertise-client-urls",
+                                   client,
+                                   "--listen-peer-urls",
+                                   peer,
+                                   "--initial-advertise-peer-urls",
+                                   peer,
+                                   "--initial-cluster",
+                                   peers,
+                                   "--log-level",
+                                   "error"};
+  if (!options_.tls.empty()) {
+    for (const auto& [option, file] : {std::pair{"--cert-file", "server.crt"},
+                                       {"--key-file", "server.key"},
+                                       {"--trusted-ca-file", "ca.crt"}}) {
+      command.emplace_back(option);
+      command.push_back((options_.tls / file).string());
+    }
+    command.emplace_back("--client-cert-auth");
+  }
+  const std::string log = fmt::format("e{}.log", index);
+  member.process = std::make_unique<e2e::Process>(
+      command, e2e::ProcessOptions{.environment = {{"ETCDCTL_API", "3"}}, .error_file = dir_ / log});
+}
+
+// Tries until the members serve: etcd has no sign that it is ready but an answer.
+std::string Etcd::control(const std::vector<std::string>& arguments) const {
+  std::string endpoints;
+  for (const std::string& one : urls()) endpoints += (endpoints.empty() ? "" : ",") + one;
+  std::vector<std::string> command{"/usr/bin/etcdctl", "--endpoints", endpoints, "--dial-timeout", "2s"};
+  if (!options_.tls.empty()) {
+    for (const auto& [option, file] :
+         {std::pair{"--cert", "client.crt"}, {"--key", "client.key"}, {"--cacert", "ca.crt"}}) {
+      command.emplace_back(option);
+      command.push_back((options_.tls / file).string());
+    }
+  }
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const e2e::Deadline deadline(std::chrono::seconds(60));
+  while (true) {
+    e2e::Process process(command, {.environment = {{"ETCDCTL_API", "3"}}});
+    const e2e::Outcome outcome = process.finish(deadline);
+    if (outcome.status == 0) return outcome.out;
+    if (deadline.passed()) throw std::runtime_error("etcdctl: " + outcome.err);
+  }
+}
+
+}  // namespace resourced::test

@@ -1,0 +1,123 @@
+// A daemon with 16,384 targets whose loop is measured (loop_test.cpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+#include "fixture.hpp"
+#include "harness/other_user.hpp"
+#include "loop_payloads.hpp"
+#include "wire/local_client.hpp"
+
+namespace resourced::e2e::loop_tests {
+
+using nlohmann::json;
+
+inline constexpr std::uint32_t someone = 61001;
+
+/// Scales a time of a usual machine to this one, but never down. The measure is the fastest parse of 64 KiB
+/// of the costliest JSON.
+inline double on_this_machine(double milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  constexpr Milliseconds usual{0.8};
+  static const double slowness = [&] {
+    const std::string text = small_arrays(R"("a":1)", 64 * kibibyte);
+    Milliseconds least = std::chrono::hours(1);
+    for (int i = 0; i < 50; ++i) {
+      const auto begun = Clock::now();
+      REQUIRE(json::parse(text).size() == 2);
+      least = std::min<Milliseconds>(least, Clock::now() - begun);
+    }
+    return std::max(1.0, least / usual);
+  }();
+  return milliseconds * slowness;
+}
+
+inline std::string role_config(const std::string& role, const std::string& hosts, const std::string& cores) {
+  return fmt::format(
+      "[monitor]\nmode = \"agents\"\n[[access.rule]]\nusers = [{}]\nroles = [\"{}\"]\n"
+      "[[resource.config]]\nhosts = \"{}\"\ncores = \"{}\"\ngpus = \"0-7\"\n",
+      someone, role, hosts, cores);
+}
+
+struct Loop {
+  explicit Loop(const std::string& role, const std::string& hosts = "n[0-16383]",
+                const std::string& cores = "0-63")
+      : config(role_config(role, hosts, cores)) {
+    std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
+  }
+
+  [[nodiscard]] std::unique_ptr<LocalClient> client() const {
+    const OtherUser user(someone);
+    return std::make_unique<LocalClient>(dir / "local");
+  }
+  json longest_hold() { return owner.call("resource.stats-get").json()["longest-hold"]; }
+
+  /// The longest hold of the loop, in milliseconds, while `work` runs: the best of several tries.
+  template <class Work>
+  json best(double bound, const Work& work, int tries = 60) {
+    json least;
+    for (int i = 0; i < tries; ++i) {
+      REQUIRE(owner.call("resource.stats-clear").errnum == 0);
+      work();
+      const json hold = longest_hold();
+      if (least.is_null() || hold["ms"] < least["ms"]) least = hold;
+      if (least["ms"] < bound) break;
+    }
+    return least;
+  }
+
+  /// Sends a request and waits for its answer, success or error, and for the work that it caused. Returns the
+  /// errno of the answer.
+  std::uint32_t ask(const Ask& ask) {
+    const auto asker = client();
+    return response_to(*asker, ask).errnum;
+  }
+  /// The same by the owner; not for streams.
+  std::uint32_t ask_as_owner(const Ask& ask) { return response_to(owner, ask).errnum; }
+
+  RawResponse response_to(LocalClient& asker, const Ask& ask) {
+    std::optional<std::string> payload;
+    if (!ask.payload.empty()) payload = ask.payload + '\0';
+    asker.send(local_frame(request_parts(ask.topic, 1, payload, ask.flags)));
+    RawResponse response;
+    if ((ask.flags & wire::flag_noresponse) == 0) response = asker.response();
+    (void)owner.call("resource.ping");
+    return response;
+  }
+
+  std::string config;
+  TempDir dir;
+  Daemon daemon{dir,
+                {.config = config,
+                 .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}}};
+  LocalClient owner{dir / "local"};
+};
+
+inline std::string targets_payload(const std::string& text, const std::string& more = "") {
+  return R"({"targets":")" + text + "\"" + more + "}";
+}
+
+/// The payload that frees what this one allocates.
+inline std::string payload_to_free(const std::string& alloc) {
+  const json asked = json::parse(alloc);
+  if (asked.contains("id")) return json{{"id", asked["id"]}}.dump();
+  json ids = json::array();
+  for (const json& allocation : asked["allocations"]) ids.push_back(allocation["id"]);
+  return json{{"ids", std::move(ids)}}.dump();
+}
+
+}  // namespace resourced::e2e::loop_tests

@@ -1,0 +1,145 @@
+// resourcectl show: a node on a page, as people and as scripts read it.
+#include <cmath>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "fixture.hpp"
+#include "node_agent.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view parts = R"([[resource.config]]
+hosts = "n[0-3]"
+cores = "0-3"
+[[resource.config]]
+hosts = "n[2-3]"
+properties = ["gpu", "fast"]
+gpus = "0-1"
+[[acquire.partition]]
+name = "night"
+targets = "n[2-3]"
+)";
+
+json page(const Cluster& cluster, const std::string& node) {
+  return json::parse(cluster.ctl.output({"show", "--json", node}));
+}
+
+bool has_line(const std::string& text, const std::string& begin) {
+  return ("\n" + text).find("\n" + begin) != std::string::npos;
+}
+
+TEST_SUITE_BEGIN("show");
+
+TEST_CASE("the page of a node has its state, drains, hardware, scheduler, allocations and events") {
+  Cluster cluster(parts);
+  RawClient scheduler(cluster.daemon.uri());
+  const auto stream = scheduler.send("resource.acquire", {{"partition", "night"}, {"allocations", true}},
+                                     wire::flag_streaming);
+  REQUIRE(scheduler.receive(stream).errnum == 0);
+  const json r =
+      json::parse(R"({"version":1,"execution":{"R_lite":[{"rank":"2-3","children":{"core":"1-2","gpu":"1"}}],
+    "nodelist":["n[2-3]"],"starttime":0,"expiration":0}})");
+  REQUIRE(scheduler.call("resource.alloc", {{"id", "j17"}, {"R", r}, {"note", "a job"}}).errnum == 0);
+  cluster.drain("2", "bad memory");
+  cluster.ctl.done({"drain", "n3", "--from", "4000000000", "--until", "4000003600", "move"});
+
+  const json by{{"userid", geteuid()}};
+  const json drained = page(cluster, "n2");
+  CHECK(drained["host"] == "n2");
+  CHECK(drained["rank"] == 2);
+  CHECK(drained["state"] == "drained");
+  CHECK(drained["up"] == true);
+  CHECK(drained["since"] == drained["events"].back()["timestamp"]);
+  CHECK(std::abs(drained["drain"]["timestamp"].get<double>() - drained["since"].get<double>()) <= 1);
+  CHECK(drained["drain"]["reason"] == "bad memory");
+  CHECK(drained["drain"]["by"] == by);
+  CHECK(drained["drain"]["until"].is_null());
+  CHECK(drained["cores"] == "0-3");
+  CHECK(drained["gpus"] == "0-1");
+  CHECK(drained["memory"].is_null());
+  CHECK(drained["properties"] == json{"fast", "gpu"});
+  CHECK(drained["partition"] == "night");
+  CHECK(drained["scheduler"]["by"] == by);
+  CHECK(drained["scheduler"]["allocations"] == true);
+  CHECK(drained["allocations"] ==
+        json::array(
+            {{{"id", "j17"}, {"cores", "1-2"}, {"gpus", "1"}, {"expiration", nullptr}, {"note", "a job"}}}));
+  CHECK(drained["events"].back()["name"] == "drain");
+  CHECK(drained["events"].back()["context"]["idset"] == "2");
+
+  const json scheduled = page(cluster, "3");
+  CHECK(scheduled["state"] == "avail");
+  CHECK(scheduled["since"] == scheduled["events"][0]["timestamp"]);
+  CHECK(scheduled["drain"].is_null());
+  CHECK(scheduled["scheduled"] ==
+        json::array({{{"from", 4000000000.0}, {"reason", "move"}, {"by", by}, {"until", 4000003600.0}}}));
+
+  const json free = page(cluster, "n0");
+  CHECK(free["partition"].is_null());
+  CHECK(free["scheduler"].is_null());
+  CHECK(free["allocations"].empty());
+
+  const std::string text = cluster.ctl.output({"show", "n[2-3]"});
+  CHECK(text.starts_with("n2 (rank 2)\n"));
+  CHECK(has_line(text, "  state       drained since "));
+  CHECK(has_line(text, "  reason      bad memory\n"));
+  CHECK(has_line(text, "  cores       4 (0-3)\n"));
+  CHECK(has_line(text, "  properties  fast,gpu\n"));
+  CHECK(has_line(text, "  allocation  j17 cores 1-2 gpus 1: a job\n"));
+  CHECK(has_line(text, "  scheduled   drain from "));
+  CHECK(has_line(text, "\nn3 (rank 3)\n"));
+  CHECK_FALSE(has_line(text, "  agent"));
+}
+
+TEST_CASE("the state of a node lasts over restarts of the daemon") {
+  Cluster cluster;
+  cluster.drain("2", "x");
+  cluster.undrain("2");
+  const json before = page(cluster, "test2");
+  CHECK(before["since"] == before["events"].back()["timestamp"]);
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(page(cluster, "test2")["since"] == before["since"]);
+}
+
+TEST_CASE("a node that there is not is refused as elsewhere") {
+  Cluster cluster;
+  for (const auto& [node, error] :
+       {std::pair{"nosuch", "unknown host: nosuch"}, {"99", "idset is out of range"}}) {
+    const Outcome outcome = cluster.ctl.run({"show", node});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err == fmt::format("resourcectl: {}\n", error));
+    CHECK(cluster.ctl.run({"status", "-i", node}).err == outcome.err);
+  }
+  CHECK(cluster.ctl.run({"show"}).status == 2);
+}
+
+TEST_CASE("the page of a node with an agent tells whether it is there") {
+  Watched cluster(three_nodes());
+  EventFollower events(cluster.daemon.uri());
+  CHECK(page(cluster, "n1")["state"] == "offline");
+  CHECK(page(cluster, "n1")["agent"] == false);
+  auto agent = cluster.agent("n1");
+  const json online = events.expect("online");
+  const json there = page(cluster, "n1");
+  CHECK(there["agent"] == true);
+  CHECK(there["state"] == "avail");
+  CHECK(there["since"] == online["timestamp"]);
+  CHECK(has_line(cluster.ctl.output({"show", "n1"}), "  agent       connected\n"));
+  CHECK(has_line(cluster.ctl.output({"show", "n2"}), "  agent       not connected\n"));
+  CHECK(agent->terminate() == 0);
+  const json offline = events.expect("offline");
+  CHECK(page(cluster, "n1")["since"] == offline["timestamp"]);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace resourced::e2e

@@ -1,0 +1,106 @@
+"""A daemon of this build for tests, in a directory of its own."""
+
+import contextlib
+import pathlib
+import socket
+import subprocess
+import tempfile
+
+PATIENCE = 30  # seconds
+
+# The packaged inventory, as the examples in help texts and manual pages name its hosts.
+INVENTORY = """[[resource.config]]
+hosts = "node[0-7]"
+cores = "0-3"
+[[resource.config]]
+hosts = "node[0-5]"
+properties = ["batch"]
+[[resource.config]]
+hosts = "node[6-7]"
+gpus = "0-1"
+properties = ["gpu", "debug"]
+"""
+
+
+class Daemon:
+    """It listens once it is constructed, unless it is to be a standby."""
+
+    def __init__(self, programs, configuration=INVENTORY, listens=True):
+        self.programs = pathlib.Path(programs).resolve()
+        self.directory = tempfile.TemporaryDirectory(prefix="resourced-")
+        self.path = pathlib.Path(self.directory.name)
+        (self.path / "resourced.toml").write_text(configuration, "utf-8")
+        self.uri = f"ipc://{self.path}/bus"
+        with open(self.path / "log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [self.programs / "resourced", "--config", self.path / "resourced.toml"]
+                + ["--state", self.path / "state", "--listen", self.uri],
+                stdout=subprocess.PIPE, stderr=log, text=True)
+        if listens and not self.process.stdout.readline().startswith("listening on"):
+            raise RuntimeError((self.path / "log").read_text("utf-8"))
+
+    def ctl(self, *arguments):
+        command = [self.programs / "resourcectl", "--uri", self.uri, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        self.directory.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Etcd:
+    """One member, with its data in a directory of its own."""
+
+    def __init__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="resourced-")
+        path = pathlib.Path(self.directory.name)
+        # Two free ports: etcd takes no others than these.
+        with socket.socket() as client, socket.socket() as peer:
+            for one in (client, peer):
+                one.bind(("127.0.0.1", 0))
+            self.url, peers = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in (client, peer))
+        with open(path / "log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                ["etcd", "--data-dir", path / "data", "--listen-client-urls", self.url, "--advertise-client-urls",
+                 self.url, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+                 "--initial-cluster", f"default={peers}"], stdout=log, stderr=log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.directory.cleanup()
+
+
+class Cluster:
+    """Two daemons with their log in etcd, of which the first leads."""
+
+    def __init__(self, programs):
+        with contextlib.ExitStack() as stack:
+            etcd = stack.enter_context(Etcd())
+            leader = stack.enter_context(Daemon(programs, self.configuration(etcd, "mgmt1")))
+            standby = stack.enter_context(Daemon(programs, self.configuration(etcd, "mgmt2"), listens=False))
+            self.uri = f"{leader.uri},{standby.uri}"
+            while leader.ctl("cluster", "show", "--json").count("\n") < 2:
+                pass
+            self.stack = stack.pop_all()
+
+    @staticmethod
+    def configuration(etcd, name):
+        return f'{INVENTORY}[cluster]\netcd = ["{etcd.url}"]\nname = "{name}"\n'
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()

@@ -1,0 +1,254 @@
+// One member with an etcd that answers at once: how it joins, leads, follows and gives up, and values in etcd
+// that it did not write.
+#include "core/cluster/member.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "simulated_etcd.hpp"
+
+namespace resourced::cluster::test {
+namespace {
+
+Settings settings_of(const std::string& name) {
+  Settings settings;
+  settings.name = name;
+  settings.uri = "tcp://" + name;
+  settings.process = "process of " + name;
+  settings.part_bytes = 8;
+  return settings;
+}
+
+/// A member and what has followed from its steps.
+class Seat {
+ public:
+  Seat(SimulatedEtcd& etcd, Settings settings, Replica replica = {})
+      : etcd_(etcd), member(std::move(settings), std::move(replica)) {}
+
+  // Lets the member work for a time, in which etcd answers at once, if at all.
+  void run(SteadyTime& now, Seconds time, bool answers = true) {
+    const SteadyTime end = now + time;
+    take(member.tick(now));
+    while (true) {
+      while (!requests_.empty()) {
+        const auto [id, request] = std::move(requests_.front());
+        requests_.pop_front();
+        take(member.answer(id, answers ? etcd_.carry_out(request, now) : Outcome(Unknown{"gone"}), now));
+      }
+      const auto next = member.next_deadline();
+      if (!next || *next > end) break;
+      now = std::max(now, *next);
+      take(member.tick(now));
+    }
+    now = end;
+  }
+  void take(Effects effects) {
+    for (auto& request : effects.requests) requests_.push_back(std::move(request));
+    for (Batch& batch : effects.entries) entries.push_back(std::move(batch));
+    if (effects.joined) joined = effects.joined;
+    if (effects.committed) committed = *effects.committed;
+    if (effects.ended) ended = effects.ended;
+    if (effects.failed) failed = effects.failed;
+  }
+
+ private:
+  SimulatedEtcd& etcd_;
+  std::deque<std::pair<RequestId, Request>> requests_;
+
+ public:
+  Member member;
+  std::optional<std::string> joined;
+  std::vector<Batch> entries;
+  Sequence committed = 0;
+  std::optional<std::string> ended;
+  std::optional<Error> failed;
+};
+
+struct World {
+  SimulatedEtcd etcd;
+  SteadyTime now = steady_time(1000);
+  void put(const std::string& key, const std::string& value) {
+    (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, now);
+  }
+  Seat leader() {
+    Seat seat(etcd, settings_of("a"));
+    seat.run(now, Seconds(1));
+    REQUIRE(seat.member.leads());
+    return seat;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("member of a cluster");
+
+TEST_CASE_FIXTURE(World, "a leader hands over to the member that it names") {
+  Seat first = leader();
+  Seat second(etcd, settings_of("b"));
+  Seat third(etcd, settings_of("c"));
+  second.run(now, Seconds(1));
+  third.run(now, Seconds(0.1));
+  first.take(first.member.resign(now, "c"));
+  first.run(now, Seconds(0));
+  CHECK(first.ended == "resigned");
+  CHECK(etcd.keys().at("successor").value == "c");
+  // The one that is not named looks first, and waits.
+  second.run(now, Seconds(0.5));
+  CHECK_FALSE(second.member.leads());
+  third.run(now, Seconds(0.2));
+  CHECK(third.member.leads());
+  CHECK_FALSE(etcd.keys().contains("successor"));
+}
+
+TEST_CASE_FIXTURE(World, "another member leads after a second if the named one does not") {
+  Seat first = leader();
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(1));
+  first.take(first.member.resign(now, "gone"));
+  first.run(now, Seconds(0));
+  second.run(now, Seconds(0.9));
+  CHECK_FALSE(second.member.leads());
+  second.run(now, Seconds(0.3));
+  CHECK(second.member.leads());
+  CHECK_FALSE(etcd.keys().contains("successor"));
+}
+
+TEST_CASE_FIXTURE(World, "a leader that has lost its lease names no successor") {
+  Seat first = leader();
+  put("successor", "b");
+  (void)etcd.carry_out(Transaction{{}, {Delete{"leader", "leader0"}}, {}}, now);
+  first.take(first.member.resign(now, "c"));
+  first.run(now, Seconds(0));
+  CHECK(first.ended == "another member leads");
+  CHECK(etcd.keys().at("successor").value == "b");
+}
+
+TEST_CASE_FIXTURE(World, "the first member begins the cluster, and the second one follows it") {
+  Seat first = leader();
+  CHECK(first.joined == "process of a");
+  first.take(first.member.commit({1, 2, "ab"}, now));
+  first.take(first.member.commit({3, 3, "a text in several parts"}, now));
+  first.run(now, Seconds(0.1));
+  CHECK(first.committed == 3);
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(1));
+  CHECK(second.joined == "process of a");
+  CHECK_FALSE(second.member.leads());
+  REQUIRE(second.member.leader());
+  CHECK(second.member.leader()->name == "a");
+  CHECK(second.member.leader()->uri == "tcp://a");
+  CHECK(second.member.leader()->epoch == first.member.epoch());
+  REQUIRE(second.entries.size() == 2);
+  CHECK(second.entries[0].text == "ab");
+  CHECK(second.entries[1].first == 3);
+  CHECK(second.entries[1].text == "a text in several parts");
+  CHECK(etcd.keys().at("members/b").value.find("tcp://b") != std::string::npos);
+  // It leads as soon as the first one has resigned.
+  first.take(first.member.resign(now));
+  first.run(now, Seconds(0));
+  CHECK(first.ended == "resigned");
+  second.run(now, Seconds(0.2));
+  CHECK(second.member.leads());
+  CHECK(second.member.epoch() > first.member.epoch());
+}
+
+TEST_CASE_FIXTURE(World, "a leader without an answer serves until half a second before its lease can end") {
+  Seat seat = leader();
+  const SteadyTime silent = now;
+  seat.run(now, Seconds(1.4), false);
+  CHECK(seat.member.leads());
+  seat.run(now, Seconds(2), false);
+  CHECK(seat.ended);
+  CHECK_FALSE(seat.member.may_serve(silent + Seconds(2.5)));
+}
+
+TEST_CASE_FIXTURE(World, "an outcome that comes after the end of the lease commits nothing") {
+  Seat seat = leader();
+  const Effects effects = seat.member.commit({1, 1, "a"}, now);
+  REQUIRE(effects.requests.size() == 1);
+  const Outcome outcome = etcd.carry_out(effects.requests[0].second, now);
+  CHECK(std::get<TransactionDone>(outcome).held);
+  seat.take(seat.member.answer(effects.requests[0].first, outcome, now + Seconds(5)));
+  CHECK(seat.committed == 0);
+  CHECK(seat.ended);
+}
+
+TEST_CASE_FIXTURE(World, "a replica joins no cluster but its own") {
+  const auto failure = [&](Replica replica) {
+    Seat seat(etcd, settings_of("b"), std::move(replica));
+    seat.run(now, Seconds(1));
+    return seat.failed ? seat.failed->errnum() : 0;
+  };
+  // There is none yet.
+  CHECK(failure({std::nullopt, 5}) == ENOENT);
+  CHECK(failure({"another", 5}) == ENOENT);
+  put("id", "this");
+  CHECK(failure({std::nullopt, 5}) == EEXIST);
+  CHECK(failure({"another", 5}) == EEXIST);
+  CHECK(failure({"another", 5, true}) == EEXIST);
+  // More events than etcd has.
+  CHECK(failure({"this", 5}) == ESTALE);
+  put("head", "5");
+  CHECK(failure({"this", 5}) == 0);
+}
+
+TEST_CASE_FIXTURE(World, "a cluster begins with the events of a replica only if that is wanted") {
+  Seat seat(etcd, settings_of("a"), {"mine", 5, true});
+  seat.run(now, Seconds(1));
+  CHECK(seat.joined == "mine");
+  CHECK(etcd.keys().at("id").value == "mine");
+  CHECK(etcd.keys().at("head").value == "5");
+}
+
+TEST_CASE_FIXTURE(World, "a replica that lacks events which etcd has no longer says so") {
+  put("id", "this");
+  put("head", "9");
+  Seat missing(etcd, settings_of("b"), {"this", 5});
+  missing.run(now, Seconds(1));
+  REQUIRE(missing.failed);
+  CHECK(missing.failed->errnum() == ESTALE);
+  put("log/00000000000000000009", "{\"first\":8,\"epoch\":1,\"parts\":0}\nxx");
+  Seat gap(etcd, settings_of("b"), {"this", 5});
+  gap.run(now, Seconds(1));
+  REQUIRE(gap.failed);
+  CHECK(gap.failed->errnum() == ESTALE);
+}
+
+TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name their key") {
+  const auto failure = [&](const std::string& key, const std::string& value) {
+    World world;
+    world.put("id", "this");
+    world.put("head", "1");
+    world.put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nx");
+    world.put(key, value);
+    Seat seat(world.etcd, settings_of("b"));
+    seat.run(world.now, Seconds(1));
+    return seat.failed ? std::string(seat.failed->what()) : "";
+  };
+  CHECK(failure("other", "x") == "");
+  for (const char* head : {"", "x", "1x", "-1", "99999999999999999999999"})
+    CHECK(failure("head", head) == "head in etcd is not readable");
+  for (const char* leader : {"", "[]", "{}", "{\"name\":1}", "{\"name\":\"a\",\"uri\":\"b\"}"})
+    CHECK(failure("leader", leader) == "leader in etcd is not readable");
+  for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0}\n"})
+    CHECK(failure("log/00000000000000000001", entry) == "log/00000000000000000001 in etcd is not readable");
+}
+
+TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
+  Seat seat = leader();
+  (void)etcd.carry_out(Revoke{1}, now);
+  seat.run(now, Seconds(2));
+  CHECK(seat.ended);
+  CHECK_FALSE(etcd.keys().contains("leader"));
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::cluster::test

@@ -1,0 +1,134 @@
+// Etcd as the protocol of a cluster sees it: keys with revisions, transactions one after the other, leases.
+// Time is the test's. For tests of the test, it can be told not to evaluate guards.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/cluster/requests.hpp"
+#include "core/time.hpp"
+
+namespace resourced::cluster::test {
+
+class SimulatedEtcd {
+ public:
+  bool ignores_created = false;
+  bool ignores_modified = false;
+
+  Outcome carry_out(const Request& request, SteadyTime now) {
+    expire(now);
+    return std::visit([&](const auto& one) { return take(one, now); }, request);
+  }
+
+  [[nodiscard]] const std::map<std::string, KeyValue>& keys() const noexcept { return keys_; }
+
+ private:
+  struct Lease {
+    Seconds ttl{};
+    SteadyTime end{};
+  };
+
+  Outcome take(const Transaction& transaction, SteadyTime /*now*/) {
+    bool held = true;
+    for (const Guard& guard : transaction.guards) {
+      const bool is_ignored = guard.field == Guard::Field::created ? ignores_created : ignores_modified;
+      const auto found = keys_.find(guard.key);
+      const KeyValue none;
+      const KeyValue& key = found == keys_.end() ? none : found->second;
+      const Revision revision = guard.field == Guard::Field::created ? key.created : key.modified;
+      if (!is_ignored && revision != guard.revision) held = false;
+    }
+    const std::vector<Operation>& operations = held ? transaction.then : transaction.otherwise;
+    bool changes = false;
+    for (const Operation& operation : operations) {
+      if (const auto* put = std::get_if<Put>(&operation)) {
+        if (put->lease != 0 && !leases_.contains(put->lease)) return Refused{"no such lease", true};
+        changes = true;
+      }
+      if (std::holds_alternative<Delete>(operation)) changes = true;
+    }
+    if (changes) ++revision_;
+    TransactionDone done{held, revision_, {}};
+    for (const Operation& operation : operations) {
+      if (const auto* put = std::get_if<Put>(&operation)) set(*put);
+      if (const auto* gone = std::get_if<Delete>(&operation))
+        keys_.erase(keys_.lower_bound(gone->key), keys_.lower_bound(gone->end));
+      if (const auto* read = std::get_if<Read>(&operation)) done.found.push_back(find(*read));
+    }
+    return done;
+  }
+
+  Outcome take(const Grant& grant, SteadyTime now) {
+    leases_.emplace(++last_lease_, Lease{grant.ttl, now + grant.ttl});
+    return LeaseDone{last_lease_, grant.ttl};
+  }
+
+  Outcome take(const KeepAlive& alive, SteadyTime now) {
+    const auto found = leases_.find(alive.lease);
+    if (found == leases_.end()) return LeaseDone{alive.lease, Seconds(0)};
+    found->second.end = now + found->second.ttl;
+    return LeaseDone{alive.lease, found->second.ttl};
+  }
+
+  Outcome take(const Revoke& revoke, SteadyTime /*now*/) {
+    end(revoke.lease);
+    return Done{};
+  }
+
+  Outcome take(const Compact& /*compact*/, SteadyTime /*now*/) { return Done{}; }
+
+  void set(const Put& put) {
+    KeyValue& key = keys_[put.key];
+    if (key.created == 0) key.created = revision_;
+    key.key = put.key;
+    key.value = put.value;
+    key.modified = revision_;
+    bound_[put.key] = put.lease;
+  }
+
+  [[nodiscard]] std::vector<KeyValue> find(const Read& read) const {
+    std::vector<KeyValue> found;
+    if (read.end.empty()) {
+      if (const auto key = keys_.find(read.key); key != keys_.end()) found.push_back(key->second);
+      return found;
+    }
+    for (auto key = keys_.lower_bound(read.key); key != keys_.end() && key->first < read.end; ++key) {
+      if (found.size() == read.limit) break;
+      found.push_back(key->second);
+    }
+    return found;
+  }
+
+  void expire(SteadyTime now) {
+    std::vector<LeaseId> ended;
+    for (const auto& [id, lease] : leases_) {
+      if (lease.end <= now) ended.push_back(id);
+    }
+    for (const LeaseId id : ended) end(id);
+  }
+
+  void end(LeaseId lease) {
+    leases_.erase(lease);
+    for (auto key = bound_.begin(); key != bound_.end();) {
+      if (lease != 0 && key->second == lease) {
+        keys_.erase(key->first);
+        key = bound_.erase(key);
+        ++revision_;
+      } else {
+        ++key;
+      }
+    }
+  }
+
+  std::map<std::string, KeyValue> keys_;
+  std::map<std::string, LeaseId> bound_;
+  std::map<LeaseId, Lease> leases_;
+  Revision revision_ = 1;
+  LeaseId last_lease_ = 0;
+};
+
+}  // namespace resourced::cluster::test

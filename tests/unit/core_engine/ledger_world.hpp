@@ -1,0 +1,107 @@
+// A started engine with a scheduler, for the tests of the ledger.
+#pragma once
+
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/engine/engine.hpp"
+#include "core/engine/tables.hpp"
+#include "core/error.hpp"
+#include "core/rset/resource_set.hpp"
+
+namespace resourced::engine::ledger_tests {
+
+using module::AllocationRequest;
+using rset::ResourceSet;
+using text::IdSet;
+
+/// One group of targets, ranks from 0, with cores 0-3 and gpu 0 each.
+inline std::shared_ptr<const ResourceSet> cluster(std::string_view hosts) {
+  text::Hostlist nodelist = text::Hostlist::parse(hosts);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
+  return std::make_shared<const ResourceSet>(
+      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{0}}}, std::move(nodelist));
+}
+
+inline ResourceSet part(std::string_view ranks, std::string_view cores, std::string_view hosts,
+                        std::string_view gpus = "") {
+  return {{{IdSet::parse(ranks), IdSet::parse(cores), gpus.empty() ? IdSet{} : IdSet::parse(gpus)}},
+          text::Hostlist::parse(hosts)};
+}
+
+/// A started engine with a scheduler that holds everything, and the tables that its log has.
+struct World {
+  Engine engine;
+  Tables tables;
+  std::vector<module::PartitionRule> partitions;
+
+  explicit World(std::string_view hosts, std::vector<module::PartitionRule> rules = {}, Tables recorded = {})
+      : tables(std::move(recorded)), partitions(std::move(rules)) {
+    Start input;
+    input.command.inventory = cluster(hosts);
+    input.command.online = input.command.inventory->ranks();
+    input.command.recorded = tables.state();
+    input.partitions = partitions;
+    step(input);
+    if (partitions.empty()) step(Acquire{1, {}});
+  }
+  Effects step(const Input& input, double now = 20) {
+    Effects effects = engine.step(input, {wall_time(now), steady_time(now)});
+    for (const Record& record : effects.records) tables.apply(record.changes);
+    return effects;
+  }
+  Effects alloc(std::vector<AllocationRequest> wanted, std::vector<HolderId> holders = {1}) {
+    return step(Alloc{std::move(holders), {std::move(wanted)}});
+  }
+  Effects alloc(std::string id, ResourceSet resources, std::vector<HolderId> holders = {1}) {
+    return alloc({{std::move(id), std::move(resources)}}, std::move(holders));
+  }
+  Effects free(std::vector<std::string> ids, std::optional<IdSet> ranks = {},
+               std::vector<HolderId> holders = {1}) {
+    return step(Free{std::move(holders), {std::move(ids), std::move(ranks)}});
+  }
+  /// The error that an input gets: its text and errno, and that it has changed nothing.
+  template <class Work>
+  std::string refusal(int errnum, Work work) {
+    const auto applied = engine.applied();
+    const std::string before = text();
+    try {
+      work();
+    } catch (const Error& error) {
+      CHECK(error.errnum() == errnum);
+      CHECK(engine.applied() == applied);
+      CHECK(text() == before);
+      return error.what();
+    }
+    return "done";
+  }
+  /// ID:RANKS/CORES for each group.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const auto& [id, allocation] : engine.module().ledger().all()) {
+      out += out.empty() ? "" : " ";
+      out += id + ":";
+      for (const auto& group : allocation->resources.groups())
+        out += group.ranks.encode() + "/" + group.cores.encode() + ";";
+      for (const auto& absent : allocation->absent)
+        out += absent.target.host + "/" + absent.cores.encode() + "?";
+    }
+    return out;
+  }
+  /// A daemon that starts with what the tables have, on another inventory.
+  [[nodiscard]] World restarted(std::string_view hosts) const { return World(hosts, partitions, tables); }
+};
+
+}  // namespace resourced::engine::ledger_tests

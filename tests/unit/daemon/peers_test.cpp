@@ -1,0 +1,67 @@
+// resource.peers: the schedulers that hold resources, and the targets with agents.
+#include <doctest/doctest.h>
+
+#include "core/rset/builder.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+
+json peers(Stand& stand) { return json::parse(stand.call(stand.connect(), "resource.peers").text()); }
+
+TEST_CASE("a holder is listed with its targets, its actor and when it acquired, until it is gone") {
+  Stand stand;
+  CHECK(peers(stand) == json{{"holders", json::array()}, {"agents", ""}});
+  const proto::ClientId scheduler = stand.connect();
+  stand.now = 1234.5;
+  stand.request(scheduler, "resource.acquire", {{"allocations", true}}, streaming);
+  stand.settle();
+  stand.now = 2000;
+  const json expected = {
+      {"targets", "0-7"}, {"since", 1234.5}, {"by", {{"userid", 0}}}, {"allocations", true}};
+  CHECK(peers(stand)["holders"] == json::array({expected}));
+  // A target that has left is no longer among its targets.
+  CHECK(stand.call(stand.connect(), "resource.shrink", {{"targets", "7"}}).errnum() == 0);
+  CHECK(peers(stand)["holders"][0]["targets"] == "0-6");
+  // A request that was refused holds nothing.
+  const proto::ClientId second = stand.connect();
+  stand.request(second, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(second).errnum() == EBUSY);
+  CHECK(peers(stand)["holders"].size() == 1);
+  stand.disconnect(scheduler);
+  CHECK(peers(stand)["holders"].empty());
+}
+
+TEST_CASE("agents are the targets whose agents are connected") {
+  nodes::Settings settings;
+  settings.monitor.grace = Seconds(1000);
+  Stand stand("n[0-7]", 1000, settings);
+  const auto join = [&](const std::string& host) {
+    rset::InventoryBuilder builder;
+    builder.add(text::Hostlist::parse(host), text::IdSet::parse("0-3"), {}, {});
+    const proto::ClientId agent = stand.connect();
+    stand.request(agent, "resource.agent",
+                  {{"hostname", host}, {"R", json::parse(builder.finish().encode())}}, streaming);
+    stand.settle();
+    return agent;
+  };
+  const proto::ClientId third = join("n3");
+  join("n5");
+  CHECK(peers(stand)["agents"] == "3,5");
+  // Another agent takes its place.
+  join("n3");
+  CHECK(peers(stand)["agents"] == "3,5");
+  stand.disconnect(third);
+  CHECK(peers(stand)["agents"] == "3,5");
+  const proto::ClientId again = join("n3");
+  // Its target is online for the time of grace, and has no agent.
+  stand.disconnect(again);
+  CHECK(peers(stand)["agents"] == "5");
+  CHECK(stand.call(stand.connect(), "resource.shrink", {{"targets", "5"}}).errnum() == 0);
+  CHECK(peers(stand)["agents"] == "");
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test

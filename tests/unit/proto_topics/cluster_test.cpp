@@ -1,0 +1,56 @@
+// resource.cluster and resource.hand-over, encoded and decoded.
+#include "proto/topics/cluster.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+
+using namespace resourced::proto::topics;
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("the members of a cluster come back as they were") {
+  const Cluster cluster{"mgmt1", 12, 345, {{"mgmt1", "tcp://a:7481", "1.2", 345}, {"q\"", "", "", 0}}};
+  const std::string text = encode_cluster(cluster);
+  CHECK(text == R"({"name":"mgmt1","epoch":12,"head":345,"members":[)"
+                R"({"name":"mgmt1","uri":"tcp://a:7481","version":"1.2","applied":345},)"
+                R"({"name":"q\"","uri":"","version":"","applied":0}]})");
+  const Cluster read = parse_cluster(json::parse(text));
+  CHECK(read.name == "mgmt1");
+  CHECK(read.epoch == 12);
+  CHECK(read.head == 345);
+  REQUIRE(read.members.size() == 2);
+  CHECK(read.members[0].uri == "tcp://a:7481");
+  CHECK(read.members[0].version == "1.2");
+  CHECK(read.members[0].applied == 345);
+  CHECK(read.members[1].name == "q\"");
+}
+
+TEST_CASE("a member that is missing or bad is named") {
+  CHECK(refusal(parse_cluster, "{}") == "71 missing key: name");
+  CHECK(refusal(parse_cluster, R"({"name":"a","epoch":-1})") == "71 epoch must be a number from 0 on");
+  CHECK(refusal(parse_cluster, R"({"name":"a","epoch":1,"head":2,"members":{}})") ==
+        "71 members must be a list");
+  CHECK(refusal(parse_cluster, R"({"name":"a","epoch":1,"head":2,"members":[1]})") ==
+        "71 members must be objects");
+  CHECK(refusal(parse_cluster, R"({"name":"a","epoch":1,"head":2,"members":[{"name":"a"}]})") ==
+        "71 missing key: uri");
+}
+
+TEST_CASE("a hand-over may name the successor, and its answer does") {
+  CHECK(encode_hand_over(std::nullopt) == json::object());
+  CHECK(parse_hand_over(encode_hand_over("b")) == "b");
+  CHECK_FALSE(parse_hand_over(json::object()));
+  CHECK(refusal(parse_hand_over, R"({"to":1})") == "71 to must be a string");
+  const Successor read = parse_successor(json::parse(encode_successor({"b", "tcp://b"})));
+  CHECK(read.name == "b");
+  CHECK(read.uri == "tcp://b");
+  CHECK(refusal(parse_successor, R"({"to":"b"})") == "71 missing key: uri");
+}
+
+}  // namespace
+}  // namespace resourced::proto::test

@@ -1,0 +1,50 @@
+// resource.peers, encoded and decoded.
+#include "proto/topics/peers.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+
+using namespace resourced::proto::topics;
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("holders and agents come back as they were") {
+  Peers peers;
+  peers.holders.push_back(
+      {text::IdSet::parse("0-2"), wall_time(1795297018.5), module::ByUser{1000}, "night", true});
+  peers.holders.push_back({text::IdSet::parse("4"), wall_time(7), std::nullopt, "", false});
+  peers.agents = text::IdSet::parse("0,4");
+  const std::string text = encode_peers(peers);
+  CHECK(text == R"({"holders":[{"targets":"0-2","since":1795297018.5,"by":{"userid":1000},)"
+                R"("partition":"night","allocations":true},)"
+                R"({"targets":"4","since":7.0,"allocations":false}],"agents":"0,4"})");
+  const Peers read = parse_peers(json::parse(text));
+  REQUIRE(read.holders.size() == 2);
+  CHECK(read.holders[0].targets.encode() == "0-2");
+  CHECK(read.holders[0].since == wall_time(1795297018.5));
+  CHECK(read.holders[0].by == module::Actor(module::ByUser{1000}));
+  CHECK(read.holders[0].partition == "night");
+  CHECK(read.holders[0].allocations);
+  CHECK_FALSE(read.holders[1].by);
+  CHECK(read.holders[1].partition.empty());
+  CHECK(read.agents.encode() == "0,4");
+}
+
+TEST_CASE("an answer without its keys is refused by name") {
+  CHECK(refusal(parse_peers, "[]") == "71 the daemon's answer is not an object");
+  CHECK(refusal(parse_peers, R"({"agents":""})") == R"(71 the daemon's answer has no valid "holders")");
+  CHECK(refusal(parse_peers, R"({"holders":[],"agents":1})") ==
+        R"(71 the daemon's answer has no valid "agents")");
+  CHECK(refusal(parse_peers, R"({"holders":[1],"agents":""})") ==
+        "71 the daemon's answer: holders: not an object");
+  CHECK(refusal(parse_peers, R"({"holders":[{"targets":"0","since":"now"}],"agents":""})") ==
+        R"(71 the daemon's answer has no valid "since")");
+}
+
+}  // namespace
+}  // namespace resourced::proto::test

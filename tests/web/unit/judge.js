@@ -1,0 +1,16 @@
+// resourcectl as the judge of text forms: the output of the daemon's own reader, or null if it refuses the text.
+import { execFileSync } from "node:child_process";
+
+export const resourcectl = (...args) => {
+  try {
+    return execFileSync(process.env.RESOURCECTL, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trimEnd();
+  } catch {
+    return null;
+  }
+};
+
+/** Numbers below 2^32 in a sequence that depends on the seed alone. */
+export const random = (seed) => () => {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed;
+};

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+// The parts of a browser that the store uses. Requests are answered by the test.
+const requests = [];
+globalThis.window = { addEventListener: () => {} };
+globalThis.document = { addEventListener: () => {}, hidden: false };
+globalThis.sessionStorage = { getItem: () => null };
+globalThis.fetch = (url, { signal } = {}) =>
+  new Promise((answer, refuse) => {
+    signal?.addEventListener("abort", () => refuse(new DOMException("aborted", "AbortError")));
+    requests.push({ url, answer, signal });
+  });
+// No timer of the store keeps the test from its end.
+for (const name of ["setTimeout", "setInterval"]) {
+  const start = globalThis[name];
+  globalThis[name] = (f, ms, ...more) => {
+    const timer = start(f, ms, ...more);
+    if (ms > 1000) timer.unref();
+    return timer;
+  };
+}
+const { Store } = await import("./store.js");
+const { ALLOCATED, DRAINED } = await import("./states.js");
+
+const request = async (topic) => {
+  for (;;) {
+    const at = requests.findIndex(({ url }) => url.startsWith(`/api/${topic}`));
+    if (at >= 0) return requests.splice(at, 1)[0];
+    await new Promise((next) => setImmediate(next));
+  }
+};
+const json = (value) => new Response(JSON.stringify(value));
+
+class Stream {
+  constructor({ answer, signal }) {
+    answer(new Response(new ReadableStream({ start: (controller) => (this.controller = controller) })));
+    signal.addEventListener("abort", () => this.controller.error(new DOMException("aborted", "AbortError")));
+  }
+
+  async send(events, last) {
+    this.controller.enqueue(new TextEncoder().encode(`id: ${last}\ndata: ${JSON.stringify({ events, last })}\n\n`));
+    await new Promise((next) => setTimeout(next, 5));
+  }
+}
+
+const R = { execution: { R_lite: [{ rank: "0-7", children: { core: "0" } }], nodelist: ["node[0-7]"] } };
+const status = (more = {}) => json({ R, online: "0-7", drain: {}, ...more });
+const drain = (idset) => ({ timestamp: 5, name: "drain", context: { idset, reason: "disk", overwrite: 0 } });
+const part = (id, ranks) => ({ id, R: { execution: { R_lite: [{ rank: ranks, children: { core: "0" } }], nodelist: [] } } });
+
+const started = async (answers = {}) => {
+  requests.length = 0;
+  const calls = [];
+  const note = (name) => (value) => calls.push([name, value]);
+  const store = new Store(Object.fromEntries(["loaded", "changed", "layout", "events", "live", "failed"].map((name) => [name, note(name)])));
+  store.restart();
+  const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
+  await probe.send([], 700);
+  (await request("resource.status")).answer(status(answers.status));
+  const stream = new Stream(await request("resource.journal?after=200&"));
+  await stream.send([drain("7")], 700);
+  await stream.send([], 700);
+  return { store, stream, calls };
+};
+
+test("events that the status has are shown and not folded", async () => {
+  const { store, stream } = await started();
+  assert.equal(store.model.flags[7] & DRAINED, 0);
+  assert.equal(store.recent.length, 1);
+  assert.equal(store.live.state.live, true);
+  await stream.send([drain("3")], 701);
+  assert.equal(store.model.flags[3] & DRAINED, DRAINED);
+  store.live.stop("end");
+});
+
+test("an event that overtakes a status is not lost", async () => {
+  const { store, stream } = await started();
+  store.loadedAt_ = -Infinity;
+  await stream.send([{ timestamp: 6, name: "restart", context: {} }], 701);
+  const slow = await request("resource.status");
+  await stream.send([drain("4")], 702);
+  slow.answer(status());
+  await new Promise((next) => setTimeout(next, 5));
+  assert.equal(store.model.flags[4] & DRAINED, DRAINED);
+  store.live.stop("end");
+});
+
+test("what is freed while the ledger is read stays free", async () => {
+  const { store, stream } = await started({ status: { allocated: "0-2" } });
+  const page = await request("resource.allocations");
+  await stream.send([{ timestamp: 6, name: "free", context: { ids: ["a"], nodelist: "node0" } }], 701);
+  page.answer(json({ allocations: [part("a", "0"), part("b", "1-2")] }));
+  await new Promise((next) => setTimeout(next, 5));
+  assert.equal(store.model.ledgerKnown, true);
+  assert.deepEqual([...store.model.allocations.keys()], ["b"]);
+  await stream.send([{ timestamp: 7, name: "free", context: { ids: ["b"], nodelist: "node[1-2]" } }], 702);
+  assert.equal(store.model.flags[1] & ALLOCATED, 0);
+  store.live.stop("end");
+});
+
+test("a ledger of which a part was freed while it was read is not trusted", async () => {
+  const { store, stream } = await started({ status: { allocated: "0-2" } });
+  const page = await request("resource.allocations");
+  await stream.send([{ timestamp: 6, name: "free", context: { ids: ["b"], idset: "2", nodelist: "node2" } }], 701);
+  page.answer(json({ allocations: [part("b", "1-2")] }));
+  await new Promise((next) => setTimeout(next, 5));
+  assert.equal(store.model.ledgerKnown, false);
+  store.live.stop("end");
+});
+
+test("events that are not kept any more lead to a new status", async () => {
+  const { store, stream } = await started();
+  await stream.send([{ timestamp: 6, name: "truncate", context: {} }], 900);
+  const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
+  await probe.send([], 900);
+  (await request("resource.status")).answer(status({ drain: { 5: { timestamp: 1, reason: "x" } } }));
+  await request("resource.journal?after=400&");
+  assert.equal(store.model.flags[5] & DRAINED, DRAINED);
+  store.live.stop("end");
+});
