@@ -1,5 +1,5 @@
-# Headers of libraries that most sources read, compiled once. Every source still includes what it uses: the
-# sanitizer presets build without this, and clang-tidy reads the sources as they do.
+# Headers of libraries that most sources read, compiled once. Every source still includes what it uses: the preset tsan
+# builds without this.
 
 # resourced_precompile(NAME [LIBRARIES LIB...] HEADERS HEADER...): to be used with target_precompile_headers(REUSE_FROM).
 function(resourced_precompile name)
