@@ -398,8 +398,7 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"cluster", "takeover-grace", restart, if_written,
      seconds<&Config::cluster, &Cluster::takeover_grace>(grace_bounds),
      "How long nodes that were online under the former leader stay so until their agents have connected to "
-     "the "
-     "new one. With 0 all are offline at first, as after the restart of a daemon on its own.",
+     "the new one. With 0 all are offline at first, as after the restart of a daemon on its own.",
      ""},
     {"cluster", "advertise", restart, if_written, filled_text<&Config::cluster, &Cluster::advertise>(),
      "Where clients reach this daemon, for other members to show. By default its first endpoint.",
