@@ -191,6 +191,7 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
   const files::Descriptor output(open_for(files_.output, O_TRUNC));
   std::vector<std::string> words = command;
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t pid = ::fork();
