@@ -158,6 +158,10 @@ void Listeners::end_writing() {
   for (const auto& transport : transports_) transport->end_writing();
 }
 
+void Listeners::abandon() {
+  for (const auto& transport : transports_) transport->abandon();
+}
+
 std::size_t Listeners::unsent() const {
   std::size_t bytes = 0;
   for (const auto& transport : transports_) bytes += transport->unsent();

@@ -45,6 +45,8 @@ class Listeners {
   void drop_silent();
   void stop_reading();
   void end_writing();
+  /// The end does not wait for clients that read slowly.
+  void abandon();
   /// The bytes that are not sent yet, and the clients that have not closed their connection yet.
   [[nodiscard]] std::size_t unsent() const;
   [[nodiscard]] std::size_t unclosed() const;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -20,12 +21,17 @@
 #include "daemon/cluster/identity.hpp"
 #include "daemon/cluster/record_json.hpp"
 #include "daemon/inventory.hpp"
+#include "daemon/listeners.hpp"
 #include "daemon/process.hpp"
+#include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
+#include "daemon/takeover.hpp"
+#include "daemon/transport/loop_hold.hpp"
 #include "process/loop.hpp"
 #include "process/service.hpp"
 #include "process/signals.hpp"
+#include "proto/uri.hpp"
 
 namespace resourced::daemon {
 
@@ -61,6 +67,11 @@ void check_configuration(const Options& options, const config::Config& config) {
   (void)http_site(config.http);
 }
 
+// An empty log tells none, and needs no line.
+std::optional<module::Snapshot> states_of(store::Store& store) {
+  return store.last_sequence() > 0 ? last_states(store) : std::nullopt;
+}
+
 }  // namespace
 
 struct Standby::State {
@@ -68,10 +79,16 @@ struct Standby::State {
       : options(given),
         config(std::move(read)),
         directory(state_directory(options, config)),
+        at(endpoints(options, config.bus)),
         store(directory),
+        states(states_of(store)),
+        service(store, process::wall_clock, service_settings()),
+        listeners(loop, service, config),
+        flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop) {
     check_configuration(options, config);
+    listeners.listen(at, config);
     Replica replica;
     replica.cluster = cluster::read_identity(directory);
     replica.applied = store.last_sequence();
@@ -84,9 +101,28 @@ struct Standby::State {
     store.stop();
   }
 
+  service::Service::Settings service_settings() {
+    return {config::to_json(config).dump(), config.resource.journal_max, access(config), config.limits,
+            process::steady_clock, std::nullopt,
+            // Nothing is due: the engine takes no steps.
+            [](SteadyTime /*when*/) {}, nullptr, nullptr,
+            [this](Seconds pause, auto work) { process::run_later(loop, pause, std::move(work)); }, nullptr,
+            nullptr, std::nullopt,
+            service::Following{[this] { return standing(process::steady_clock()); },
+                               [this](auto take) { coordinator->ask_roster(std::move(take)); },
+                               std::move(states)}};
+  }
+
   void start() {
-    store.start({[this](std::function<void()> work) { asio::post(loop, std::move(work)); },
-                 [](store::Sequence /*last*/) {}, [this](const Error& error) { fail(error); }});
+    store.start({[this](std::function<void()> work) {
+                   asio::post(loop, [this, work = std::move(work)] {
+                     const transport::LoopHold hold(&service.holds(), "store");
+                     work();
+                     service.on_answered();
+                   });
+                 },
+                 [this](store::Sequence last) { service.on_committed(last); },
+                 [this](const Error& error) { fail(error); }});
     cluster::Coordinator::Callbacks callbacks;
     callbacks.joined = [this](const std::string& cluster) {
       try {
@@ -100,7 +136,7 @@ struct Standby::State {
       leads = true;
       loop.stop();
     };
-    callbacks.ended = [this](const std::string& /*why*/) { loop.stop(); };
+    callbacks.ended = [this](const std::string& /*why*/) { flush.begin(); };
     callbacks.failed = [this](const Error& error) { fail(error); };
     callbacks.changed = [this] {
       const SteadyTime now = process::steady_clock();
@@ -113,8 +149,10 @@ struct Standby::State {
   void take(const Batch& batch) {
     if (failure) return;
     try {
-      for (store::Record& record : cluster::decode_records(batch.text, batch.first, batch.last))
+      for (store::Record& record : cluster::decode_records(batch.text, batch.first, batch.last)) {
+        service.follow(record);
         store.append(std::move(record));
+      }
     } catch (const Error& error) {
       fail(error);
     }
@@ -125,20 +163,26 @@ struct Standby::State {
     loop.stop();
   }
 
+  service::Following::Standing standing(SteadyTime now) const {
+    const bool is_in_touch = member->is_in_touch(now);
+    std::string text = "standby";
+    if (!coordinator->trouble().empty() && !is_in_touch) {
+      text += fmt::format(", etcd does not answer ({})", coordinator->trouble());
+    } else if (!member->refusal().empty()) {
+      text += fmt::format(", etcd refuses requests ({})", member->refusal());
+    } else if (!member->has_joined()) {
+      text += ", joins the cluster";
+    } else if (const auto& leader = member->leader()) {
+      text += fmt::format(", {} leads at {}", leader->name, leader->uri);
+    } else {
+      text += ", no leader";
+    }
+    return {std::move(text), is_in_touch && member->has_joined()};
+  }
+
   // A line of the log for each change, and systemd's status.
   void tell(SteadyTime time) {
-    std::string now = "standby";
-    if (!coordinator->trouble().empty() && !member->is_in_touch(time)) {
-      now += fmt::format(", etcd does not answer ({})", coordinator->trouble());
-    } else if (!member->refusal().empty()) {
-      now += fmt::format(", etcd refuses requests ({})", member->refusal());
-    } else if (!member->has_joined()) {
-      now += ", joins the cluster";
-    } else if (const auto& leader = member->leader()) {
-      now += fmt::format(", {} leads at {}", leader->name, leader->uri);
-    } else {
-      now += ", no leader";
-    }
+    const std::string now = standing(time).text;
     if (now == told) return;
     if (std::exchange(told, now).empty()) {
       process::notify_ready(now);
@@ -153,6 +197,8 @@ struct Standby::State {
     spdlog::info("stopping on signal {}", number);
     if (std::exchange(stops, true)) return loop.stop();
     process::notify_stopping();
+    listeners.stop_reading();
+    service.shut_down();
     coordinator->resign();
   }
 
@@ -160,9 +206,18 @@ struct Standby::State {
     try {
       config::Config next = load_configuration(options);
       check_configuration(options, next);
+      peers::Access rules = access(next);
+      http::Site site = http_site(next.http);
+      const bool revokes = revokes_keys(config.access, next.access);
       config = reloaded(std::move(next), config);
+      service.set_configuration(config::to_json(config).dump());
+      service.set_journal_max(config.resource.journal_max);
+      service.set_limits(config.limits);
+      listeners.set_site(std::move(site));
+      service.set_access(std::move(rules));
+      if (revokes) listeners.drop_silent();
       if (!options.log_level) set_log_level(config.log.level);
-      spdlog::info("configuration reloaded: it is served once this daemon leads");
+      spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
     } catch (const Error& refused) {
       spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
     }
@@ -171,10 +226,16 @@ struct Standby::State {
   const Options options;
   config::Config config;
   const std::string directory;
+  const std::vector<proto::Endpoint> at;
   asio::io_context loop{1};
   store::Store store;
+  /// For the service.
+  std::optional<module::Snapshot> states;
   std::unique_ptr<cluster::Member> member;
   std::unique_ptr<cluster::Coordinator> coordinator;
+  service::Service service;
+  Listeners listeners;
+  ResponseFlush flush;
   process::Signals signals;
   process::Watchdog watchdog;
   std::optional<Error> failure;
@@ -194,6 +255,8 @@ std::unique_ptr<cluster::Member> Standby::run() {
   state_->loop.run();
   if (state_->failure) throw Error(*state_->failure);
   if (!state_->leads) return nullptr;
+  // Clients of the standby find the leader, which must not wait for them.
+  state_->listeners.abandon();
   state_->coordinator.reset();
   return std::move(state_->member);
 }

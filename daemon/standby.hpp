@@ -1,5 +1,5 @@
-// A daemon of a cluster while another one leads: it follows the log in etcd with its store, and listens
-// nowhere.
+// A daemon of a cluster while another one leads: it follows the log in etcd with its store, and serves what
+// the log tells.
 #pragma once
 
 #include <memory>

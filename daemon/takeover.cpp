@@ -13,7 +13,7 @@ std::optional<module::Snapshot> last_states(store::Store& store) {
   try {
     return store.last_states();
   } catch (const Error& error) {
-    spdlog::warn("nodes are offline until their agents have connected: {}", error.what());
+    spdlog::warn("the states after the last event are not known: {}", error.what());
     return std::nullopt;
   }
 }

@@ -13,7 +13,7 @@ class Store;
 namespace resourced::daemon {
 
 /// The states after the last event of a store that has not been started. Nothing, with a line of the log, if
-/// they cannot be read: then all nodes are offline until their agents have connected.
+/// they cannot be read.
 [[nodiscard]] std::optional<module::Snapshot> last_states(store::Store& store);
 
 /// The targets of `next` that were online and not torpid.

@@ -151,11 +151,13 @@ void record_define(TableChanges& changes, const DefineEvent& define, WallTime ti
 
 }  // namespace
 
+IdSet concerned(const module::EventBody& event) { return std::visit(Concerned{}, event); }
+
 Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,
                    const Module& module) {
   Record record;
   record.sequence = sequence;
-  record.ranks = std::visit(Concerned{}, event.body);
+  record.ranks = concerned(event.body);
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
   for (const module::DrainGroup& group : outcome.drained)
     record.changes.drained.push_back(row_of(group, module));

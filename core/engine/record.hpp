@@ -86,7 +86,7 @@ struct TableChanges {
 struct Record {
   Sequence sequence = 0;
   module::Event event;
-  /// The targets that the event concerns, and their hosts. Empty for a definition.
+  /// concerned(), and the hosts of these targets.
   text::IdSet ranks;
   text::Hostlist hosts;
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events.
@@ -102,6 +102,9 @@ struct Record {
   /// The state after the event, for the last event of a start or of a definition; null for others.
   std::shared_ptr<const module::Snapshot> snapshot = nullptr;
 };
+
+/// The targets that an event concerns. Empty for a definition.
+[[nodiscard]] text::IdSet concerned(const module::EventBody& event);
 
 /// The record of an event that has just been applied to `module`.
 [[nodiscard]] Record make_record(Sequence sequence, module::Event event, const module::Outcome& outcome,

@@ -26,6 +26,7 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 // The holders of partitions change without an event, so the status of a divided inventory is encoded each
 // time.
 proto::Payload Answers::status() {
+  if (replica_ != nullptr) return replica_->status();
   const auto encode = [this] {
     return proto::topics::encode_status(module_, acquisition_, health_.unchecked());
   };

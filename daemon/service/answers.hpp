@@ -11,17 +11,19 @@
 #include "core/module/module.hpp"
 #include "core/nodes/health.hpp"
 #include "daemon/service/feasibility_checks.hpp"
+#include "daemon/service/replica.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
 
 class Answers {
  public:
-  /// `epoch` is that of the leader of a cluster.
+  /// `epoch` is that of the leader of a cluster. The status is that of the `replica`, if there is one.
   Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health,
-          std::optional<std::uint64_t> epoch)
-      : module_(module), acquisition_(acquisition), health_(health), epoch_(epoch) {}
+          std::optional<std::uint64_t> epoch, Replica* replica)
+      : module_(module), acquisition_(acquisition), health_(health), epoch_(epoch), replica_(replica) {}
 
+  /// Throws as Replica::status() does.
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
   /// Throws as proto::encode_hostlist() does.
@@ -56,6 +58,7 @@ class Answers {
   const module::Acquisition& acquisition_;
   const nodes::Health& health_;
   std::optional<std::uint64_t> epoch_;
+  Replica* replica_;
   Cached status_;
   std::uint64_t health_version_ = 0;
   Cached inventory_;

@@ -14,17 +14,56 @@
 
 namespace resourced::daemon::service {
 
+ClusterTopics::ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
+                             const std::optional<Following>& following,
+                             std::function<void(std::function<void()>)> post)
+    : requests_(requests), leadership_(std::move(leadership)), post_(std::move(post)) {
+  if (leadership_) ask_roster_ = leadership_->ask_roster;
+  if (following) {
+    standing_ = following->standing;
+    ask_roster_ = following->ask_roster;
+  }
+}
+
+ClusterTopics::Role ClusterTopics::role() const {
+  if (leadership_) return Role::leader;
+  if (!standing_) return Role::alone;
+  return standing_().is_in_touch ? Role::standby : Role::no_majority;
+}
+
+void ClusterTopics::check(Needs needs) const {
+  if (standing_ && needs != Needs::log)
+    throw Error(EHOSTUNREACH, "this daemon does not lead its cluster: " + standing_().text);
+}
+
+std::optional<std::string> ClusterTopics::standing() const {
+  if (leadership_) return fmt::format("leader of epoch {}", leadership_->epoch);
+  if (!standing_) return std::nullopt;
+  Following::Standing standing = standing_();
+  if (!standing.is_in_touch) throw Error(EAGAIN, std::move(standing.text));
+  return std::move(standing.text);
+}
+
 std::optional<std::uint64_t> ClusterTopics::epoch() const {
   return leadership_ ? std::optional(leadership_->epoch) : std::nullopt;
 }
 
 void ClusterTopics::leader(const Call& call) {
+  check(Needs::leader);
   requests_.respond(call, proto::make_payload(proto::topics::encode_leader(epoch())));
 }
 
 void ClusterTopics::members(const Call& call) {
   ask(call, [this](proto::RequestKey key, const ::resourced::cluster::Roster& roster) {
-    proto::topics::Cluster answer{leadership_->name, leadership_->epoch, roster.head, {}};
+    proto::topics::Cluster answer;
+    if (leadership_) {
+      answer.name = leadership_->name;
+      answer.epoch = leadership_->epoch;
+    } else if (roster.leader) {
+      answer.name = roster.leader->name;
+      answer.epoch = static_cast<std::uint64_t>(roster.leader->epoch);
+    }
+    answer.head = roster.head;
     for (const ::resourced::cluster::Standing& member : roster.members)
       answer.members.push_back({member.name, member.uri, member.version, member.applied});
     requests_.finish(key, proto::make_payload(proto::topics::encode_cluster(answer)));
@@ -43,7 +82,7 @@ void ClusterTopics::hand_over(const Call& call) {
 }
 
 void ClusterTopics::ask(const Call& call, Finish finish) {
-  if (!leadership_) throw Error(ENOENT, "this daemon is in no cluster");
+  if (!ask_roster_) throw Error(ENOENT, "this daemon is in no cluster");
   const std::string& who = call.sender.name;
   const auto own = static_cast<std::size_t>(std::ranges::count(questions_, who, &Question::who));
   if (own >= most_of_one || questions_.size() >= most) {
@@ -54,7 +93,7 @@ void ClusterTopics::ask(const Call& call, Finish finish) {
     const std::uint64_t number = ++last_number_;
     questions_.push_back({number, key, who});
     requests_.become(key, streams::ClusterQuery{});
-    leadership_->ask_roster([this, number, finish = std::move(finish)](const auto& answer) {
+    ask_roster_([this, number, finish = std::move(finish)](const auto& answer) {
       post_([this, number, finish, answer] { take(number, answer, finish); });
     });
   });

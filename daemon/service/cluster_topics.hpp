@@ -1,4 +1,5 @@
-// resource.leader, resource.cluster and resource.hand-over: this daemon as the leader of a cluster.
+// resource.leader, resource.cluster and resource.hand-over: this daemon as the leader or a standby of a
+// cluster.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,9 @@
 
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
+#include "core/module/snapshot.hpp"
 #include "daemon/service/requests.hpp"
+#include "daemon/service/topics.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
@@ -32,16 +35,31 @@ struct Leadership {
   std::function<std::optional<std::string>()> stalled;
 };
 
+/// A daemon of a cluster that another one leads.
+struct Following {
+  struct Standing {
+    /// `standby`, and who leads, or why it does not know that.
+    std::string text;
+    /// It has heard of etcd within the time of its lease, so that its events are recent.
+    bool is_in_touch = false;
+  };
+  std::function<Standing()> standing;
+  /// As Leadership has it.
+  std::function<void(Leadership::TakeRoster)> ask_roster;
+  /// The states of its log at the start; nothing if the log does not tell them.
+  std::optional<module::Snapshot> states;
+};
+
 class ClusterTopics {
  public:
   /// Upper bounds of the requests that wait for etcd at the same time: of one uid or key, and of all.
   static constexpr std::size_t most_of_one = 4;
   static constexpr std::size_t most = 64;
 
-  /// Without a `leadership` the daemon is on its own. `post` runs work later, and sends its answers.
+  /// A daemon with neither a `leadership` nor `following` is on its own. `post` runs work later, and sends
+  /// its answers.
   ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
-                std::function<void(std::function<void()>)> post)
-      : requests_(requests), leadership_(std::move(leadership)), post_(std::move(post)) {}
+                const std::optional<Following>& following, std::function<void(std::function<void()>)> post);
 
   [[nodiscard]] bool may_serve() const { return !leadership_ || leadership_->may_serve(); }
   /// As Leadership has it.
@@ -49,6 +67,13 @@ class ClusterTopics {
     return leadership_ ? leadership_->stalled() : std::nullopt;
   }
   [[nodiscard]] std::optional<std::uint64_t> epoch() const;
+  enum class Role { alone, leader, standby, no_majority };
+  [[nodiscard]] Role role() const;
+  /// Throws Error EHOSTUNREACH with the leader, if a standby does not serve what needs this.
+  void check(Needs needs) const;
+  /// For resource.ready: what this daemon is, as a line; nothing for one on its own. Throws Error EAGAIN for
+  /// a standby whose events may be old.
+  [[nodiscard]] std::optional<std::string> standing() const;
 
   void leader(const Call& call);
   void members(const Call& call);
@@ -71,6 +96,10 @@ class ClusterTopics {
 
   Requests& requests_;
   std::optional<Leadership> leadership_;
+  /// Set for a standby.
+  std::function<Following::Standing()> standing_;
+  /// Null for a daemon on its own.
+  std::function<void(Leadership::TakeRoster)> ask_roster_;
   std::function<void(std::function<void()>)> post_;
   std::vector<Question> questions_;
   std::uint64_t last_number_ = 0;

@@ -10,10 +10,10 @@
 
 namespace resourced::daemon::service {
 
-JournalTopics::JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox,
-                             store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
-                             std::function<SteadyTime()> uptime, Later later)
-    : executor_(executor),
+JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets, Requests& requests,
+                             streams::Outbox& outbox, store::EventLog& log, std::size_t most,
+                             transport::LoopHolds& holds, std::function<SteadyTime()> uptime, Later later)
+    : targets_(std::move(targets)),
       requests_(requests),
       holds_(holds),
       uptime_(std::move(uptime)),
@@ -25,7 +25,7 @@ void JournalTopics::follow(const Call& call, const std::optional<streams::Journa
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
-        journal_.add(key, std::move(wanted), executor_.module().addressable(), call.sender.name, position);
+        journal_.add(key, std::move(wanted), targets_(), call.sender.name, position);
     requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);

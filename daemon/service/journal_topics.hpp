@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/peers/limits.hpp"
-#include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/store/event_log.hpp"
 #include "daemon/streams/journal.hpp"
@@ -24,10 +24,10 @@ class JournalTopics {
   /// called from any thread.
   using Later = std::function<void(Seconds, std::function<void()>)>;
 
-  /// `most` is journal-max, `uptime` the steady time.
-  JournalTopics(const Executor& executor, Requests& requests, streams::Outbox& outbox, store::EventLog& log,
-                std::size_t most, transport::LoopHolds& holds, std::function<SteadyTime()> uptime,
-                Later later);
+  /// `targets` returns those that a request can name, `most` is journal-max, `uptime` the steady time.
+  JournalTopics(std::function<const rset::ResourceSet&()> targets, Requests& requests,
+                streams::Outbox& outbox, store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+                std::function<SteadyTime()> uptime, Later later);
 
   void journal(const Call& call) { follow(call, std::nullopt); }
   /// The same for a consumer that an earlier process has served.
@@ -61,7 +61,7 @@ class JournalTopics {
   /// A consumer without credit may have room again.
   void on_room();
 
-  const Executor& executor_;
+  std::function<const rset::ResourceSet&()> targets_;
   Requests& requests_;
   transport::LoopHolds& holds_;
   std::function<SteadyTime()> uptime_;

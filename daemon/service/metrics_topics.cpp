@@ -82,14 +82,15 @@ proto::Payload payload_of(const std::string& text) {
 }  // namespace
 
 MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
-                             const JournalTopics& journal, std::function<SteadyTime()> uptime,
-                             std::optional<std::uint64_t> epoch)
+                             const JournalTopics& journal, const ClusterTopics& cluster,
+                             std::function<SteadyTime()> uptime, std::function<store::Sequence()> last_event)
     : executor_(executor),
       requests_(requests),
       stats_(stats),
       journal_(journal),
+      cluster_(cluster),
       uptime_(std::move(uptime)),
-      epoch_(epoch),
+      last_event_(std::move(last_event)),
       started_(executor.now().wall),
       nodes_(executor.module(), executor.engine().acquisition()),
       requests_taken_(request_bounds),
@@ -111,13 +112,16 @@ void MetricsTopics::on_committed(store::Sequence last) {
 }
 
 void MetricsTopics::ready(const Call& call) {
+  std::optional<std::string> standing = cluster_.standing();
+  if (cluster_.role() == ClusterTopics::Role::standby)
+    return requests_.respond(call, payload_of(*standing + "\n"));
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   if (!pending_.empty()) {
     const Seconds waited = uptime_() - pending_.front().since;
     if (waited > longest_commit)
       throw Error(EIO, fmt::format("the store has not written an event for {:.0f} s", waited.count()));
   }
-  requests_.respond(call);
+  requests_.respond(call, standing ? payload_of(*standing + "\n") : nullptr);
 }
 
 void MetricsTopics::metrics(const Call& call) {
@@ -135,18 +139,35 @@ void MetricsTopics::metrics(const Call& call) {
 
 std::string MetricsTopics::encode() {
   MetricsText text;
-  add_nodes(text);
-  add_node_times(text);
-  add_schedulers(text);
+  // A standby has these from the leader alone: in a sum over all daemons they would count twice.
+  const bool is_standby =
+      cluster_.role() == ClusterTopics::Role::standby || cluster_.role() == ClusterTopics::Role::no_majority;
+  if (!is_standby) {
+    add_nodes(text);
+    add_node_times(text);
+    add_schedulers(text);
+  }
   add_requests(text);
   add_streams(text);
   text.begin("resourced_build_info", gauge, "The version of the daemon, as a label.");
   text.sample(1, {{"version", RESOURCED_VERSION}});
-  text.one("resourced_cluster_epoch", gauge,
-           "The epoch of this leader of a cluster; 0 for a daemon on its own.",
-           static_cast<double>(epoch_.value_or(0)));
+  add_cluster(text);
   add_process(text);
   return std::move(text).take();
+}
+
+void MetricsTopics::add_cluster(MetricsText& text) const {
+  using Role = ClusterTopics::Role;
+  text.one("resourced_cluster_epoch", gauge, "The epoch of this leader of a cluster; 0 for other daemons.",
+           static_cast<double>(cluster_.epoch().value_or(0)));
+  text.begin("resourced_cluster_role", gauge,
+             "1 for what this daemon of a cluster is; a standby that etcd does not answer has no majority.");
+  const Role role = cluster_.role();
+  text.sample(role == Role::leader ? 1 : 0, {{"role", "leader"}});
+  text.sample(role == Role::standby ? 1 : 0, {{"role", "standby"}});
+  text.sample(role == Role::no_majority ? 1 : 0, {{"role", "no-majority"}});
+  text.one("resourced_log_events", gauge, "The last event of the log that this daemon knows.",
+           static_cast<double>(last_event_()));
 }
 
 void MetricsTopics::add_nodes(MetricsText& text) {

@@ -11,6 +11,7 @@
 
 #include "core/engine/record.hpp"
 #include "core/time.hpp"
+#include "daemon/service/cluster_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/histogram.hpp"
 #include "daemon/service/journal_topics.hpp"
@@ -24,10 +25,10 @@ namespace resourced::daemon::service {
 
 class MetricsTopics {
  public:
-  /// `uptime` is the steady time, `epoch` that of the leader of a cluster.
+  /// `uptime` is the steady time, `last_event` the last event that this daemon knows.
   MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
-                const JournalTopics& journal, std::function<SteadyTime()> uptime,
-                std::optional<std::uint64_t> epoch);
+                const JournalTopics& journal, const ClusterTopics& cluster,
+                std::function<SteadyTime()> uptime, std::function<store::Sequence()> last_event);
 
   /// An event has been applied and goes to the log.
   void on_applied(const engine::Record& record);
@@ -36,7 +37,8 @@ class MetricsTopics {
   void on_request(Seconds time) { requests_taken_.add(time); }
 
   void metrics(const Call& call);
-  /// Throws Error EAGAIN if the inventory is not known, EIO if the store takes too long.
+  /// Throws Error EAGAIN if the inventory is not known, or for a standby whose events may be old, EIO if the
+  /// store takes too long.
   void ready(const Call& call);
 
  private:
@@ -47,14 +49,16 @@ class MetricsTopics {
   void add_streams(MetricsText& text) const;
   [[nodiscard]] std::string encode();
   [[nodiscard]] std::string all_nodes();
+  void add_cluster(MetricsText& text) const;
   void add_process(MetricsText& text) const;
 
   const Executor& executor_;
   Requests& requests_;
   const Stats& stats_;
   const JournalTopics& journal_;
+  const ClusterTopics& cluster_;
   std::function<SteadyTime()> uptime_;
-  std::optional<std::uint64_t> epoch_;
+  std::function<store::Sequence()> last_event_;
   WallTime started_;
   NodeCounts nodes_;
   Histogram requests_taken_;

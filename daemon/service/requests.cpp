@@ -15,11 +15,11 @@ Error normal_end(std::string_view topic, const std::string& text) {
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   const engine::Engine& engine, Stats& stats, Release release)
+                   std::function<store::Sequence()> last_event, Stats& stats, Release release)
     : registry_(registry),
       clients_(clients),
       outbox_(outbox),
-      engine_(engine),
+      last_event_(std::move(last_event)),
       stats_(stats),
       release_(std::move(release)) {}
 
@@ -35,7 +35,7 @@ void Requests::refuse(proto::ClientId client, const Message& request, const Erro
 }
 
 void Requests::push(proto::ClientId client, Message response) {
-  outbox_.push(engine_.applied(), streams::Response{client, std::move(response)});
+  outbox_.push(last_event_(), streams::Response{client, std::move(response)});
 }
 
 void Requests::keep(const Call& call, const std::function<void(RequestKey)>& begin) {

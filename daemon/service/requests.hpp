@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine/engine.hpp"
 #include "core/error.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
+#include "daemon/store/records.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
@@ -33,9 +33,10 @@ class Requests {
   /// Releases what a request holds that was taken out of the registry.
   using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
 
-  /// `registry` has the kept requests; nothing else changes it.
+  /// `registry` has the kept requests; nothing else changes it. `last_event` returns the last event that an
+  /// answer may tell of: answers leave once the log has it.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           const engine::Engine& engine, Stats& stats, Release release);
+           std::function<store::Sequence()> last_event, Stats& stats, Release release);
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -76,7 +77,7 @@ class Requests {
   streams::Registry& registry_;
   peers::Clients& clients_;
   streams::Outbox& outbox_;
-  const engine::Engine& engine_;
+  std::function<store::Sequence()> last_event_;
   Stats& stats_;
   Release release_;
 };

@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "proto/event_json.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
@@ -40,24 +41,29 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                  [this](const nodes::AgentNews& news) { agents_.tell(news); },
                  [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); },
                  [this] { wait_.on_replaced(); }}),
-      requests_(registry_, clients_, outbox_, executor_.engine(), stats_,
-                [this](proto::RequestKey key, const streams::Stream& stream, End end) {
-                  release(key, stream, end);
-                }),
+      requests_(
+          registry_, clients_, outbox_, [this] { return last_event(); }, stats_,
+          [this](proto::RequestKey key, const streams::Stream& stream, End end) {
+            release(key, stream, end);
+          }),
       subscribers_(outbox_, registry_),
-      cluster_(requests_, std::move(settings.leadership), poster("resource.cluster")),
+      cluster_(requests_, std::move(settings.leadership), settings.following, poster("resource.cluster")),
+      replica_(settings.following
+                   ? std::make_optional<Replica>(std::move(settings.following->states), log.last_sequence())
+                   : std::nullopt),
       answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health(),
-               cluster_.epoch()),
+               cluster_.epoch(), replica_ ? &*replica_ : nullptr),
       acquire_(executor_, requests_, answers_, subscribers_,
                [this] { later_(Seconds(0), [this] { flush(); }); }),
       allocations_(executor_, requests_),
-      journal_(executor_, requests_, outbox_, log, settings.journal_max, holds_, uptime_, later_),
+      journal_([this]() -> const rset::ResourceSet& { return targets(); }, requests_, outbox_, log,
+               settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
       monitor_(executor_, requests_),
       wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       past_(requests_, log, std::move(now)),
-      metrics_(executor_, requests_, stats_, journal_, uptime_, cluster_.epoch()),
+      metrics_(executor_, requests_, stats_, journal_, cluster_, uptime_, [this] { return last_event(); }),
       sched_status_(executor_, requests_, poster("resource.sched-status")),
       feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
@@ -121,8 +127,9 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
     const Topic* topic = Topics::find(request.topic);
     if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
     gate_.check_right(sender, request, Gate::right_for(*topic, sender));
-    Gate::check_form(request, *topic, sender, executor_.module().addressable().nodelist().size());
-    if (topic->changes) {
+    Gate::check_form(request, *topic, sender, targets().nodelist().size());
+    cluster_.check(topic->needs);
+    if (topic->needs == Needs::commits) {
       if (const auto why = cluster_.stalled()) return turn_away(client, request, Error(EAGAIN, *why));
     }
     const Call call{client, request, sender, *topic};
@@ -245,6 +252,14 @@ void Service::on_refused(const std::string& reason) {
 void Service::on_answered() {
   const transport::LoopHold hold(&holds_, "history");
   journal_.flush();
+}
+
+void Service::follow(const store::Record& record) {
+  const transport::LoopHold hold(&holds_, "log of the leader");
+  text::IdSet ranks = replica_->take(record);
+  journal_.append({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
+                   record.resources, record.hidden, record.of_ledger},
+                  std::move(ranks));
 }
 
 void Service::on_committed(store::Sequence last) {
@@ -381,7 +396,7 @@ void Service::exclude_from_discovery(const text::Hostlist& hosts) {
 Stats::Gauges Service::gauges() const {
   const store::EventLog::Counters log = log_.counters();
   Stats::Gauges gauges;
-  gauges.events = engine().applied();
+  gauges.events = last_event();
   gauges.commits = log.commits;
   gauges.committed_events = log.events;
   gauges.clients = clients_.size();

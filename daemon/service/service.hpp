@@ -33,6 +33,7 @@
 #include "daemon/service/past_topics.hpp"
 #include "daemon/service/query_topics.hpp"
 #include "daemon/service/reload_topics.hpp"
+#include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/sched_status.hpp"
 #include "daemon/service/stats.hpp"
@@ -71,6 +72,8 @@ class Service final : public transport::Listener {
     ChangeLog::Write write_change = nullptr;
     /// Nothing for a daemon on its own.
     std::optional<Leadership> leadership = std::nullopt;
+    /// For a standby, whose engine takes no steps: it serves what its log tells.
+    std::optional<Following> following = std::nullopt;
   };
   Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
 
@@ -121,6 +124,8 @@ class Service final : public transport::Listener {
   void on_malformed(const std::string& reason) override;
   void on_refused(const std::string& reason) override;
 
+  /// For a standby: the next event of the leader. To be called before the store gets it.
+  void follow(const store::Record& record);
   /// The store has this event and all before it on disk.
   void on_committed(store::Sequence last);
   /// The time of the last Settings::wake_at() has come.
@@ -174,6 +179,14 @@ class Service final : public transport::Listener {
   /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.
   [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
   [[nodiscard]] Stats::Gauges gauges() const;
+  /// The targets that a request can name.
+  [[nodiscard]] const rset::ResourceSet& targets() const {
+    return replica_ ? replica_->inventory() : executor_.module().addressable();
+  }
+  /// The last event that this daemon knows.
+  [[nodiscard]] store::Sequence last_event() const {
+    return replica_ ? replica_->last() : engine().applied();
+  }
 
   std::function<SteadyTime()> uptime_;
   JournalTopics::Later later_;
@@ -192,6 +205,8 @@ class Service final : public transport::Listener {
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;
+  /// Present in a standby.
+  std::optional<Replica> replica_;
   Answers answers_;
   peers::RateLimit malformed_;
   peers::RateLimit refusals_;

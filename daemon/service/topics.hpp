@@ -43,6 +43,16 @@ struct Bound {
   std::size_t values;
 };
 
+/// What a request needs of a cluster.
+enum class Needs {
+  /// The daemon that leads: others refuse it.
+  leader,
+  /// A leader whose log commits, as the request changes what the log has.
+  commits,
+  /// Any daemon that has the log.
+  log,
+};
+
 struct Topic {
   std::string_view name;
   peers::Right right;
@@ -54,8 +64,7 @@ struct Topic {
   std::optional<peers::Right> in_instance = std::nullopt;
   /// False for a topic of this project's own that has no meaning in an instance of Flux.
   bool served_in_instance = true;
-  /// Its requests change what the log has.
-  bool changes = false;
+  Needs needs = Needs::leader;
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the

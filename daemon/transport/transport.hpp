@@ -84,6 +84,8 @@ class Transport {
   /// end of the stream after its last message. What it sends until it closes the connection is dropped, and
   /// is no error to it. For transports whose clients see such an end.
   virtual void end_writing() {}
+  /// Messages that clients have not taken yet are not waited for when the transport is destroyed.
+  virtual void abandon() {}
   /// The bytes that were sent and would be lost if the transport were destroyed now.
   [[nodiscard]] virtual std::size_t unsent() const = 0;
   /// The clients that were sent something after stop_reading() and have not closed their connection yet.

@@ -134,6 +134,8 @@ class ZmqTransport final : public Transport {
 
   void stop_reading() override { reading_ = false; }
 
+  void abandon() override { router_.set(zmq::sockopt::linger, 0); }
+
   // 0, as the end of the context waits for messages that its sockets have accepted (linger).
   std::size_t unsent() const override { return 0; }
 

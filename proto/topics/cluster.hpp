@@ -3,7 +3,8 @@
 //
 // resource.cluster has no payload and is answered by
 // `{"name": NAME, "epoch": N, "head": N, "members": [{"name", "uri", "version", "applied"}, ...]}`: the
-// leader, which answers, its epoch, the last event of the log, and the connected members.
+// leader, its epoch, the last event of the log, and the connected members. A standby answers it, too, with an
+// empty name and 0 while nobody leads.
 // resource.hand-over has `{"to": NAME?}`. Its answer `{"to": NAME, "uri": URI}` is the last message of the
 // leader, and says which member leads next.
 #pragma once

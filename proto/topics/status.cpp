@@ -242,10 +242,9 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   return out;
 }
 
-std::string encode_status_at(const module::Snapshot& snapshot, WallTime at) {
-  std::string out = "{";
-  append_key(out, "at");
-  append_number(out, to_number(at));
+namespace {
+
+void append_snapshot(std::string& out, const module::Snapshot& snapshot) {
   const module::TargetStates& states = snapshot.states;
   append_states(out, {snapshot.inventory, states.drains, states.online, states.torpid, snapshot.exclude});
   append_ids(out, "allocated", snapshot.allocated());
@@ -255,6 +254,23 @@ std::string encode_status_at(const module::Snapshot& snapshot, WallTime at) {
   }
   append_scheduled(out, states.scheduled);
   out += '}';
+}
+
+}  // namespace
+
+std::string encode_status_at(const module::Snapshot& snapshot, WallTime at) {
+  std::string out = "{";
+  append_key(out, "at");
+  append_number(out, to_number(at));
+  append_snapshot(out, snapshot);
+  return out;
+}
+
+std::string encode_status_after(const module::Snapshot& snapshot, std::uint64_t sequence) {
+  std::string out = "{";
+  append_key(out, "sequence");
+  out += std::to_string(sequence);
+  append_snapshot(out, snapshot);
   return out;
 }
 

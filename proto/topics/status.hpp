@@ -3,6 +3,7 @@
 // HOSTLIST is RFC 29.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ namespace resourced::proto::topics {
 /// resource.status-at: the status as it was, `{"at": T}` and the keys of resource.status up to `allocated`,
 /// with `shrunk` and `scheduled`. The log knows neither the partitions nor the checks of earlier times.
 [[nodiscard]] std::string encode_status_at(const module::Snapshot& snapshot, WallTime at);
+/// resource.status of a standby of a cluster: `{"sequence": N}`, the last event of the log that it knows, and
+/// the other keys of encode_status_at().
+[[nodiscard]] std::string encode_status_after(const module::Snapshot& snapshot, std::uint64_t sequence);
 /// The time that a request for it names: `{"at": T}`. Throws Error EPROTO for a key that is missing or has
 /// another type.
 [[nodiscard]] WallTime parse_status_at(const nlohmann::json& payload);

@@ -96,6 +96,23 @@ TEST_CASE_FIXTURE(Monitored, "nodes that were online before a time without any d
   CHECK(online(connection) == "");
 }
 
+TEST_CASE("agents that know one daemon only report there once it leads") {
+  Etcd etcd;
+  Node first("a", etcd.toml(), watched);
+  Node second(name_after(first, "b"), etcd.toml(), watched);
+  const TempDir dir;
+  const Process one_agent({RESOURCED_BIN "/resource-agent", "--uri", second.uri(), "--hostname", "test3",
+                           "--synthetic", "package:1 core:4 pu:1"},
+                          {{}, dir / "log"});
+  const Deadline deadline(patience);
+  while (read_file(dir / "log").find("does not lead its cluster") == std::string::npos && !deadline.passed())
+    continue;
+  first.terminate();
+  second.until_leading();
+  client::Connection connection(second.uri());
+  until_online(connection, "3");
+}
+
 TEST_SUITE_END();
 
 }  // namespace resourced::e2e

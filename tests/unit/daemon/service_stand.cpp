@@ -58,21 +58,24 @@ void Stand::start() {
         }
       }};
   settings.leadership = leadership;
+  settings.following = following;
   service = std::make_unique<service::Service>(
       *store, [this] { return wall_time(now); }, std::move(settings));
-  const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
-  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
-  module::StartCommand command;
-  command.inventory =
-      std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
-  if (!agents_) command.online = command.inventory->ranks();
-  command.recorded = store->load();
+  module::RecordedState recorded = store->load();
   store->start({[this](std::function<void()> work) { post(std::move(work)); },
                 [this](store::Sequence last) {
                   committed = last;
                   service->on_committed(last);
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
+  if (following) return;
+  const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
+  module::StartCommand command;
+  command.inventory =
+      std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
+  if (!agents_) command.online = command.inventory->ranks();
+  command.recorded = std::move(recorded);
   service->step(engine::Start{command, partitions});
   service->on_defined();
   settle();

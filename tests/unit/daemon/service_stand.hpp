@@ -92,6 +92,8 @@ class Stand {
   std::vector<module::PartitionRule> partitions;
   /// Likewise: the service of the leader of a cluster.
   std::optional<service::Leadership> leadership;
+  /// Likewise: the service of a standby, which has no inventory of its own.
+  std::optional<service::Following> following;
   /// Functions that the service has deferred, with their uptimes.
   std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 

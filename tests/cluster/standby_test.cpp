@@ -1,0 +1,191 @@
+// What a standby serves beside its leader, and how clients that know only one of the daemons fare.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "client/acquisition.hpp"
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+#include "harness/ctl.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+
+/// Waits until a standby answers.
+void until_serving(const std::string& uri) {
+  const Deadline deadline(patience);
+  while (true) {
+    try {
+      client::Connection connection(uri);
+      connection.call("resource.ping", json::object(), patience);
+      return;
+    } catch (const Error&) {
+      if (deadline.passed()) throw;
+    }
+  }
+}
+
+/// The status of a standby once it knows this event.
+json status_after(client::Connection& standby, int sequence) {
+  const Deadline deadline(patience);
+  while (!deadline.passed()) {
+    json status = standby.call("resource.status", json::object(), patience);
+    REQUIRE(status.contains("sequence"));
+    if (status.at("sequence") >= sequence) return status;
+  }
+  FAIL("the standby does not follow");
+  return nullptr;
+}
+
+/// What curl prints of this path: the body, and the status behind it.
+std::string fetched(const std::string& socket, const std::string& path) {
+  Process curl({"/usr/bin/env", "curl", "-s", "-w", "%{http_code}", "--unix-socket", socket,
+                "http://localhost" + path});
+  return curl.finish().out;
+}
+
+/// The first daemon leads.
+struct Served {
+  TempDir http;
+  Etcd etcd;
+  Node first{"a", etcd.toml(), site("a")};
+  Node second{name_after(first, "b"), etcd.toml(), site("b")};
+
+  [[nodiscard]] std::string socket(const std::string& name) const { return (http / name).string(); }
+  [[nodiscard]] std::string site(const std::string& name) const {
+    return fmt::format("[http]\nlisten = [\"unix://{}\"]\n", socket(name));
+  }
+  [[nodiscard]] int head() {
+    return std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"}));
+  }
+};
+
+/// Stops its connection with the first resources, or the end.
+class FirstAnswer final : public client::AcquisitionObserver {
+ public:
+  explicit FirstAnswer(client::Connection& connection) : connection_(connection) {}
+  void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& available) override {
+    up = available.encode();
+    connection_.stop();
+  }
+  void on_error(const Error& error) override {
+    refusal = error.what();
+    connection_.stop();
+  }
+  std::string up;
+  std::string refusal;
+
+ private:
+  client::Connection& connection_;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster standby");
+
+TEST_CASE_FIXTURE(Served, "its status is that of the leader, as of the event that it names") {
+  client::Connection leader(first.uri());
+  drain(leader, "1", "before");
+  drain(leader, "5", "other");
+  leader.call("resource.undrain", {{"targets", "5"}}, patience);
+  json expected = leader.call("resource.status", json::object(), patience);
+  until_serving(second.uri());
+  client::Connection standby(second.uri());
+  json found = status_after(standby, head());
+  found.erase("sequence");
+  expected.erase("unchecked");
+  CHECK(found == expected);
+  CHECK(events(standby) == events(leader));
+  // It was started anew: what it has is from its own store.
+  second.terminate();
+  second.start();
+  until_serving(second.uri());
+  client::Connection again(second.uri());
+  found = again.call("resource.status", json::object(), patience);
+  found.erase("sequence");
+  CHECK(found == expected);
+}
+
+TEST_CASE_FIXTURE(Served, "its journal has an event as soon as its status has it") {
+  until_serving(second.uri());
+  client::Connection leader(first.uri());
+  client::Connection standby(second.uri());
+  for (std::size_t i = 1; i <= 50; ++i) {
+    drain(leader, "1", fmt::format("change {}", i));
+    (void)status_after(standby, head());
+    CHECK(reasons(standby).size() == i);
+  }
+}
+
+TEST_CASE_FIXTURE(Served, "a command for the leader is refused with the leader's address") {
+  const Ctl standby(second.uri());
+  const std::string why =
+      fmt::format("this daemon does not lead its cluster: standby, a leads at {}\n", first.uri());
+  until_serving(second.uri());
+  client::Connection connection(second.uri());
+  (void)status_after(connection, head());
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"drain", "1", "x"}, {"acquire"}, {"reload", "/R"}}) {
+    CAPTURE(command.front());
+    const Outcome refused = standby.run(command);
+    CHECK(refused.status == 1);
+    CHECK(refused.err.ends_with(why));
+  }
+  const Ctl leader(first.uri());
+  CHECK(standby.output({"status"}) == leader.output({"status"}));
+  CHECK(standby.output({"cluster"}).starts_with("NAME ROLE    EPOCH "));
+}
+
+TEST_CASE_FIXTURE(Served, "HTTP tells a leader from a standby, and from one that has no majority") {
+  const auto roles = [&](const std::string& name) {
+    std::string found;
+    const std::string metrics = fetched(socket(name), "/metrics");
+    for (const char* role : {"leader", "standby", "no-majority"}) {
+      if (metrics.find(fmt::format("resourced_cluster_role{{role=\"{}\"}} 1\n", role)) != std::string::npos)
+        found += role;
+    }
+    return found;
+  };
+  const Deadline deadline(patience);
+  const std::string follows = fmt::format("standby, a leads at {}\n200", first.uri());
+  while (fetched(socket("b"), "/readyz") != follows && !deadline.passed()) continue;
+  CHECK(fetched(socket("b"), "/readyz") == follows);
+  CHECK(fetched(socket("a"), "/readyz").starts_with("leader of epoch "));
+  CHECK(roles("a") == "leader");
+  CHECK(roles("b") == "standby");
+  CHECK(fetched(socket("b"), "/api/resource.status").starts_with("{\"sequence\":"));
+  first.process().kill();
+  second.until_leading();
+  CHECK(fetched(socket("b"), "/readyz").starts_with("leader of epoch "));
+  etcd.kill(0);
+  while (roles("b") != "no-majority" && !deadline.passed()) continue;
+  CHECK(roles("b") == "no-majority");
+  CHECK(fetched(socket("b"), "/readyz").ends_with("503"));
+}
+
+TEST_CASE_FIXTURE(Served, "a scheduler that knows one daemon waits until that one leads") {
+  until_serving(second.uri());
+  client::Connection connection(second.uri());
+  {
+    FirstAnswer observer(connection);
+    client::Acquisition acquisition(connection, observer);
+    connection.run_for(patience);
+    CHECK(observer.refusal == "this daemon does not lead its cluster: standby, a leads at " + first.uri());
+  }
+  FirstAnswer observer(connection);
+  client::AcquisitionOptions options;
+  options.wait_for_daemon = true;
+  client::Acquisition acquisition(connection, observer, options);
+  first.terminate();
+  connection.run_for(patience);
+  CHECK(observer.refusal.empty());
+  CHECK(observer.up == "0-7");
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e
