@@ -102,6 +102,8 @@ void Agent::on_response(const client::Response& response) {
       try_again(error.what(), lost_);
     } else if (error.errnum() == ECANCELED || error.errnum() == ENODATA) {
       try_again(fmt::format("the daemon ended: {}", error.what()), lost_);
+    } else if (error.errnum() == EHOSTUNREACH) {
+      try_again(error.what(), lost_);
     } else {
       try_again(fmt::format("the daemon refuses this agent: {}", error.what()), refused_);
     }

@@ -183,6 +183,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       if (!told) observer_.on_lost(error);
       return;
     }
+    // A standby, which may lead next.
+    if (error.errnum() == EHOSTUNREACH && (acquired_before_ || options_.wait_for_daemon)) {
+      request_after_pause();
+      return;
+    }
     if (error.errnum() == EBUSY && acquired_before_ && busy_may_pass()) {
       request_after_pause();
       return;

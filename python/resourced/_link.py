@@ -40,6 +40,8 @@ class Failure(enum.Enum):
     KEY_REFUSED = enum.auto()
     NO_ROLE = enum.auto()
     TOO_MANY = enum.auto()
+    #: A standby of a cluster.
+    NOT_LEADING = enum.auto()
 
     @property
     def is_final(self) -> bool:

@@ -228,6 +228,8 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._busy_until = None
             # A daemon that is about to end would refuse a new request at once, again and again.
             self._send(True) if error.local else self._send_later()
+        elif error.errno == errno.EHOSTUNREACH and not error.local and (self._acquired_before or self._wait_for_daemon):
+            self._send_later()  # a standby, which may lead next
         elif error.errno == errno.EBUSY and not error.local and self._acquired_before and self._busy_may_pass():
             self._send_later()
         else:

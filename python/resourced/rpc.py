@@ -15,7 +15,7 @@ import errno
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,6 +35,26 @@ MAX_PENDING = 65536
 _PARTS_OF_TIMEOUT = 10
 #: Topics whose requests TOPIC-cancel ends.
 _CANCELLABLE = ("resource.wait",)
+
+
+class _LeaderQuestion(Request):
+    """The first request to one of several places: the others go to the daemon that leads. One that does not know the
+    question is no member of a cluster."""
+
+    def __init__(self, take: Callable[[int | None], None]) -> None:
+        super().__init__("resource.leader", None)
+        #: Takes the epoch, 0 for a daemon that tells none, and None for one that does not lead.
+        self._take = take
+
+    def receive(self, response: Response) -> None:
+        epoch: Any = None
+        with contextlib.suppress(ResourcedError):
+            epoch = response.payload().get("epoch", 0)
+        self._take(epoch if isinstance(epoch, int) else None)
+
+    def fail(self, error: ResourcedError) -> None:
+        if not error.local:
+            self._take(None if error.errno in (errno.EHOSTUNREACH, errno.EBUSY) else 0)
 
 
 class RpcConnection:
@@ -79,6 +99,8 @@ class RpcConnection:
         self._place = 0
         #: Places that were tried since the last connection or the last of them, and a failure among these that is final.
         self._tried = 0
+        #: The highest one of the leaders so far.
+        self._epoch = 0
         self._refusal: tuple[Failure, Endpoint] | None = None
         self._failover_timeout = failover_timeout
         file = os.fspath(key_file) if key_file else os.environ.get("RESOURCED_KEY", "")
@@ -365,6 +387,22 @@ class RpcConnection:
         return others
 
     def link_connected(self) -> None:
+        if not self._has_places:
+            return self._begin()
+        question = _LeaderQuestion(self._take_leader)
+        question.matchtag = self._last_tag = 1
+        self._pending[1] = question
+        assert self._link
+        self._link.send(request_parts(question.topic, question.payload, 1, 0))
+
+    def _take_leader(self, epoch: int | None) -> None:
+        if epoch is not None and epoch >= self._epoch:
+            self._epoch = epoch
+            self._begin()
+        else:
+            self.link_failed(Failure.NOT_LEADING)
+
+    def _begin(self) -> None:
         if self._timeout:
             self._timeout.cancel()
             self._timeout = None
@@ -414,6 +452,8 @@ class RpcConnection:
         return len(self._places) > 1
 
     def link_lost(self) -> None:
+        if not self._connected:  # before it has said whether it leads
+            return self.link_failed(Failure.ENDED)
         requests = [*self._drop_link(), *self._keep_waiting()]
         # A daemon that ends each connection at once is asked at growing intervals.
         if asyncio.get_running_loop().time() - self._since >= self._retry_most:
