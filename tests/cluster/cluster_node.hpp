@@ -75,6 +75,32 @@ inline std::string name_after(Node& leader, const std::string& name) {
   return name;
 }
 
+/// Waits until a standby answers.
+inline void until_serving(const std::string& uri) {
+  const Deadline deadline(patience);
+  while (true) {
+    try {
+      client::Connection connection(uri);
+      connection.call("resource.ping", json::object(), patience);
+      return;
+    } catch (const Error&) {
+      if (deadline.passed()) throw;
+    }
+  }
+}
+
+/// The status of a standby once it knows this event.
+inline json status_after(client::Connection& standby, int sequence) {
+  const Deadline deadline(patience);
+  while (!deadline.passed()) {
+    json status = standby.call("resource.status", json::object(), patience);
+    REQUIRE(status.contains("sequence"));
+    if (status.at("sequence") >= sequence) return status;
+  }
+  FAIL("the standby does not follow");
+  return nullptr;
+}
+
 inline std::string both(const Node& one, const Node& two) { return one.uri() + "," + two.uri(); }
 
 inline json drain(client::Connection& connection, const std::string& targets, const std::string& reason) {

@@ -15,32 +15,6 @@ namespace {
 
 using test::Etcd;
 
-/// Waits until a standby answers.
-void until_serving(const std::string& uri) {
-  const Deadline deadline(patience);
-  while (true) {
-    try {
-      client::Connection connection(uri);
-      connection.call("resource.ping", json::object(), patience);
-      return;
-    } catch (const Error&) {
-      if (deadline.passed()) throw;
-    }
-  }
-}
-
-/// The status of a standby once it knows this event.
-json status_after(client::Connection& standby, int sequence) {
-  const Deadline deadline(patience);
-  while (!deadline.passed()) {
-    json status = standby.call("resource.status", json::object(), patience);
-    REQUIRE(status.contains("sequence"));
-    if (status.at("sequence") >= sequence) return status;
-  }
-  FAIL("the standby does not follow");
-  return nullptr;
-}
-
 /// What curl prints of this path: the body, and the status behind it.
 std::string fetched(const std::string& socket, const std::string& path) {
   Process curl({"/usr/bin/env", "curl", "-s", "-w", "%{http_code}", "--unix-socket", socket,

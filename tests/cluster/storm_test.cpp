@@ -62,6 +62,7 @@ class Storm {
 
   void judge() {
     drain_out();
+    compare_pictures();
     std::vector<std::string> log;
     std::set<Node*> asked;
     while (asked.size() < nodes_.size()) {
@@ -95,6 +96,25 @@ class Storm {
 
  private:
   static constexpr std::size_t most_under_way = 16;
+
+  // Those of the standbys with that of the leader.
+  void compare_pictures() {
+    Node& leading = leader();
+    until_serving(leading.uri());
+    json expected = client::Connection(leading.uri()).call("resource.status", json::object(), patience);
+    expected.erase("unchecked");
+    // It may be about to take over.
+    expected.erase("sequence");
+    const int head = std::stoi(etcd_.control({"get", "/resourced/head", "--print-value-only"}));
+    for (const auto& node : nodes_) {
+      if (node.get() == &leading) continue;
+      until_serving(node->uri());
+      client::Connection standby(node->uri());
+      json found = status_after(standby, head);
+      found.erase("sequence");
+      CHECK(found == expected);
+    }
+  }
 
   void send() {
     const std::string reason = fmt::format("r{}", sent_.size());
