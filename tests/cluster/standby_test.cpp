@@ -148,7 +148,7 @@ TEST_CASE_FIXTURE(Served, "a scheduler that knows one daemon waits until that on
     FirstAnswer observer(connection);
     client::Acquisition acquisition(connection, observer);
     connection.run_for(patience);
-    CHECK(observer.refusal == "this daemon does not lead its cluster: standby, a leads at " + first.uri());
+    CHECK(observer.refusal.starts_with("this daemon does not lead its cluster: standby, "));
   }
   FirstAnswer observer(connection);
   client::AcquisitionOptions options;
