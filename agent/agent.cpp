@@ -98,12 +98,11 @@ void Agent::on_response(const client::Response& response) {
   }
   if (!response.ok()) {
     const Error& error = response.error();
-    if (response.local()) {
+    // A standby may lead next.
+    if (response.local() || error.errnum() == EHOSTUNREACH) {
       try_again(error.what(), lost_);
     } else if (error.errnum() == ECANCELED || error.errnum() == ENODATA) {
       try_again(fmt::format("the daemon ended: {}", error.what()), lost_);
-    } else if (error.errnum() == EHOSTUNREACH) {
-      try_again(error.what(), lost_);
     } else {
       try_again(fmt::format("the daemon refuses this agent: {}", error.what()), refused_);
     }

@@ -40,7 +40,7 @@ std::optional<std::string> ClusterTopics::standing() const {
   if (leadership_) return fmt::format("leader of epoch {}", leadership_->epoch);
   if (!standing_) return std::nullopt;
   Following::Standing standing = standing_();
-  if (!standing.is_in_touch) throw Error(EAGAIN, std::move(standing.text));
+  if (!standing.is_in_touch) throw Error(EAGAIN, standing.text);
   return std::move(standing.text);
 }
 
