@@ -2,7 +2,7 @@
 """A scheduler of whole nodes, first come, first served: reads `run ID NODES` and `end ID`, prints what it does."""
 import asyncio
 import sys
-from errno import EBUSY, EEXIST, EHOSTDOWN, ENOENT
+from errno import EAGAIN, EBUSY, EEXIST, EHOSTDOWN, ENOENT
 
 import resourced
 
@@ -42,10 +42,10 @@ async def schedule(connection, acquisition, news):
                     print("run", id, chosen.nodelist, flush=True)  # here the job would start
                 del jobs[id]
         except resourced.ResourcedError as error:
-            if not error.local and error.errno not in (EBUSY, EEXIST, EHOSTDOWN, ENOENT):
+            if not error.local and error.errno not in (EAGAIN, EBUSY, EEXIST, EHOSTDOWN, ENOENT):
                 raise
             running = None
-            news.put_nowait("again")
+            asyncio.get_running_loop().call_later(0.1, news.put_nowait, "again")
 
 
 async def main():

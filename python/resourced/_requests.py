@@ -24,6 +24,12 @@ class Request:
         self.wait_for_daemon = wait_for_daemon
         #: Set when it was sent.
         self.matchtag: int | None = None
+        #: In the order in which the callers gave them; 0 for messages that get no response.
+        self.number = 0
+        #: How often its answer was lost, and why the daemon has not carried it out, since when.
+        self.losses = 0
+        self.refusal: ResourcedError | None = None
+        self.refused_at = 0.0
 
     def receive(self, response: Response) -> None:
         """A response without an error; the last one if `response.more` is false."""

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from resourced._json import member
 from resourced._message import STREAMING, Response
+from resourced._places import UNLOADED
 from resourced._requests import Reader, Request
 from resourced.allocations import Allocation
 from resourced.errors import ResourcedError
@@ -20,8 +21,6 @@ from resourced.resource_set import ResourceSet
 from resourced.rpc import RpcConnection
 
 _TOPIC = "resource.acquire"
-#: The error text of a daemon that shuts down in good order.
-_UNLOADED = "the resource module was unloaded"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 #: Updates that are not read are merged beyond this number.
 _MOST_UNREAD = 64
@@ -101,7 +100,8 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["partition"] = partition
         if allocations:
             self._payload["allocations"] = True
-        self._follow_restart = follow_restart
+        # A daemon of a cluster that stops hands over to another one.
+        self._follow_restart = follow_restart or connection.has_places
         self._wait_for_daemon = wait_for_daemon
         self._busy_retry = busy_retry
         self._busy_until: float | None = None
@@ -208,6 +208,9 @@ class Acquisition(Reader[AcquisitionEvent]):
             payload = response.payload()
             if self._held:
                 self._put(self._read_update(payload))
+            elif not self._connection.follows(payload):
+                if not response.more:  # its request has ended
+                    self._send_later()
             else:
                 self._put(self._read_acquired(payload))
                 self._held = self._acquired_before = True
@@ -220,7 +223,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._finish(error)
 
     def fail(self, error: ResourcedError) -> None:
-        shut_down = error.errno == errno.ECANCELED and error.text == _UNLOADED and not error.local
+        shut_down = error.errno == errno.ECANCELED and error.text == UNLOADED and not error.local
         if (error.errno == errno.ECONNRESET) if error.local else (shut_down and self._follow_restart):
             if not self._lost:
                 self._put(Lost(error))

@@ -82,11 +82,12 @@ class Connection(RpcConnection):
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in none, as a scheduler.
 
-        With `allocations` the scheduler keeps the ledger, and gets the allocations that are there. With `follow_restart`
-        it waits for a daemon that shut down in good order, which otherwise ends the acquisition, and with
-        `wait_for_daemon` for one that is not there yet. Without it the first connection has to succeed; when one is
-        lost, also before the first Acquired, the next daemon is always waited for. After a reconnection it tries again for `busy_retry` seconds if
-        the resources are still busy, because the daemon has not noticed the end of the former connection yet.
+        With `allocations` the scheduler keeps the ledger, and gets the allocations that are there. With `follow_restart`,
+        and in a cluster, it waits for a daemon that shut down in good order, which otherwise ends the acquisition, and
+        with `wait_for_daemon` for one that is not there yet. Without it the first connection has to succeed; when one is
+        lost, also before the first Acquired, the next daemon is always waited for. After a reconnection it tries again
+        for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed the end of the former
+        connection yet.
         """
         return Acquisition(
             self,

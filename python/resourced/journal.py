@@ -37,8 +37,9 @@ class JournalBatch:
 
 class Journal(Reader[JournalBatch]):
     """Iterate over batches of events. When the connection was lost, or the reader was too slow for this side or for the
-    daemon, the journal goes on with the next event. `after` is the cursor: the `last` of the batch that was taken last; keep it when the batch is
-    handled. Raises ResourcedError; the iteration stops when the daemon stops, except with `follow_restart`."""
+    daemon, the journal goes on with the next event. `after` is the cursor: the `last` of the batch that was taken last;
+    keep it when the batch is handled. Raises ResourcedError; the iteration stops when the daemon stops, except with
+    `follow_restart` and in a cluster."""
 
     def __init__(
         self,
@@ -54,7 +55,8 @@ class Journal(Reader[JournalBatch]):
         self._connection = connection
         given = {"since": since, "targets": targets, "allocations": allocations or None}
         self._payload = {key: value for key, value in given.items() if value is not None}
-        self._follow_restart = follow_restart
+        # A daemon of a cluster that stops hands over to another one.
+        self._follow_restart = follow_restart or connection.has_places
         self._stream: Stream | None = None
         self._interrupted = self._caught_up = self._any = self._closed = False
 

@@ -3,7 +3,8 @@
 The connection is made when something is to be sent. If the attempt fails, the requests that wait to be sent fail, except
 those with `wait_for_daemon`, for which new attempts are made until they can be sent, or until the daemon refuses this
 client's key or user. When an established connection is lost, every request that was sent fails with a local ECONNRESET;
-the next one makes a new connection.
+the next one makes a new connection. The requests of a connection with several addresses wait for the daemon that leads,
+and some are sent again (_places.py).
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import asyncio
 import contextlib
 import copy
 import errno
+import functools
+import itertools
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import zmq
 
-from resourced._link import Failure, Link, LinkOptions, LocalLink, ZmqLink, explain
+from resourced._link import Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink, explain
 from resourced._message import NORESPONSE, STREAMING, Response, request_parts
+from resourced._places import LastLeader, LeaderSearch, Patience, Repeats, leads_no_more, none_leads
 from resourced._requests import Call, End, Request
 from resourced.address import Endpoint, Keys, default_uri, load_keys, parse_places
 from resourced.errors import ResourcedError
@@ -30,44 +34,24 @@ from resourced.stream import Stream
 
 #: The most requests that are sent and not answered, others wait; and the most messages that wait when notify() adds one.
 MAX_PENDING = 65536
-#: The parts of `connect_timeout`. Each passes with a turn of the loop, so that a program that was busy meanwhile still
-#: reads the answer.
-_PARTS_OF_TIMEOUT = 10
 #: Topics whose requests TOPIC-cancel ends.
 _CANCELLABLE = ("resource.wait",)
-
-
-class _LeaderQuestion(Request):
-    """The first request to one of several places: the others go to the daemon that leads. One that does not know the
-    question is no member of a cluster."""
-
-    def __init__(self, take: Callable[[int | None], None]) -> None:
-        super().__init__("resource.leader", None)
-        #: Takes the epoch, 0 for a daemon that tells none, and None for one that does not lead.
-        self._take = take
-
-    def receive(self, response: Response) -> None:
-        epoch: Any = None
-        with contextlib.suppress(ResourcedError):
-            epoch = response.payload().get("epoch", 0)
-        self._take(epoch if isinstance(epoch, int) else None)
-
-    def fail(self, error: ResourcedError) -> None:
-        if not error.local:
-            self._take(None if error.errno in (errno.EHOSTUNREACH, errno.EBUSY) else 0)
 
 
 class RpcConnection:
     """A connection to the daemon at `uri`: `ipc://PATH`, `tcp://HOST:PORT` or `local://PATH`; where none is given, the one
     that resourcectl finds ($RESOURCED_URI). It does not connect yet. `async with` connects and closes.
 
-    `uri` may be several, separated by commas: those of the daemons of a cluster, of which only the leader listens. They
-    are tried in turn, each for `failover_attempt`; connect() gives up after `failover_timeout`, and every request waits
-    for the daemon, up to its own timeout.
+    `uri` may be several, separated by commas: those of the daemons of a cluster. All are asked at once, and the one that
+    leads gets the requests, which wait for it up to their own timeout; connect() gives up after `failover_timeout`. When
+    the daemon does not lead any more, the next leader gets again: questions whose answer was lost, and changes that the
+    daemon has refused without making them (EHOSTUNREACH, EAGAIN), up to their timeout or for `failover_timeout`. A leader
+    of a lower epoch than one before is not followed.
 
     `key_file` (else $RESOURCED_KEY) has the keys for a tcp address of a daemon that asks for them; the kernel identifies
     the clients of others. Times are in seconds. A message that is longer than `max_message_size` ends the connection.
     `heartbeat_interval` may be math.inf for no heartbeats, and `linger` math.inf to wait for a daemon that does not read.
+    By default the interval is 5 s and the timeout 15 s; with several addresses 1 s and 3 s, to find the next leader soon.
 
     Raises ResourcedError for an invalid address or time, and for a key file that cannot be used. Not thread-safe: it
     belongs to the event loop in which it is used first.
@@ -81,33 +65,32 @@ class RpcConnection:
         connect_timeout: float = 5.0,
         call_timeout: float = 30.0,
         failover_timeout: float = 20.0,
-        failover_attempt: float = 1.0,
         linger: float = 1.0,
-        heartbeat_interval: float = 5.0,
-        heartbeat_timeout: float = 15.0,
+        heartbeat_interval: float | None = None,
+        heartbeat_timeout: float | None = None,
         retry_first: float = 0.02,
         retry_most: float = 1.0,
         max_message_size: int = 1 << 30,
     ) -> None:
+        self._places = parse_places(uri or default_uri())
+        interval, timeout = (1.0, 3.0) if self.has_places else (5.0, 15.0)
+        heartbeat_interval = interval if heartbeat_interval is None else heartbeat_interval
+        heartbeat_timeout = timeout if heartbeat_timeout is None else heartbeat_timeout
         times = {"connect_timeout": connect_timeout, "call_timeout": call_timeout, "heartbeat_interval": heartbeat_interval,
                  "heartbeat_timeout": heartbeat_timeout, "retry_first": retry_first, "retry_most": retry_most,
-                 "failover_timeout": failover_timeout, "failover_attempt": failover_attempt}
+                 "failover_timeout": failover_timeout}
         for name, seconds in (times | {"linger": linger}).items():
             if not (seconds > 0 or (seconds == 0 and name == "linger")):  # nan is neither
                 raise ResourcedError(errno.EINVAL, f"{name}: {seconds} is no such time", local=True)
-        self._places = parse_places(uri or default_uri())
-        self._place = 0
-        #: Places that were tried since the last connection or the last of them, and a failure among these that is final.
-        self._tried = 0
-        #: The highest one of the leaders so far.
-        self._epoch = 0
-        self._refusal: tuple[Failure, Endpoint] | None = None
+        self._last_leader = LastLeader()
+        self._search: LeaderSearch | None = None
+        self._repeats = Repeats(failover_timeout)
         self._failover_timeout = failover_timeout
         file = os.fspath(key_file) if key_file else os.environ.get("RESOURCED_KEY", "")
         self._keys: Keys | None = load_keys(file) if file and any(one.scheme == "tcp" for one in self._places) else None
         if self._keys and zmq.curve_public(self._keys.secret_key) != self._keys.public_key:
             raise ResourcedError(errno.EINVAL, f"{file}: public-key and secret-key are not a pair", local=True)
-        self._connect_timeout = min(connect_timeout, failover_attempt) if len(self._places) > 1 else connect_timeout
+        self._connect_timeout = connect_timeout
         self._call_timeout = call_timeout
         self._linger = linger
         self._retry_first, self._retry_most = retry_first, retry_most
@@ -119,8 +102,11 @@ class RpcConnection:
         self._link: Link | None = None
         self._connected = self._closed = False
         self._since = -math.inf
-        self._timeout: asyncio.TimerHandle | None = None
+        self._patience: Patience | None = None
         self._retry: asyncio.TimerHandle | None = None
+        #: Until then nothing is sent: the daemon cannot make changes at present.
+        self._hold: asyncio.TimerHandle | None = None
+        self._hold_for = retry_first
         #: Requests and connect() calls that have failed, while the reason is looked for.
         self._failing: dict[asyncio.Task[None], tuple[list[Request], list[asyncio.Future[None]]]] = {}
         #: connect() of callers.
@@ -130,6 +116,7 @@ class RpcConnection:
         #: Sent requests by matchtag; None for those that nobody waits for any more.
         self._pending: dict[int, Request | None] = {}
         self._last_tag = 0
+        self._numbers = itertools.count(1)
         #: Services with streams of this client: the end sends each a SERVICE.disconnect.
         self._services: set[str] = set()
 
@@ -141,6 +128,11 @@ class RpcConnection:
     def connected(self) -> bool:
         return self._connected
 
+    @property
+    def has_places(self) -> bool:
+        """Whether `uri` has several addresses, those of a cluster."""
+        return len(self._places) > 1
+
     async def connect(self) -> None:
         """Waits until the daemon answers. Raises ResourcedError `cannot reach the daemon at URI: WHY`."""
         self._check_open("connect()")
@@ -149,13 +141,12 @@ class RpcConnection:
         future = asyncio.get_running_loop().create_future()
         self._connecting.add(future)
         try:
-            if not self._link and not (self._retry and self._has_places):
-                self._start_link()
-            async with asyncio.timeout(self._failover_timeout if self._has_places else None):
+            if not self._is_trying and not (self._retry and self.has_places):
+                self._start()
+            async with asyncio.timeout(self._failover_timeout if self.has_places else None):
                 await future
         except TimeoutError:
-            text = f"cannot reach the daemon at {self.uri}: none of them leads the cluster"
-            raise ResourcedError(errno.EHOSTUNREACH, text, local=True) from None
+            raise await self._why_none() from None
         finally:
             self._connecting.discard(future)
 
@@ -171,6 +162,7 @@ class RpcConnection:
         ResourcedError: the daemon's, and local ones, ETIMEDOUT after `timeout` (else the connection's `call_timeout`;
         math.inf for none)."""
         request = Call(topic, payload, wait_for_daemon)
+        await self._catch_up()
         self.submit(request)
         seconds = self._call_timeout if timeout is None else timeout
         try:
@@ -179,13 +171,30 @@ class RpcConnection:
         except TimeoutError:
             # The response may have been read in the turn of the loop in which the time was over.
             if not request.future.done() or request.future.cancelled():
-                text = f"{topic}: no answer from {self.uri} within {seconds:g} s"
-                raise ResourcedError(errno.ETIMEDOUT, text, local=True) from None
+                raise await self._late(request, seconds) from None
             response = request.future.result()
         finally:
             if not request.future.done() or request.future.cancelled():
                 self.cancel(request)
         return response.payload()
+
+    async def _catch_up(self) -> None:
+        """Reads what has come. A program whose loop did not run meanwhile may not know yet that the connection is gone:
+        a change that is sent over it counts as lost, though it never left."""
+        turns_until_the_end_is_seen = 3
+        for _ in range(turns_until_the_end_is_seen if self.has_places and self._connected else 0):
+            await asyncio.sleep(0)
+
+    async def _late(self, request: Request, seconds: float) -> ResourcedError:
+        if request.matchtag is None and request.refusal:
+            return request.refusal
+        if request.matchtag is None and self._search:
+            return await self._why_none()
+        text = f"{request.topic}: no answer from {self.uri} within {seconds:g} s"
+        return ResourcedError(errno.ETIMEDOUT, text, local=True)
+
+    async def _why_none(self) -> ResourcedError:
+        return await self._search.why(self._keys) if self._search else none_leads(self._places)
 
     def stream(self, topic: str, payload: Mapping[str, Any] | None = None, *, wait_for_daemon: bool = False) -> Stream:
         """Sends a streaming request. Iterate over the payloads of its responses, and close it, as with `async with`."""
@@ -221,8 +230,11 @@ class RpcConnection:
         link, connected = self._link, self._connected
         requests = [*self._drop_link(self._linger if connected else 0), *self._outgoing]
         self._outgoing.clear()
-        if self._retry:
-            self._retry.cancel()
+        if self._search:
+            self._search.close()
+        for timer in (self._retry, self._hold):
+            if timer:
+                timer.cancel()
         error = ResourcedError(errno.ENOTCONN, f"the connection to {self.uri} is closed", local=True)
         for task, failing in self._failing.items():
             task.cancel()
@@ -256,17 +268,18 @@ class RpcConnection:
     def submit(self, request: Request) -> None:
         """Sends a request, now or when there is a connection."""
         self._check_open(request.topic)
-        request.wait_for_daemon = request.wait_for_daemon or self._has_places
+        request.wait_for_daemon = request.wait_for_daemon or self.has_places
         # A request that waits for the daemon does not hasten the next attempt.
-        if not self._link and not (request.wait_for_daemon and self._retry):
+        if not self._is_trying and not (request.wait_for_daemon and self._retry):
             try:
-                self._start_link()
+                self._start()
             except ResourcedError:
                 if not request.wait_for_daemon:
                     raise
                 self._retry_later()
         if request.flags & STREAMING:
             self._services.add(request.topic.partition(".")[0])
+        request.number = next(self._numbers)
         self._outgoing.append(request)
         self._flush()
 
@@ -305,7 +318,7 @@ class RpcConnection:
             raise ResourcedError(errno.ENOTCONN, f"{what}: the connection belongs to another event loop", local=True)
 
     def _flush(self) -> None:
-        while self._connected and self._link and self._outgoing:
+        while self._connected and self._link and self._outgoing and not self._hold:
             request = self._outgoing[0]
             tag = 0
             if not request.flags & NORESPONSE:
@@ -319,6 +332,7 @@ class RpcConnection:
             if tag:
                 request.matchtag = self._last_tag = tag
                 self._pending[tag] = request
+                self._repeats.sent(request)
             self._outgoing.popleft()
 
     @staticmethod
@@ -332,31 +346,51 @@ class RpcConnection:
 
     # The link
 
-    def _start_link(self) -> None:
-        endpoint = self._places[self._place]
-        if endpoint.scheme == "local":
-            self._link = LocalLink(self, endpoint, self._link_options)
+    @property
+    def _is_trying(self) -> bool:
+        """Whether there is a connection, or an attempt to make one."""
+        return bool(self._link or self._search)
+
+    def _start(self) -> None:
+        if self.has_places:
+            self._search = LeaderSearch(self._places, self._last_leader, self, self._make_link, self._follow, self._refuse,
+                                        attempt=self._connect_timeout, pauses=(self._retry_first, self._retry_most))
         else:
-            self._context = self._context or zmq.Context()
-            self._link = ZmqLink(self, self._context, endpoint, self._keys, self._link_options)
+            self._link = self._make_link(self, self._places[0])
+            self._patience = Patience(self._connect_timeout, lambda: self.link_failed(Failure.TIMED_OUT))
         # Not before: without descriptors there is no link, and the next attempt has to come.
         if self._retry:
             self._retry.cancel()
             self._retry = None
-        self._pass_time(_PARTS_OF_TIMEOUT)
 
-    def _pass_time(self, parts: int) -> None:
-        if parts:
-            part = self._connect_timeout / _PARTS_OF_TIMEOUT
-            self._timeout = asyncio.get_running_loop().call_later(part, self._pass_time, parts - 1)
-        else:
-            self.link_failed(Failure.TIMED_OUT)
+    def _make_link(self, owner: Owner, endpoint: Endpoint) -> Link:
+        if endpoint.scheme == "local":
+            return LocalLink(owner, endpoint, self._link_options)
+        self._context = self._context or zmq.Context()
+        return ZmqLink(owner, self._context, endpoint, self._keys, self._link_options)
+
+    def _follow(self, link: Link) -> None:
+        self._link, self._search = link, None
+        self._begin()
+
+    def _refuse(self) -> None:
+        assert self._search
+        why = functools.partial(self._search.why, self._keys)
+        self._search = None
+        requests, futures = [*self._outgoing], [*self._connecting]
+        self._outgoing.clear()
+        self._connecting.clear()
+        if requests or futures:
+            self._fail_with(why, requests, futures)
 
     def _drop_link(self, linger: float = 0) -> list[Request]:
         """Returns the requests that were sent."""
-        if self._timeout:
-            self._timeout.cancel()
-            self._timeout = None
+        if self._patience:
+            self._patience.end()
+            self._patience = None
+        if self._hold:
+            self._hold.cancel()
+            self._hold = None
         if self._link:
             self._link.close(linger)
         self._link = None
@@ -373,10 +407,10 @@ class RpcConnection:
 
     def _try_again(self) -> None:
         self._retry = None
-        if self._link or not (self._outgoing or self._connecting):
+        if self._is_trying or not (self._outgoing or self._connecting):
             return
         try:
-            self._start_link()
+            self._start()
         except ResourcedError:
             self._retry_later()  # no descriptors left, for example
 
@@ -387,27 +421,13 @@ class RpcConnection:
         return others
 
     def link_connected(self) -> None:
-        if not self._has_places:
-            return self._begin()
-        question = _LeaderQuestion(self._take_leader)
-        question.matchtag = self._last_tag = 1
-        self._pending[1] = question
-        assert self._link
-        self._link.send(request_parts(question.topic, question.payload, 1, 0))
-
-    def _take_leader(self, epoch: int | None) -> None:
-        if epoch is not None and epoch >= self._epoch:
-            self._epoch = epoch
-            self._begin()
-        else:
-            self.link_failed(Failure.NOT_LEADING)
+        self._begin()
 
     def _begin(self) -> None:
-        if self._timeout:
-            self._timeout.cancel()
-            self._timeout = None
+        if self._patience:
+            self._patience.end()
+            self._patience = None
         self._connected = True
-        self._tried, self._refusal = 0, None
         self._since = asyncio.get_running_loop().time()
         for future in self._connecting:
             if not future.done():
@@ -415,52 +435,76 @@ class RpcConnection:
         self._flush()
 
     def link_failed(self, failure: Failure) -> None:
+        """Of the only place."""
         self._drop_link()
-        endpoint = self._places[self._place]
-        if failure.is_final:
-            self._refusal = failure, endpoint
-        if self._has_places:
-            self._place = (self._place + 1) % len(self._places)
-            self._tried = (self._tried + 1) % len(self._places)
-            if self._tried:
-                self._try_again()
-                return
-            if self._refusal:
-                (failure, endpoint), self._refusal = self._refusal, None
         requests = self._keep_waiting()
         if failure.is_final:
             requests += self._outgoing
             self._outgoing.clear()
-        elif self._outgoing or (self._has_places and self._connecting):
+        elif self._outgoing:
             self._retry_later()
-            if self._has_places:
-                return
         futures = [future for future in self._connecting if not future.done()]
         self._connecting.clear()
         if requests or futures:
-            task = asyncio.get_running_loop().create_task(self._explain(failure, endpoint, requests, futures))
-            self._failing[task] = (requests, futures)
-            task.add_done_callback(lambda done: self._failing.pop(done))
+            self._fail_with(lambda: explain(failure, self._places[0], self._keys), requests, futures)
 
-    async def _explain(
-        self, failure: Failure, endpoint: Endpoint, requests: list[Request], futures: list[asyncio.Future[None]]
+    def _fail_with(
+        self, reason: Callable[[], Awaitable[ResourcedError]], requests: list[Request], futures: list[asyncio.Future[None]]
     ) -> None:
-        self._fail(requests, futures, await explain(failure, endpoint, self._keys))
+        async def fail() -> None:
+            self._fail(requests, futures, await reason())
 
-    @property
-    def _has_places(self) -> bool:
-        return len(self._places) > 1
+        task = asyncio.get_running_loop().create_task(fail())
+        self._failing[task] = (requests, futures)
+        task.add_done_callback(lambda done: self._failing.pop(done))
+
+    def follows(self, acquired: Mapping[str, Any]) -> bool:
+        """Whether the daemon that has answered an acquire with this may be followed. If not, its connection is ended."""
+        if self._last_leader.may_be_followed_by(acquired):
+            return True
+        self.link_lost()
+        return False
 
     def link_lost(self) -> None:
-        if not self._connected:  # before it has said whether it leads
-            return self.link_failed(Failure.ENDED)
-        requests = [*self._drop_link(), *self._keep_waiting()]
+        sent = self._drop_link()
+        again = [one for one in sent if self.has_places and self._repeats.survives_loss(one)]
+        self._send_again(again)
+        requests = [*(one for one in sent if one not in again), *self._keep_waiting()]
         # A daemon that ends each connection at once is asked at growing intervals.
         if asyncio.get_running_loop().time() - self._since >= self._retry_most:
             self._pause = self._retry_first
         self._retry_later()
         error = ResourcedError(errno.ECONNRESET, f"lost the connection to the daemon at {self.uri}", local=True)
         self._fail(requests, (), error)
+
+    def _send_again(self, requests: Iterable[Request]) -> None:
+        for request in requests:
+            request.matchtag = None
+            self._outgoing.append(request)
+        self._outgoing = deque(sorted(self._outgoing, key=lambda one: one.number))
+
+    def _put_off(self, request: Request, error: ResourcedError) -> bool:
+        """Keeps a request that was refused for the next leader, or for later."""
+        if request.flags & STREAMING:
+            # An acquisition and a journal go on at the next leader, as after a loss.
+            if not leads_no_more(request, error):
+                return False
+            request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} does not lead any more", local=True))
+            self.link_lost()
+            return True
+        if not self._repeats.survives_error(request, error):
+            return False
+        self._send_again([request])
+        if error.errno == errno.EAGAIN:
+            self._hold = asyncio.get_running_loop().call_later(self._hold_for, self._go_on)
+            self._hold_for = min(2 * self._hold_for, self._retry_most)
+        else:
+            self.link_lost()
+        return True
+
+    def _go_on(self) -> None:
+        self._hold = None
+        self._flush()
 
     def link_response(self, response: Response) -> None:
         if response.matchtag not in self._pending:
@@ -469,8 +513,13 @@ class RpcConnection:
         if not response.more:
             del self._pending[response.matchtag]
             self._flush()
-        if request:
-            request.fail(response.error()) if response.errnum else request.receive(response)
+        if request and response.errnum:
+            error = response.error()
+            if not (self.has_places and self._put_off(request, error)):
+                request.fail(error)
+        elif request:
+            self._hold_for = self._retry_first
+            request.receive(response)
 
     def link_room(self) -> None:
         self._flush()

@@ -297,6 +297,10 @@ class Connection(_Twin):
     def connected(self) -> bool:
         return bool(self._twin.connected)
 
+    @property
+    def has_places(self) -> bool:
+        return bool(self._twin.has_places)
+
     def close(self) -> None:
         """Tells the daemon to drop this client's streams, and closes."""
         if not self._usable:
