@@ -22,6 +22,8 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> fan_out_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> agent_rows(const Bench& bench);
+/// Clusters with etcd; none where it is not installed.
+[[nodiscard]] std::vector<Row> replica_rows(const Bench& bench);
 /// Representations of a set side by side: no bars.
 [[nodiscard]] std::vector<Row> representation_rows();
 

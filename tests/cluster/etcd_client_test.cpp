@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::daemon::cluster {
 namespace {

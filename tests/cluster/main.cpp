@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;

@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
 #include "harness/ctl.hpp"
+#include "harness/etcd.hpp"
 #include "thorough.hpp"
 
 namespace resourced::e2e {

@@ -16,8 +16,8 @@
 
 #include "client/connection.hpp"
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
 #include "harness/daemon.hpp"
+#include "harness/etcd.hpp"
 #include "wire/deadline.hpp"
 
 namespace resourced::e2e {

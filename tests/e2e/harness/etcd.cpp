@@ -1,4 +1,4 @@
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 #include <chrono>
 #include <stdexcept>

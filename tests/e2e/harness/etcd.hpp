@@ -30,6 +30,9 @@ class Etcd {
   [[nodiscard]] std::vector<std::string> urls() const;
   /// `["URL", ...]`, as TOML has it.
   [[nodiscard]] std::string toml() const;
+  [[nodiscard]] std::uint16_t client_port(std::size_t member) const {
+    return members_.at(member).client_port;
+  }
   void kill(std::size_t member);
   void start(std::size_t member);
   [[nodiscard]] e2e::Process& process(std::size_t member) { return *members_.at(member).process; }

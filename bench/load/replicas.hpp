@@ -1,0 +1,89 @@
+// Daemons that have their log in a real etcd, the same transaction made by a bare client, and a link to etcd
+// that is slow on purpose.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+
+#include "bench/load/bus_client.hpp"
+#include "bench/load/cluster.hpp"
+#include "core/cluster/requests.hpp"
+#include "daemon/cluster/etcd_client.hpp"
+#include "harness/etcd.hpp"
+#include "harness/process.hpp"
+
+namespace resourced::bench {
+
+/// Whether the rows of this file can be measured here.
+[[nodiscard]] inline bool has_etcd() { return std::filesystem::exists(test::etcd_program); }
+
+/// A link to an endpoint of etcd that holds back each piece of an answer for a time.
+class SlowLink {
+ public:
+  SlowLink(std::uint16_t to, double seconds);
+  ~SlowLink();
+  SlowLink(const SlowLink&) = delete;
+  SlowLink& operator=(const SlowLink&) = delete;
+
+  [[nodiscard]] std::string url() const;
+
+ private:
+  struct State;
+  boost::asio::io_context loop_{1};
+  std::unique_ptr<State> state_;
+  std::thread thread_;
+};
+
+/// A daemon of a cluster.
+class Member {
+ public:
+  /// It follows, or leads if no other one does. `etcd` is the URL of its endpoint.
+  Member(const Bench& bench, const std::string& name, const std::string& etcd, std::uint64_t size);
+
+  [[nodiscard]] const std::string& uri() const { return uri_; }
+  /// Waits until it leads, and serves.
+  void until_leading();
+  /// Waits until its state has this event. Returns the seconds from the first question on.
+  double until_following(std::uint64_t sequence);
+  void stop();
+  void kill() { process_->kill(); }
+  void start();
+  /// The resident memory in bytes.
+  [[nodiscard]] double memory() const;
+
+ private:
+  test::TempDir dir_;
+  std::string uri_;
+  std::unique_ptr<e2e::Process> process_;
+};
+
+/// The time of one change by a client that looks for the daemon of these that leads.
+[[nodiscard]] double seconds_until_changed(const std::string& uris);
+
+/// The last event of the log.
+[[nodiscard]] std::uint64_t last_event(const std::string& uri);
+
+/// The transaction that commits one drain, with the same guards and bytes, over one connection and without
+/// anything else.
+class BareCommits {
+ public:
+  explicit BareCommits(const std::string& etcd);
+
+  void once();
+
+ private:
+  [[nodiscard]] ::resourced::cluster::TransactionDone carry_out(::resourced::cluster::Transaction work);
+
+  boost::asio::io_context loop_{1};
+  daemon::cluster::EtcdClient client_;
+  ::resourced::cluster::Revision leader_ = 0;
+  ::resourced::cluster::Revision head_ = 0;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace resourced::bench
