@@ -24,6 +24,7 @@
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/cluster/leader_log.hpp"
+#include "daemon/cluster/loop_runtime.hpp"
 #include "daemon/instance/host.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
@@ -67,7 +68,8 @@ class Server {
         store_(state_directory(options, config_)),
         leader_(member == nullptr
                     ? nullptr
-                    : std::make_unique<cluster::LeaderLog>(loop_, config_.cluster, *member, store_)),
+                    : std::make_unique<cluster::LeaderLog>(
+                          std::make_unique<cluster::LoopRuntime>(loop_, config_.cluster), *member, store_)),
         log_(leader_ ? static_cast<store::EventLog&>(*leader_) : store_,
              [this](const store::Record& record) {
                if (host_) host_->copy(record);

@@ -18,8 +18,9 @@
 
 #include "core/cluster/member.hpp"
 #include "core/error.hpp"
+#include "daemon/cluster/following.hpp"
 #include "daemon/cluster/identity.hpp"
-#include "daemon/cluster/record_json.hpp"
+#include "daemon/cluster/loop_runtime.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
 #include "daemon/process.hpp"
@@ -93,7 +94,8 @@ struct Standby::State {
     replica.cluster = cluster::read_identity(directory);
     replica.applied = store.last_sequence();
     member = std::make_unique<cluster::Member>(member_settings(options, config), std::move(replica));
-    coordinator = std::make_unique<cluster::Coordinator>(loop, config.cluster, *member);
+    coordinator = std::make_unique<cluster::Coordinator>(
+        std::make_unique<cluster::LoopRuntime>(loop, config.cluster), *member);
   }
 
   ~State() {
@@ -149,10 +151,7 @@ struct Standby::State {
   void take(const Batch& batch) {
     if (failure) return;
     try {
-      for (store::Record& record : cluster::decode_records(batch.text, batch.first, batch.last)) {
-        service.follow(record);
-        store.append(std::move(record));
-      }
+      cluster::take_entry(batch, store, [this](const store::Record& record) { service.follow(record); });
     } catch (const Error& error) {
       fail(error);
     }
@@ -277,7 +276,7 @@ void begin_cluster(const Options& options) {
   cluster::write_identity(directory, *replica.cluster);
   asio::io_context loop{1};
   cluster::Member member(member_settings(options, config), replica);
-  cluster::Coordinator coordinator(loop, config.cluster, member);
+  cluster::Coordinator coordinator(std::make_unique<cluster::LoopRuntime>(loop, config.cluster), member);
   std::optional<Error> failure;
   cluster::Coordinator::Callbacks callbacks;
   callbacks.joined = [&](const std::string& /*cluster*/) { loop.stop(); };

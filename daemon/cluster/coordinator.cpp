@@ -1,9 +1,8 @@
 #include "daemon/cluster/coordinator.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
-
-#include "process/loop.hpp"
 
 namespace resourced::daemon::cluster {
 
@@ -34,47 +33,42 @@ std::variant<Roster, Error> roster_of(const Outcome& outcome) {
 
 }  // namespace
 
-Coordinator::Coordinator(boost::asio::io_context& loop, const config::Cluster& settings, Member& member)
-    : member_(member), etcd_(loop, settings), timer_(loop), next_question_(loop) {}
-
 void Coordinator::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
-  const SteadyTime now = process::steady_clock();
-  member_.disconnect(now);
-  carry_out(member_.tick(now));
+  member_.disconnect(now());
+  carry_out(member_.tick(now()));
 }
 
-void Coordinator::commit(Batch batch) {
-  carry_out(member_.commit(std::move(batch), process::steady_clock()));
-}
+void Coordinator::commit(Batch batch) { carry_out(member_.commit(std::move(batch), now())); }
 
 void Coordinator::resign(std::optional<std::string> successor) {
-  carry_out(member_.resign(process::steady_clock(), std::move(successor)));
+  carry_out(member_.resign(now(), std::move(successor)));
 }
 
 void Coordinator::ask_roster(TakeRoster take) {
   questions_.push_back(std::move(take));
-  if (!is_asking_) send_roster();
+  if (is_asking_) return;
+  if (now() >= next_question_) return send_roster();
+  arm();
 }
 
 void Coordinator::send_roster() {
   is_asking_ = true;
-  etcd_.send(::resourced::cluster::ask_roster(),
-             [this, asked = std::exchange(questions_, {})](const Outcome& outcome) {
-               const auto answer = roster_of(outcome);
-               for (const TakeRoster& take : asked) take(answer);
-               process::run_at(next_question_, process::steady_clock() + pause_of_questions, [this] {
-                 is_asking_ = false;
-                 if (!questions_.empty()) send_roster();
-               });
-             });
+  runtime_->send(::resourced::cluster::ask_roster(),
+                 [this, asked = std::exchange(questions_, {})](const Outcome& outcome) {
+                   is_asking_ = false;
+                   next_question_ = now() + pause_of_questions;
+                   const auto answer = roster_of(outcome);
+                   for (const TakeRoster& take : asked) take(answer);
+                   arm();
+                 });
 }
 
 // Requests first: a callback may take the next step.
 void Coordinator::carry_out(Effects effects) {
   for (auto& [id, request] : effects.requests) {
-    etcd_.send(std::move(request), [this, id = id](const Outcome& outcome) {
-      carry_out(member_.answer(id, outcome, process::steady_clock()));
+    runtime_->send(std::move(request), [this, id = id](const Outcome& outcome) {
+      carry_out(member_.answer(id, outcome, now()));
     });
   }
   if (effects.joined) callbacks_.joined(*effects.joined);
@@ -88,12 +82,14 @@ void Coordinator::carry_out(Effects effects) {
 }
 
 void Coordinator::arm() {
-  const auto deadline = member_.next_deadline();
-  if (!deadline) {
-    timer_.cancel();
-    return;
-  }
-  process::run_at(timer_, *deadline, [this] { carry_out(member_.tick(process::steady_clock())); });
+  auto next = member_.next_deadline();
+  if (!questions_.empty() && !is_asking_) next = next ? std::min(*next, next_question_) : next_question_;
+  if (next) runtime_->run_at(*next, [this] { on_time(); });
+}
+
+void Coordinator::on_time() {
+  if (!questions_.empty() && !is_asking_ && now() >= next_question_) send_roster();
+  carry_out(member_.tick(now()));
 }
 
 }  // namespace resourced::daemon::cluster

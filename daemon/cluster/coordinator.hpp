@@ -1,22 +1,19 @@
-// Runs a member of a cluster (core/cluster) in an Asio loop: sends its requests to etcd, passes the outcomes
-// and the time back, and calls the owner with everything else that follows.
+// Runs a member of a cluster (core/cluster) in the loop of its process: sends its requests to etcd, passes
+// the outcomes and the time back, and calls the owner with everything else that follows.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
-#include "config/cluster.hpp"
 #include "core/cluster/member.hpp"
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
-#include "daemon/cluster/etcd_client.hpp"
+#include "daemon/cluster/runtime.hpp"
 
 namespace resourced::daemon::cluster {
 
@@ -36,9 +33,9 @@ class Coordinator {
     /// After every step of the member.
     std::function<void()> changed = [] {};
   };
-  /// Takes over a member whose requests to an earlier coordinator get no outcome. Throws Error as EtcdClient
-  /// does.
-  Coordinator(boost::asio::io_context& loop, const config::Cluster& settings, Member& member);
+  /// Takes over a member whose requests to an earlier coordinator get no outcome.
+  Coordinator(std::unique_ptr<Runtime> runtime, Member& member)
+      : member_(member), runtime_(std::move(runtime)) {}
 
   void start(Callbacks callbacks);
   void commit(::resourced::cluster::Batch batch);
@@ -51,21 +48,25 @@ class Coordinator {
 
   [[nodiscard]] const Member& member() const noexcept { return member_; }
   /// Why etcd did not carry out the last request; empty if it did.
-  [[nodiscard]] const std::string& trouble() const noexcept { return etcd_.trouble(); }
+  [[nodiscard]] const std::string& trouble() const noexcept { return runtime_->trouble(); }
+  [[nodiscard]] Runtime& runtime() noexcept { return *runtime_; }
+  [[nodiscard]] SteadyTime now() const { return runtime_->now(); }
 
  private:
   void carry_out(::resourced::cluster::Effects effects);
   void arm();
+  void on_time();
   void send_roster();
 
   Member& member_;
-  EtcdClient etcd_;
-  boost::asio::steady_timer timer_;
   Callbacks callbacks_;
   /// They wait for the next request.
   std::vector<TakeRoster> questions_;
   bool is_asking_ = false;
-  boost::asio::steady_timer next_question_;
+  /// Not before this time.
+  SteadyTime next_question_{};
+  /// Declared last, so that it calls nothing of an object that is destroyed.
+  std::unique_ptr<Runtime> runtime_;
 };
 
 }  // namespace resourced::daemon::cluster

@@ -2,11 +2,9 @@
 
 #include <utility>
 
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include "daemon/cluster/record_json.hpp"
-#include "process/loop.hpp"
 
 namespace resourced::daemon::cluster {
 namespace {
@@ -22,13 +20,11 @@ constexpr std::size_t most_waiting = 65536;
 
 using store::Sequence;
 
-LeaderLog::LeaderLog(boost::asio::io_context& loop, const config::Cluster& settings, Member& member,
-                     store::Store& store)
-    : loop_(loop),
-      store_(store),
-      coordinator_(loop, settings, member),
+LeaderLog::LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store)
+    : store_(store),
       committed_(store.last_sequence()),
-      stored_(committed_) {}
+      stored_(committed_),
+      coordinator_(std::move(runtime), member) {}
 
 void LeaderLog::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
@@ -50,7 +46,7 @@ void LeaderLog::append(store::Record record) {
 // Posted, so that all events of one step, and of all requests that have come, go into one commit.
 void LeaderLog::commit_soon() {
   if (std::exchange(is_posted_, true)) return;
-  boost::asio::post(loop_, [this] {
+  coordinator_.runtime().post([this] {
     is_posted_ = false;
     commit();
   });
@@ -71,7 +67,7 @@ void LeaderLog::commit() {
     under_way_.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  sent_at_ = process::steady_clock();
+  sent_at_ = coordinator_.now();
   coordinator_.commit(std::move(batch));
 }
 
@@ -95,17 +91,17 @@ void LeaderLog::on_stored(Sequence last) {
 }
 
 void LeaderLog::finish(std::function<void()> done, std::optional<std::string> successor) {
-  if (!coordinator_.member().leads()) return boost::asio::post(loop_, std::move(done));
+  if (!coordinator_.member().leads()) return coordinator_.runtime().post(std::move(done));
   successor_ = std::move(successor);
   finished_ = std::move(done);
   commit_soon();
 }
 
-bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(process::steady_clock()); }
+bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(coordinator_.now()); }
 
 std::optional<std::string> LeaderLog::stalled() const {
   if (under_way_.empty()) return std::nullopt;
-  const Seconds waited = process::steady_clock() - sent_at_;
+  const Seconds waited = coordinator_.now() - sent_at_;
   if (waited > longest_commit) {
     return fmt::format("etcd has not confirmed a change for {:.0f} s: nothing can be changed until it does",
                        waited.count());

@@ -10,13 +10,9 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/io_context.hpp>
-
-#include "config/cluster.hpp"
 #include "core/time.hpp"
 #include "daemon/cluster/coordinator.hpp"
 #include "daemon/store/event_log.hpp"
-#include "daemon/store/store.hpp"
 
 namespace resourced::daemon::cluster {
 
@@ -28,9 +24,8 @@ class LeaderLog final : public store::EventLog {
     /// The member does not lead any more. Events that are not committed may be in the log or not.
     std::function<void(const std::string&)> deposed;
   };
-  /// `member` leads, and `store` has all of the log. Both must outlive this. Throws Error as EtcdClient does.
-  LeaderLog(boost::asio::io_context& loop, const config::Cluster& settings, Member& member,
-            store::Store& store);
+  /// `member` leads, and `store` has all of the log. Both must outlive this.
+  LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store);
 
   void start(Callbacks callbacks);
   /// The store has this event and all before it.
@@ -70,9 +65,7 @@ class LeaderLog final : public store::EventLog {
   void on_committed(store::Sequence last);
   void ask(std::function<void()> question);
 
-  boost::asio::io_context& loop_;
-  store::Store& store_;
-  Coordinator coordinator_;
+  store::EventLog& store_;
   Callbacks callbacks_;
   std::function<void()> finished_;
   std::optional<std::string> successor_;
@@ -87,6 +80,8 @@ class LeaderLog final : public store::EventLog {
   /// Questions, each with the event that the store must have before it is asked.
   std::deque<std::pair<store::Sequence, std::function<void()>>> questions_;
   Counters counters_;
+  /// Declared last, as its runtime calls functions of this object.
+  Coordinator coordinator_;
 };
 
 }  // namespace resourced::daemon::cluster
