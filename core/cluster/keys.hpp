@@ -6,6 +6,8 @@
 // `members/NAME` has `{"uri", "applied", "version"}` of each connected member. `successor` has the name of
 // the member to which the last leader has handed over, until a member leads. Numbers in keys have 20 digits,
 // so that keys are in the order of the numbers.
+//
+// Standbys watch the keys from `head` to `leader`: values of keys between them are sent to each standby.
 #pragma once
 
 #include <cerrno>

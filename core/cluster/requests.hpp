@@ -72,7 +72,15 @@ struct Revoke {
 struct Compact {
   Revision revision = 0;
 };
-using Request = std::variant<Transaction, Grant, KeepAlive, Revoke, Compact>;
+/// Tells changes of the keys from `key` to before `end`, from this revision on. It has several outcomes: the
+/// first Changed when it is in place, one for each change, or for several that come together, and at last
+/// Unknown or Refused. The next Watch ends it without one.
+struct Watch {
+  std::string key;
+  std::string end;
+  Revision from = 0;
+};
+using Request = std::variant<Transaction, Grant, KeepAlive, Revoke, Compact, Watch>;
 
 struct TransactionDone {
   /// Whether `then` was carried out.
@@ -89,16 +97,22 @@ struct LeaseDone {
 };
 /// A Revoke or a Compact was carried out.
 struct Done {};
-/// etcd has refused the request, and nothing has changed.
+/// Keys of a Watch have changed, at last by this revision. Before Watch::from: none has yet.
+struct Changed {
+  Revision revision = 0;
+};
+/// etcd has refused the request, and nothing has changed. A Watch is also refused if etcd has forgotten
+/// changes from its first revision on.
 struct Refused {
   std::string why;
   /// As the lease has ended.
   bool lease_has_ended = false;
 };
-/// There was no answer: the request may have been carried out, and may still be carried out later.
+/// There was no answer: the request may have been carried out, and may still be carried out later. A Watch
+/// has ended.
 struct Unknown {
   std::string why;
 };
-using Outcome = std::variant<TransactionDone, LeaseDone, Done, Refused, Unknown>;
+using Outcome = std::variant<TransactionDone, LeaseDone, Done, Changed, Refused, Unknown>;
 
 }  // namespace resourced::cluster

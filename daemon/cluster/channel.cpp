@@ -2,22 +2,15 @@
 
 #include <utility>
 
-#include <boost/asio/bind_executor.hpp>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
-#include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 
 #include "core/json/utf8.hpp"
+#include "daemon/cluster/link.hpp"
 
 namespace resourced::daemon::cluster {
 namespace {
@@ -25,7 +18,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-using tcp = asio::ip::tcp;
 
 constexpr std::size_t most_idle = 4;
 
@@ -45,61 +37,32 @@ struct Channel::Pool {
 class Channel::Connection : public std::enable_shared_from_this<Connection> {
  public:
   explicit Connection(const std::shared_ptr<Pool>& pool)
-      : pool_(pool), endpoint_(pool->endpoint), tls_(pool->tls), resolver_(pool->loop), timer_(pool->loop) {
-    if (tls_) {
-      secure_ = std::make_unique<Secure>(pool->loop, *tls_);
-    } else {
-      plain_ = std::make_unique<tcp::socket>(pool->loop);
-    }
-  }
+      : pool_(pool), link_(pool->loop, pool->endpoint, pool->tls), timer_(pool->loop) {}
 
   void post(const HttpRequest& request, std::chrono::milliseconds timeout, Handler handler) {
     handler_ = std::move(handler);
     was_sent_ = false;
-    request_ = {};
-    request_.method(http::verb::post);
-    request_.target(request.target);
-    request_.version(11);
-    request_.set(http::field::host, endpoint_.authority());
-    request_.set(http::field::content_type, "application/json");
-    if (!request.token.empty()) request_.set(http::field::authorization, request.token);
-    request_.body() = request.body;
-    request_.prepare_payload();
+    request_ = message_of(request, link_.endpoint());
     timer_.expires_after(timeout);
     timer_.async_wait([self = shared_from_this()](const error_code& error) {
       if (!error) self->fail("no answer in time");
     });
     if (is_open_) return write();
-    resolver_.async_resolve(endpoint_.host, fmt::format("{}", endpoint_.port), tcp::resolver::numeric_service,
-                            [self = shared_from_this()](const error_code& error, const auto& addresses) {
-                              if (self->is_over(error)) return;
-                              self->connect(addresses);
-                            });
+    link_.open([self = shared_from_this()](const error_code& error) {
+      if (self->is_over(error)) return;
+      self->is_open_ = true;
+      self->write();
+    });
   }
 
   void close() {
     handler_ = nullptr;
     is_open_ = false;
     timer_.cancel();
-    resolver_.cancel();
-    error_code ignored;
-    socket().close(ignored);
+    link_.close();
   }
 
  private:
-  using Secure = asio::ssl::stream<tcp::socket>;
-
-  tcp::socket& socket() { return secure_ ? secure_->next_layer() : *plain_; }
-
-  template <class Work>
-  void with_stream(Work&& work) {
-    if (secure_) {
-      work(*secure_);
-    } else {
-      work(*plain_);
-    }
-  }
-
   // Whether the request has ended: before, or with this error.
   bool is_over(const error_code& error) {
     if (handler_ && error) fail(error.message());
@@ -116,33 +79,9 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
     handler(std::move(answer));
   }
 
-  void connect(const tcp::resolver::results_type& addresses) {
-    asio::async_connect(socket(), addresses,
-                        [self = shared_from_this()](const error_code& error, const auto&) {
-                          if (self->is_over(error)) return;
-                          error_code ignored;
-                          self->socket().set_option(tcp::no_delay(true), ignored);
-                          if (self->secure_) return self->greet();
-                          self->is_open_ = true;
-                          self->write();
-                        });
-  }
-
-  void greet() {
-    SSL_set_tlsext_host_name(secure_->native_handle(), endpoint_.host.c_str());
-    secure_->set_verify_mode(asio::ssl::verify_peer);
-    secure_->set_verify_callback(asio::ssl::host_name_verification(endpoint_.host));
-    secure_->async_handshake(asio::ssl::stream_base::client,
-                             [self = shared_from_this()](const error_code& error) {
-                               if (self->is_over(error)) return;
-                               self->is_open_ = true;
-                               self->write();
-                             });
-  }
-
   void write() {
     was_sent_ = true;
-    with_stream([this](auto& stream) {
+    link_.with_stream([this](auto& stream) {
       http::async_write(stream, request_,
                         [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
                           if (self->is_over(error)) return;
@@ -154,7 +93,7 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
   void read() {
     parser_ = std::make_unique<http::response_parser<http::string_body>>();
     parser_->body_limit(most_bytes);
-    with_stream([this](auto& stream) {
+    link_.with_stream([this](auto& stream) {
       http::async_read(stream, buffer_, *parser_,
                        [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
                          if (self->is_over(error)) return;
@@ -182,12 +121,8 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
   }
 
   std::weak_ptr<Pool> pool_;
-  config::EtcdEndpoint endpoint_;
-  std::shared_ptr<asio::ssl::context> tls_;
-  tcp::resolver resolver_;
+  Link link_;
   asio::steady_timer timer_;
-  std::unique_ptr<tcp::socket> plain_;
-  std::unique_ptr<Secure> secure_;
   bool is_open_ = false;
   bool was_sent_ = false;
   Handler handler_;
@@ -213,6 +148,13 @@ void Channel::post(const HttpRequest& request, std::chrono::milliseconds timeout
     pool_->idle.pop_back();
   }
   connection->post(request, timeout, std::move(handler));
+}
+
+std::unique_ptr<LineStream> Channel::open_stream(const HttpRequest& request,
+                                                 std::chrono::milliseconds timeout,
+                                                 LineStream::Callbacks callbacks) {
+  return std::make_unique<LineStream>(pool_->loop, pool_->endpoint, pool_->tls, request, timeout,
+                                      std::move(callbacks));
 }
 
 }  // namespace resourced::daemon::cluster

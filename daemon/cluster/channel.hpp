@@ -12,24 +12,10 @@
 #include <boost/asio/ssl/context.hpp>
 
 #include "config/cluster.hpp"
+#include "daemon/cluster/http.hpp"
+#include "daemon/cluster/line_stream.hpp"
 
 namespace resourced::daemon::cluster {
-
-struct HttpRequest {
-  std::string target;
-  std::string body;
-  /// For the header Authorization; empty for none.
-  std::string token;
-};
-
-struct HttpAnswer {
-  /// 0 if there was no answer: `why` says the reason.
-  unsigned status = 0;
-  std::string body;
-  std::string why;
-  /// Bytes of the request may have reached the endpoint.
-  bool was_sent = false;
-};
 
 /// The connections to one endpoint. Requests are independent: each takes a connection that is idle, or a new
 /// one.
@@ -52,6 +38,10 @@ class Channel {
 
   /// Calls `handler` once, from the loop, at the latest after `timeout`.
   void post(const HttpRequest& request, std::chrono::milliseconds timeout, Handler handler);
+  /// Over a connection of its own.
+  [[nodiscard]] std::unique_ptr<LineStream> open_stream(const HttpRequest& request,
+                                                        std::chrono::milliseconds timeout,
+                                                        LineStream::Callbacks callbacks);
 
   class Connection;
 

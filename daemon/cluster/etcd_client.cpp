@@ -102,6 +102,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 
   void proceed(const CallPtr& call) {
     if (!user.empty() && token.empty()) return log_in(call);
+    if (std::holds_alternative<Watch>(call->request)) return watch(call);
     post(call->encoded, token,
          [this, call](std::size_t endpoint, const HttpAnswer& answer) { take(call, endpoint, answer); });
   }
@@ -114,6 +115,41 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
                              [weak = weak_from_this(), endpoint, take](const HttpAnswer& answer) {
                                if (const auto self = weak.lock()) take(endpoint, answer);
                              });
+  }
+
+  // The stream calls nothing once it is destroyed with this object, or with the next watch.
+  void watch(const CallPtr& call) {
+    const std::size_t endpoint = current;
+    stream = channels[endpoint]->open_stream(
+        {call->encoded.target, call->encoded.body, token}, timeout,
+        {[this, call, endpoint](const std::string& lines) { take_lines(call, endpoint, lines); },
+         [this, call, endpoint](const HttpAnswer& answer) { take(call, endpoint, answer); }});
+  }
+
+  // Changes that have come together are told once.
+  void take_lines(const CallPtr& call, std::size_t endpoint, std::string_view lines) {
+    const Watch& watched = std::get<Watch>(call->request);
+    std::optional<Outcome> outcome;
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(line.size() + 1);
+      try {
+        if (auto next = decode_watched(watched, line)) outcome = std::move(next);
+      } catch (const Error& error) {
+        outcome = Unknown{error.what()};
+      }
+      if (outcome && !std::holds_alternative<Changed>(*outcome)) break;
+    }
+    if (!outcome) return;
+    if (!std::holds_alternative<Changed>(*outcome)) stream.reset();
+    if (const auto* lost = std::get_if<Unknown>(&*outcome)) return lose(call, endpoint, lost->why, true);
+    const auto* refused = std::get_if<Refused>(&*outcome);
+    const bool is_of_token = refused != nullptr && refused->why.find("auth token") != std::string::npos;
+    if (is_of_token && !user.empty() && !std::exchange(call->has_renewed, true)) {
+      token.clear();
+      return proceed(call);
+    }
+    call->handler(*outcome);
   }
 
   void take(const CallPtr& call, std::size_t endpoint, const HttpAnswer& answer) {
@@ -179,6 +215,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::size_t current = 0;
   std::string token;
   std::string trouble;
+  /// Of the last watch.
+  std::unique_ptr<LineStream> stream;
 };
 
 EtcdClient::EtcdClient(asio::io_context& loop, const config::Cluster& settings)

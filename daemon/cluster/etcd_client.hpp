@@ -34,7 +34,7 @@ class EtcdClient {
   EtcdClient(EtcdClient&&) = delete;
   EtcdClient& operator=(EtcdClient&&) = delete;
 
-  /// Calls `handler` once, from the loop.
+  /// Calls `handler` once, from the loop; for a Watch as often as it has outcomes, until the next Watch.
   void send(::resourced::cluster::Request request, Handler handler);
 
   /// Why the last request failed; empty if it was carried out.

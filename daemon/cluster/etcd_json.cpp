@@ -1,9 +1,11 @@
 #include "daemon/cluster/etcd_json.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -96,11 +98,17 @@ struct RequestEncoder {
   EtcdRequest operator()(const Compact& compact) const {
     return {"/v3/kv/compaction", json{{"revision", number(compact.revision)}}.dump()};
   }
+  EtcdRequest operator()(const Watch& watch) const {
+    const json create{{"key", encoded(std::string(prefix) + watch.key)},
+                      {"range_end", encoded(std::string(prefix) + watch.end)},
+                      {"start_revision", number(watch.from)}};
+    return {"/v3/watch", json{{"create_request", create}}.dump()};
+  }
 };
 
-json parse(std::string_view text) {
+json parse(std::string_view text, std::size_t most_values = std::numeric_limits<std::size_t>::max()) {
   constexpr std::size_t depth = 16;
-  auto value = json_text::read_json(text, depth, json_text::JsonManners::strict);
+  auto value = json_text::read_json(text, depth, json_text::JsonManners::strict, most_values);
   auto* object = std::get_if<json>(&value);
   if (object == nullptr || !object->is_object()) throw Error(EPROTO, "etcd: an answer is not a JSON object");
   return std::move(*object);
@@ -131,6 +139,14 @@ std::string text(const json& object, const char* key) {
   const json& value = member(object, key);
   if (!value.is_string()) garbled(key);
   return value.get<std::string>();
+}
+
+// A flag that is not set is left out.
+bool flag(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return false;
+  if (!found->is_boolean()) garbled(key);
+  return found->get<bool>();
 }
 
 KeyValue key_value(const json& entry, std::string_view prefix) {
@@ -176,10 +192,7 @@ struct AnswerDecoder {
   Outcome operator()(const Transaction& transaction) const {
     TransactionDone done;
     done.revision = revision_of(answer);
-    if (const auto held = answer.find("succeeded"); held != answer.end()) {
-      if (!held->is_boolean()) garbled("succeeded");
-      done.held = held->get<bool>();
-    }
+    done.held = flag(answer, "succeeded");
     const std::vector<Operation>& operations = done.held ? transaction.then : transaction.otherwise;
     if (operations.empty()) return done;
     const json& responses = member(answer, "responses");
@@ -198,6 +211,8 @@ struct AnswerDecoder {
   }
   Outcome operator()(const Revoke& /*revoke*/) const { return Done{}; }
   Outcome operator()(const Compact& /*compact*/) const { return Done{}; }
+  // Its answer has no end.
+  Outcome operator()(const Watch& /*watch*/) const { garbled("watch"); }
 
   static LeaseDone lease(const json& body) {
     const LeaseDone done{integer(body, "ID"), Seconds(static_cast<double>(integer(body, "TTL")))};
@@ -216,6 +231,31 @@ EtcdRequest encode_request(const Request& request, std::string_view prefix) {
 Outcome decode_answer(const Request& request, std::string_view prefix, std::string_view body) {
   const json answer = parse(body);
   return std::visit(AnswerDecoder{prefix, answer}, request);
+}
+
+std::optional<Outcome> decode_watched(const Watch& watch, std::string_view line) {
+  // More than a line of LineStream has, if it is one of etcd.
+  constexpr std::size_t most_values = 4096;
+  const json message = parse(line, most_values);
+  if (const auto error = message.find("error"); error != message.end())
+    return Unknown{json_text::printable_line(text(*error, "message"))};
+  const json& result = member(message, "result");
+  if (!result.is_object()) garbled("result");
+  if (flag(result, "canceled")) {
+    if (const std::int64_t compacted = integer(result, "compact_revision"); compacted > 0)
+      return Refused{fmt::format("changes up to revision {} are compacted", compacted)};
+    return Refused{result.contains("cancel_reason") ? json_text::printable_line(text(result, "cancel_reason"))
+                                                    : "the watch is canceled"};
+  }
+  if (flag(result, "created")) return Changed{watch.from - 1};
+  const auto events = result.find("events");
+  if (events == result.end()) return std::nullopt;
+  if (!events->is_array()) garbled("events");
+  Changed changed;
+  for (const json& event : *events)
+    changed.revision = std::max(changed.revision, integer(member(event, "kv"), "mod_revision"));
+  if (changed.revision < watch.from) garbled("mod_revision");
+  return changed;
 }
 
 EtcdFailure decode_failure(unsigned status, std::string_view body) {

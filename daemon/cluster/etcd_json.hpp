@@ -2,6 +2,7 @@
 // base64, and 64-bit numbers are strings. Answers come from the network: whatever does not fit is an Error.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,10 @@ struct EtcdRequest {
 /// The outcome in an answer with HTTP status 200. Throws Error EPROTO that says what is wrong with it.
 [[nodiscard]] requests::Outcome decode_answer(const requests::Request& request, std::string_view prefix,
                                               std::string_view body);
+
+/// The outcome in one line of the answer to a Watch; nothing if it tells none. Throws as decode_answer().
+[[nodiscard]] std::optional<requests::Outcome> decode_watched(const requests::Watch& watch,
+                                                              std::string_view line);
 
 /// An answer with another status.
 struct EtcdFailure {

@@ -2,21 +2,13 @@
 // passwords, and a server that is not etcd.
 #include "daemon/cluster/etcd_client.hpp"
 
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <string>
-#include <thread>
 #include <variant>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/streambuf.hpp>
-#include <boost/asio/write.hpp>
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "client_of_etcd.hpp"
 #include "core/error.hpp"
 #include "harness/etcd.hpp"
 
@@ -24,47 +16,11 @@ namespace resourced::daemon::cluster {
 namespace {
 
 using namespace ::resourced::cluster;
+using test::Client;
 using test::Etcd;
+using test::FakeServer;
+using test::settings_of;
 using test::TempDir;
-
-config::Cluster settings_of(const std::vector<std::string>& urls) {
-  config::Cluster settings;
-  settings.etcd = urls;
-  settings.prefix = "/p/";
-  settings.lease_ttl = Seconds(8);
-  return settings;
-}
-
-class Client {
- public:
-  explicit Client(const config::Cluster& settings) : client_(loop_, settings) {}
-
-  Outcome ask(const Request& request) {
-    std::optional<Outcome> outcome;
-    client_.send(request, [&](Outcome answer) {
-      outcome = std::move(answer);
-      loop_.stop();
-    });
-    loop_.restart();
-    loop_.run_for(std::chrono::seconds(60));
-    REQUIRE(outcome.has_value());
-    return *outcome;
-  }
-  // Sends again as long as the outcome is not known, as a member of a cluster does.
-  TransactionDone put(const std::string& value) {
-    while (true) {
-      const Outcome outcome = ask(Transaction{{}, {Put{"k", value}, Read{"k"}}, {}});
-      if (std::holds_alternative<Unknown>(outcome)) continue;
-      INFO(client_.trouble());
-      REQUIRE(std::holds_alternative<TransactionDone>(outcome));
-      return std::get<TransactionDone>(outcome);
-    }
-  }
-
- private:
-  boost::asio::io_context loop_{1};
-  EtcdClient client_;
-};
 
 void openssl(const TempDir& dir, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "/usr/bin/openssl");
@@ -87,44 +43,6 @@ void make_certificates(const TempDir& dir) {
     REQUIRE(chmod(path(name + ".key").c_str(), 0600) == 0);
   }
 }
-
-// Answers the first request of each connection with these bytes, and closes.
-class FakeServer {
- public:
-  explicit FakeServer(std::string answer)
-      : answer_(std::move(answer)),
-        acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}),
-        thread_([this] {
-          accept();
-          loop_.run();
-        }) {}
-  ~FakeServer() {
-    loop_.stop();
-    thread_.join();
-  }
-  FakeServer(const FakeServer&) = delete;
-  FakeServer& operator=(const FakeServer&) = delete;
-
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
-
- private:
-  void accept() {
-    acceptor_.async_accept(
-        [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
-          if (error) return;
-          boost::asio::streambuf request;
-          boost::system::error_code ignored;
-          boost::asio::read_until(socket, request, "\r\n\r\n", ignored);
-          boost::asio::write(socket, boost::asio::buffer(answer_), ignored);
-          accept();
-        });
-  }
-
-  std::string answer_;
-  boost::asio::io_context loop_{1};
-  boost::asio::ip::tcp::acceptor acceptor_;
-  std::thread thread_;
-};
 
 }  // namespace
 
@@ -194,10 +112,12 @@ TEST_CASE("TLS needs a certificate of the authority, on both sides") {
   settings.certificate = dir / "client.crt";
   settings.key = dir / "client.key";
   CHECK(Client(settings).put("x").held);
+  CHECK(std::holds_alternative<Changed>(Client(settings).ask(Watch{"k", "l", 1})));
 
   config::Cluster without = settings;
   without.certificate.clear();
   CHECK(std::holds_alternative<Unknown>(Client(without).ask(Transaction{{}, {Put{"k", "y"}}, {}})));
+  CHECK(std::holds_alternative<Unknown>(Client(without).ask(Watch{"k", "l", 1})));
   config::Cluster untrusting = settings;
   untrusting.ca_file.clear();
   CHECK(std::holds_alternative<Unknown>(Client(untrusting).ask(Transaction{{}, {Put{"k", "y"}}, {}})));
@@ -234,11 +154,17 @@ TEST_CASE("a user logs in with a password, and again when the token is not valid
   etcd.kill(0);
   etcd.start(0);
   CHECK(client.put("y").held);
+  CHECK(std::holds_alternative<Changed>(Client(settings).ask(Watch{"k", "l", 1})));
+  CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+  etcd.kill(0);
+  etcd.start(0);
+  CHECK(std::holds_alternative<Changed>(client.known([] { return Watch{"k", "l", 1}; })));
 
   config::Cluster elsewhere = settings;
   elsewhere.prefix = "/q/";
   const Outcome denied = Client(elsewhere).ask(Transaction{{}, {Put{"k", "z"}}, {}});
   CHECK(std::get<Refused>(denied).why.find("permission denied") != std::string::npos);
+  CHECK(std::holds_alternative<Refused>(Client(elsewhere).ask(Watch{"k", "l", 1})));
   config::Cluster guess = settings;
   guess.password_file = dir / "wrong";
   const Outcome wrong = Client(guess).ask(Transaction{{}, {Put{"k", "z"}}, {}});

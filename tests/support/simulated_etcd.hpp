@@ -1,7 +1,9 @@
-// Etcd as the protocol of a cluster sees it: keys with revisions, transactions one after the other, leases.
+// Etcd as the protocol of a cluster sees it: keys with revisions, transactions one after the other, leases,
+// and the changes that a watch is to tell.
 // Time is the test's. For tests of the test, it can be told not to evaluate guards.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -25,6 +27,21 @@ class SimulatedEtcd {
   }
 
   [[nodiscard]] const std::map<std::string, KeyValue>& keys() const noexcept { return keys_; }
+  /// The last revision that has changed or deleted a key of the watch.
+  [[nodiscard]] Revision last_change(const Watch& watch) const {
+    Revision last = 0;
+    for (auto key = changed_.lower_bound(watch.key); key != changed_.end() && key->first < watch.end; ++key)
+      last = std::max(last, key->second);
+    return last;
+  }
+  /// Ends the leases whose time has come.
+  void expire(SteadyTime now) {
+    std::vector<LeaseId> ended;
+    for (const auto& [id, lease] : leases_) {
+      if (lease.end <= now) ended.push_back(id);
+    }
+    for (const LeaseId id : ended) end(id);
+  }
 
  private:
   struct Lease {
@@ -55,8 +72,7 @@ class SimulatedEtcd {
     TransactionDone done{held, revision_, {}};
     for (const Operation& operation : operations) {
       if (const auto* put = std::get_if<Put>(&operation)) set(*put);
-      if (const auto* gone = std::get_if<Delete>(&operation))
-        keys_.erase(keys_.lower_bound(gone->key), keys_.lower_bound(gone->end));
+      if (const auto* gone = std::get_if<Delete>(&operation)) remove(*gone);
       if (const auto* read = std::get_if<Read>(&operation)) done.found.push_back(find(*read));
     }
     return done;
@@ -79,15 +95,32 @@ class SimulatedEtcd {
     return Done{};
   }
 
-  Outcome take(const Compact& /*compact*/, SteadyTime /*now*/) { return Done{}; }
+  Outcome take(const Compact& compact, SteadyTime /*now*/) {
+    compacted_ = std::max(compacted_, compact.revision);
+    return Done{};
+  }
+
+  // The first outcome.
+  Outcome take(const Watch& watch, SteadyTime /*now*/) const {
+    if (watch.from < compacted_) return Refused{"compacted"};
+    return Changed{watch.from - 1};
+  }
 
   void set(const Put& put) {
     KeyValue& key = keys_[put.key];
     if (key.created == 0) key.created = revision_;
     key.key = put.key;
     key.value = put.value;
-    key.modified = revision_;
+    key.modified = changed_[put.key] = revision_;
     bound_[put.key] = put.lease;
+  }
+
+  void remove(const Delete& gone) {
+    auto key = keys_.lower_bound(gone.key);
+    while (key != keys_.end() && key->first < gone.end) {
+      changed_[key->first] = revision_;
+      key = keys_.erase(key);
+    }
   }
 
   [[nodiscard]] std::vector<KeyValue> find(const Read& read) const {
@@ -103,21 +136,13 @@ class SimulatedEtcd {
     return found;
   }
 
-  void expire(SteadyTime now) {
-    std::vector<LeaseId> ended;
-    for (const auto& [id, lease] : leases_) {
-      if (lease.end <= now) ended.push_back(id);
-    }
-    for (const LeaseId id : ended) end(id);
-  }
-
   void end(LeaseId lease) {
     leases_.erase(lease);
     for (auto key = bound_.begin(); key != bound_.end();) {
       if (lease != 0 && key->second == lease) {
+        changed_[key->first] = ++revision_;
         keys_.erase(key->first);
         key = bound_.erase(key);
-        ++revision_;
       } else {
         ++key;
       }
@@ -125,6 +150,9 @@ class SimulatedEtcd {
   }
 
   std::map<std::string, KeyValue> keys_;
+  /// The last change of each key that is there or was.
+  std::map<std::string, Revision> changed_;
+  Revision compacted_ = 0;
   std::map<std::string, LeaseId> bound_;
   std::map<LeaseId, Lease> leases_;
   Revision revision_ = 1;

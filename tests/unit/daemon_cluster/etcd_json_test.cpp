@@ -108,6 +108,33 @@ TEST_CASE("a failure says whether the request may have been carried out") {
         "etcdserver: permission denied");
 }
 
+TEST_CASE("a watch is of a range, and its lines tell changes, refusals and ends") {
+  const Watch watch{"head", std::string("leader\0", 7), 9};
+  const EtcdRequest request = encode_request(watch, "/p/");
+  CHECK(request.target == "/v3/watch");
+  CHECK(json::parse(request.body) == json::parse(R"({"create_request":
+    {"key": "L3AvaGVhZA==", "range_end": "L3AvbGVhZGVyAA==", "start_revision": "9"}})"));
+  const auto decoded = [&](const std::string& line) { return decode_watched(watch, line).value(); };
+  CHECK(std::get<Changed>(decoded(R"({"result":{"header":{},"created":true}})")).revision == 8);
+  CHECK(std::get<Changed>(decoded(R"({"result":{"events":[{"kv":{"key":"L3AvaGVhZA==","mod_revision":"12"}},
+    {"type":"DELETE","kv":{"mod_revision":"11"}}]}})"))
+            .revision == 12);
+  CHECK(std::get<Refused>(decoded(R"({"result":{"canceled":true,"compact_revision":"20"}})")).why ==
+        "changes up to revision 20 are compacted");
+  CHECK(std::get<Refused>(decoded(R"({"result":{"created":true,"canceled":true,"cancel_reason":"no\n"}})"))
+            .why == "no");
+  CHECK(std::get<Unknown>(decoded(R"({"error":{"grpc_code":14,"message":"closing"}})")).why == "closing");
+  // A sign of life.
+  CHECK_FALSE(decode_watched(watch, R"({"result":{"header":{"revision":"12"}}})").has_value());
+  std::string values = R"({"result":{"events":[)";
+  for (int count = 0; count < 5000; ++count) values += "1,";
+  for (const std::string& line :
+       {std::string("x"), std::string("{}"), std::string(R"({"result":{"events":[{}]}})"),
+        std::string(R"({"result":{"events":[{"kv":{"mod_revision":"8"}}]}})"), values + "1]}}"}) {
+    CHECK_THROWS_AS((void)decode_watched(watch, line), Error);
+  }
+}
+
 TEST_CASE("a token is printable text") {
   CHECK(decode_login(R"({"token":"abc.7"})") == "abc.7");
   CHECK_THROWS_AS((void)decode_login(R"({"token":"a\r\nb"})"), Error);
