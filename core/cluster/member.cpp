@@ -35,6 +35,8 @@ Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
     } else if (pending_ && pending_->id == id) {
       pending_.reset();
       on_step(step_, outcome, now, effects);
+    } else if (watch_ && watch_->id == id) {
+      on_watch(outcome, now);
     }
   } catch (const Error& error) {
     fail(effects, error.errnum(), error.what());
@@ -59,6 +61,8 @@ Effects Member::resign(SteadyTime now, std::optional<std::string> successor) {
 void Member::disconnect(SteadyTime now) {
   pending_.reset();
   lease_pending_.reset();
+  watch_.reset();
+  watch_due_ = {};
   lease_due_ = std::min(lease_due_, now);
   due_ = std::min(due_, now);
 }
@@ -331,6 +335,7 @@ void Member::end(Effects& effects, std::string why) {
   role_ = Role::ended;
   pending_.reset();
   lease_pending_.reset();
+  watch_.reset();
   effects.ended = std::move(why);
 }
 
@@ -338,6 +343,7 @@ void Member::fail(Effects& effects, int errnum, const std::string& why) {
   role_ = Role::ended;
   pending_.reset();
   lease_pending_.reset();
+  watch_.reset();
   effects.failed = Error(errnum, why);
 }
 

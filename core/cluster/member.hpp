@@ -49,8 +49,14 @@ struct Settings {
   Seconds hand_over{1};
   /// The member stops serving this long before its lease can end.
   Seconds margin{0.5};
-  /// Between two looks at the log.
+  /// Between two looks at the log, unless changes are watched.
   Seconds poll{0.1};
+  /// If they are: a watch may have been lost without a sign.
+  Seconds watched_poll{1};
+  /// At least so long is between two looks that changes ask for.
+  Seconds pace{0.02};
+  /// So long a watch may be silent about a change that a look has found.
+  Seconds silence{0.5};
   /// Before a request without an outcome is sent again.
   Seconds retry{0.05};
   /// Before one that etcd has refused is.
@@ -162,6 +168,15 @@ class Member {
     RequestId id = 0;
     SteadyTime sent{};
   };
+  struct Watching {
+    RequestId id = 0;
+    bool is_in_place = false;
+    /// Changes up to this revision are known: it was told, or the look before the watch has found them.
+    Revision told = 0;
+    /// A later change, which a look has found at this time.
+    std::optional<Revision> missed = std::nullopt;
+    SteadyTime missed_at{};
+  };
   /// An entry whose text is in parts, as far as they are read.
   struct Incomplete {
     Batch batch;
@@ -176,6 +191,9 @@ class Member {
   void on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects);
   void on_joined(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_look(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void plan_look(bool is_vacant, SteadyTime now);
+  void tend_watch(Revision newest, SteadyTime now, Effects& effects);
+  void on_watch(const Outcome& outcome, SteadyTime now);
   void take_entries(Effects& effects);
   void on_part(const TransactionDone& done, Effects& effects);
   void on_commit(const TransactionDone& done, SteadyTime now, Effects& effects);
@@ -216,6 +234,15 @@ class Member {
   Step step_ = Step::join;
   /// When the next step is due, unless something is to be committed.
   SteadyTime due_{};
+
+  std::optional<Watching> watch_;
+  /// The next one is sent at the first look from this time on.
+  SteadyTime watch_due_{};
+  /// When the last look was sent, and the revision of etcd that the last answered one has seen.
+  SteadyTime looked_at_{};
+  Revision seen_ = 0;
+  /// A change that the look under way may have come before.
+  std::optional<Revision> changed_;
 
   /// As it was last seen.
   std::optional<Leader> leader_;

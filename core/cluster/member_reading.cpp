@@ -15,14 +15,25 @@ namespace resourced::cluster {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr Seconds between_telling{1};
+
+std::string mark_of(const Put& own) { return fmt::format("{} {}", own.lease, own.value); }
+
+Revision modified(const std::vector<KeyValue>& found) { return found.empty() ? 0 : found[0].modified; }
+
+}  // namespace
+
 Transaction Member::look(SteadyTime now) {
+  looked_at_ = now;
+  changed_.reset();
   Transaction look;
   look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
                Read{log_key(applied_ + 1), end_of("log"), settings_.page}};
-  constexpr Seconds between_telling{1};
   if (lease_ && now - told_at_ >= between_telling) {
     const Put own = own_entry();
-    telling_ = fmt::format("{} {}", own.lease, own.value);
+    telling_ = mark_of(own);
     if (telling_ != told_) {
       look.then.emplace_back(own);
       told_at_ = now;
@@ -35,6 +46,7 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   constexpr std::size_t reads = 4;
   check_found(done, reads);
   told_ = telling_;
+  seen_ = done.revision;
   const std::vector<KeyValue>& leader = done.found[0];
   const std::vector<KeyValue>& head = done.found[1];
   const std::vector<KeyValue>& successor = done.found[2];
@@ -65,12 +77,14 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   if (is_own && lease_ && now < fence() && !resigns_) {
     role_ = Role::leading;
     epoch_ = leader[0].created;
-    head_revision_ = head.empty() ? 0 : head[0].modified;
+    head_revision_ = modified(head);
     check_due_ = retry_at_ = now;
+    watch_.reset();
     effects.leads = true;
     return;
   }
-  due_ = now + settings_.poll;
+  if (follows()) tend_watch(std::max(modified(leader), modified(head)), now, effects);
+  plan_look(leader.empty(), now);
   if (!leader.empty()) {
     vacant_since_.reset();
     return;
@@ -80,6 +94,15 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
                                   now - *vacant_since_ < settings_.hand_over;
   if (lease_ && now < fence() && !resigns_ && !is_left_to_another)
     send(Step::campaign, campaign(), now, effects);
+}
+
+// A vacancy is looked at more often, as the time of a hand-over may end without a change.
+void Member::plan_look(bool is_vacant, SteadyTime now) {
+  const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
+  due_ = now + (is_watched && !is_vacant ? settings_.watched_poll : settings_.poll);
+  if (lease_ && mark_of(own_entry()) != told_)
+    due_ = std::min(due_, std::max(now + settings_.poll, told_at_ + between_telling));
+  if (changed_ && *changed_ > seen_) due_ = std::max(now, looked_at_ + settings_.pace);
 }
 
 void Member::take_entries(Effects& effects) {

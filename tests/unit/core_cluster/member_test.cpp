@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "simulated_etcd.hpp"
 
@@ -35,12 +36,18 @@ class Seat {
   // Lets the member work for a time, in which etcd answers at once, if at all.
   void run(SteadyTime& now, Seconds time, bool answers = true) {
     const SteadyTime end = now + time;
+    tell(now);
     take(member.tick(now));
     while (true) {
       while (!requests_.empty()) {
         const auto [id, request] = std::move(requests_.front());
         requests_.pop_front();
         take(member.answer(id, answers ? etcd_.carry_out(request, now) : Outcome(Unknown{"gone"}), now));
+        if (const auto* range = std::get_if<Watch>(&request)) {
+          ++watches;
+          watch_ = {id, *range};
+        }
+        if (std::holds_alternative<Transaction>(request)) ++transactions;
       }
       const auto next = member.next_deadline();
       if (!next || *next > end) break;
@@ -59,10 +66,30 @@ class Seat {
   }
 
  private:
+  // What others have changed since the last run.
+  void tell(SteadyTime now) {
+    if (!watch_ || !hears || etcd_.last_change(watch_->second) < watch_->second.from) return;
+    watch_->second.from = etcd_.last_change(watch_->second) + 1;
+    take(member.answer(watch_->first, Changed{watch_->second.from - 1}, now));
+  }
+
   SimulatedEtcd& etcd_;
   std::deque<std::pair<RequestId, Request>> requests_;
+  std::optional<std::pair<RequestId, Watch>> watch_;
 
  public:
+  /// What a watch tells.
+  bool hears = true;
+  int watches = 0;
+  int transactions = 0;
+  void tell_change(Revision revision, SteadyTime now) {
+    take(member.answer(watch_.value().first, Changed{revision}, now));
+  }
+  /// The end of the watch.
+  void lose_watch(const Outcome& outcome, SteadyTime now) {
+    take(member.answer(watch_.value().first, outcome, now));
+    watch_.reset();
+  }
   Member member;
   std::optional<std::string> joined;
   std::vector<Batch> entries;
@@ -82,6 +109,18 @@ struct World {
     seat.run(now, Seconds(1));
     REQUIRE(seat.member.leads());
     return seat;
+  }
+};
+
+/// A leader that never ends.
+struct Followed : World {
+  Followed() {
+    put("id", "this");
+    put("leader", R"({"name":"a","uri":"tcp://a","process":"other"})");
+  }
+  void commit(Sequence sequence) {
+    put(log_key(sequence), fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0}}\nx", sequence));
+    put("head", fmt::format("{}", sequence));
   }
 };
 
@@ -239,6 +278,82 @@ TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name t
     CHECK(failure("leader", leader) == "leader in etcd is not readable");
   for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0}\n"})
     CHECK(failure("log/00000000000000000001", entry) == "log/00000000000000000001 in etcd is not readable");
+}
+
+TEST_CASE_FIXTURE(Followed, "a follower looks when its watch tells a change, and seldom without one") {
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(2));
+  CHECK(second.watches == 1);
+  second.transactions = 0;
+  second.run(now, Seconds(10));
+  CHECK(second.transactions <= 11);
+  commit(1);
+  second.run(now, Seconds(0));
+  CHECK(second.entries.size() == 1);
+  // Changes that come quickly share a look.
+  second.transactions = 0;
+  for (Sequence sequence = 2; sequence <= 21; ++sequence) {
+    commit(sequence);
+    second.run(now, Seconds(0.005));
+  }
+  second.run(now, Seconds(0.02));
+  CHECK(second.entries.size() >= 5);
+  CHECK(second.entries.back().last == 21);
+  CHECK(second.transactions <= 7);
+}
+
+TEST_CASE_FIXTURE(Followed,
+                  "a watch that is silent about a change is replaced, and costs the time of a poll") {
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(2));
+  second.hears = false;
+  commit(1);
+  second.run(now, Seconds(1));
+  CHECK(second.entries.size() == 1);
+  second.run(now, Seconds(0.7));
+  CHECK(second.watches == 2);
+  second.hears = true;
+  commit(2);
+  second.run(now, Seconds(0.02));
+  CHECK(second.entries.size() == 2);
+}
+
+TEST_CASE_FIXTURE(Followed, "after the end of a watch the next one is from the revision of a new look") {
+  for (const Outcome& outcome : {Outcome(Unknown{"lost"}), Outcome(Refused{"compacted"})}) {
+    Seat second(etcd, settings_of("b"));
+    second.run(now, Seconds(2));
+    put("other", "x");
+    second.lose_watch(outcome, now);
+    second.transactions = 0;
+    second.run(now, Seconds(0.2));
+    CHECK(second.watches == 2);
+    CHECK(second.transactions == 2);
+  }
+}
+
+TEST_CASE_FIXTURE(Followed, "a refused watch is tried once a second, and the log is read as without one") {
+  (void)etcd.carry_out(Compact{1000000}, now);
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(0.5));
+  CHECK(second.watches == 1);
+  second.transactions = 0;
+  second.run(now, Seconds(5));
+  CHECK(second.watches <= 6);
+  CHECK(second.transactions >= 45);
+  CHECK(second.transactions <= 55);
+}
+
+TEST_CASE_FIXTURE(Followed, "a change of any revision that a watch tells causes one look") {
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(2));
+  second.transactions = 0;
+  for (const Revision revision : {Revision{-5}, Revision{0}, Revision{1}, Revision{9000000000000000000}}) {
+    second.tell_change(revision, now);
+    second.run(now, Seconds(0.1));
+  }
+  CHECK(second.transactions <= 2);
+  second.run(now, Seconds(2));
+  CHECK(second.transactions <= 4);
 }
 
 TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {

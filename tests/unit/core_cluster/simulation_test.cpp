@@ -44,6 +44,7 @@ class Cluster {
     blocked_until_ = {};
     for (Node& node : nodes_) node.paused_until = std::min(node.paused_until, now_);
     const SteadyTime end = now_ + Seconds(20);
+    settled_ = now_ + Seconds(12);
     while (now_ < end && faults_.empty()) {
       if (now_ < end - Seconds(5) && chance(10)) write();
       next();
@@ -55,8 +56,17 @@ class Cluster {
   std::size_t answered() const { return answered_.size(); }
   std::size_t takeovers() const { return takeovers_; }
   std::size_t lost_answers() const { return lost_answers_; }
+  std::size_t told_changes() const { return told_changes_; }
+  std::size_t refused_watches() const { return refused_watches_; }
+  std::size_t noticed() const { return noticed_; }
 
  private:
+  struct Watching {
+    RequestId id = 0;
+    Watch range;
+    Revision told = 0;
+    bool is_lost = false;
+  };
   struct Node {
     std::unique_ptr<Member> member;
     /// On disk.
@@ -70,6 +80,7 @@ class Cluster {
     /// Batches that are not answered.
     std::map<Sequence, std::vector<std::string>> waiting;
     bool resigns = false;
+    std::optional<Watching> watch;
   };
   struct Event {
     SteadyTime at{};
@@ -96,6 +107,7 @@ class Cluster {
     ++node.life;
     node.waiting.clear();
     node.resigns = false;
+    node.watch.reset();
     node.timer.reset();
     node.offset = any(1000);
     Settings settings;
@@ -134,7 +146,49 @@ class Cluster {
       }
       event.work();
     }
+    etcd.expire(now_);
+    tell_changes();
     check_now();
+  }
+
+  // What each watch has to tell.
+  void tell_changes() {
+    for (std::size_t index = 0; index < nodes_.size(); ++index) {
+      auto& watch = nodes_[index].watch;
+      if (!watch || watch->is_lost) continue;
+      const Revision last = etcd.last_change(watch->range);
+      if (last <= watch->told) continue;
+      watch->told = last;
+      ++told_changes_;
+      give(index, watch->id, now_ + delay(), Changed{last});
+    }
+  }
+
+  void break_watch(Node& node, std::size_t index) {
+    if (!node.watch) return;
+    const std::uint64_t kind = random_() % 3;
+    if (kind == 0) {
+      // Without a sign.
+      node.watch->is_lost = true;
+      return;
+    }
+    if (kind == 1) {
+      give(index, node.watch->id, now_ + delay(), Unknown{"the connection was lost"});
+    } else {
+      // Etcd cancels a watch that is further behind than a compaction.
+      ++refused_watches_;
+      give(index, node.watch->id, now_ + delay(), Refused{"compacted"});
+    }
+    node.watch.reset();
+  }
+
+  Seconds delay() { return !is_calm_ && chance(8) ? any(4) : any(0.01); }
+
+  void give(std::size_t index, RequestId id, SteadyTime when, Outcome outcome) {
+    at(when, index, [this, index, id, outcome = std::move(outcome)] {
+      Node& node = nodes_[index];
+      carry_out(index, node.member->answer(id, outcome, local(node)));
+    });
   }
 
   void carry_out(std::size_t index, Effects effects) {
@@ -179,7 +233,22 @@ class Cluster {
       node.replica.push_back(word);
       ++sequence;
     }
+    check_delay(batch.last);
     if (sequence != batch.last + 1) fault("a batch that is not whole");
+  }
+
+  void note_commit() {
+    const auto head = etcd.keys().find("head");
+    if (head == etcd.keys().end()) return;
+    commits_.try_emplace(sequence_of(head->second), now_);
+  }
+
+  // By the watch, well before the next look that comes without one.
+  void check_delay(Sequence last) {
+    const auto commit = commits_.find(last);
+    if (!settled_ || now_ < *settled_ || commit == commits_.end() || commit->second < *settled_) return;
+    ++noticed_;
+    if (now_ - commit->second > Seconds(0.1)) fault("a follower has noticed a commit late");
   }
 
   void answer(Node& node, Sequence last) {
@@ -197,25 +266,29 @@ class Cluster {
   }
 
   void send(std::size_t index, RequestId id, Request request) {
-    const bool is_bad = !is_calm_ && chance(8);
-    const Seconds there = is_bad ? any(4) : any(0.01);
-    const Seconds back = !is_calm_ && chance(8) ? any(4) : any(0.01);
-    const auto give = [this, index, id](Outcome outcome) {
-      Node& node = nodes_[index];
-      carry_out(index, node.member->answer(id, outcome, local(node)));
-    };
+    const Seconds there = delay();
+    const Seconds back = delay();
     const int life = nodes_[index].life;
-    at(now_ + Seconds(1), index, [give] { give(Unknown{"no answer"}); });
+    const bool is_watch = std::holds_alternative<Watch>(request);
+    if (is_watch) nodes_[index].watch.reset();
+    if (!is_watch) give(index, id, now_ + Seconds(1), Unknown{"no answer"});
     if (!is_calm_ && chance(15)) return;
-    at(now_ + there, std::nullopt, [this, index, life, back, give, request = std::move(request)] {
+    at(now_ + there, std::nullopt, [this, index, life, id, back, request = std::move(request)] {
       if (now_ < blocked_until_) return;
       const Outcome outcome = etcd.carry_out(request, now_);
+      note_commit();
+      if (const auto* watch = std::get_if<Watch>(&request); watch != nullptr && nodes_[index].life == life) {
+        if (std::holds_alternative<Changed>(outcome))
+          nodes_[index].watch = Watching{id, *watch, watch->from - 1};
+        else
+          ++refused_watches_;
+      }
       if (!is_calm_ && chance(15)) {
         ++lost_answers_;
         return;
       }
       if (nodes_[index].life != life) return;
-      at(now_ + back, index, [give, outcome] { give(outcome); });
+      give(index, id, now_ + back, outcome);
     });
   }
 
@@ -241,7 +314,7 @@ class Cluster {
   void break_something() {
     const std::size_t index = random_() % nodes_.size();
     Node& node = nodes_[index];
-    switch (random_() % 4) {
+    switch (random_() % 5) {
       case 0:
         node.paused_until = std::max(node.paused_until, now_ + any(8));
         return;
@@ -258,6 +331,8 @@ class Cluster {
       case 2:
         if (chance(5)) blocked_until_ = now_ + any(6);
         return;
+      case 3:
+        return break_watch(node, index);
       default: {
         if (!node.member || !node.member->leads() || node.paused_until > now_ || !chance(4)) return;
         node.resigns = true;
@@ -318,6 +393,13 @@ class Cluster {
   std::uint64_t last_word_ = 0;
   std::size_t takeovers_ = 0;
   std::size_t lost_answers_ = 0;
+  std::size_t told_changes_ = 0;
+  std::size_t refused_watches_ = 0;
+  /// When each head came to be.
+  std::map<Sequence, SteadyTime> commits_;
+  /// From then on nothing is left of the faults.
+  std::optional<SteadyTime> settled_;
+  std::size_t noticed_ = 0;
 };
 
 constexpr Sequence keeps_all = 1000000;
@@ -344,6 +426,9 @@ TEST_CASE("whatever is lost, delayed, paused or killed, each answered event is i
   std::size_t answered = 0;
   std::size_t takeovers = 0;
   std::size_t lost = 0;
+  std::size_t told = 0;
+  std::size_t refused = 0;
+  std::size_t noticed = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     Cluster cluster(seed, 2 + seed % 2, seed % 3 == 0 ? 20 : keeps_all);
@@ -353,11 +438,18 @@ TEST_CASE("whatever is lost, delayed, paused or killed, each answered event is i
     answered += cluster.answered();
     takeovers += cluster.takeovers();
     lost += cluster.lost_answers();
+    told += cluster.told_changes();
+    refused += cluster.refused_watches();
+    noticed += cluster.noticed();
   }
-  MESSAGE(answered, " events, ", takeovers, " takeovers, ", lost, " lost outcomes");
+  MESSAGE(answered, " events, ", takeovers, " takeovers, ", lost, " lost outcomes, ", told, " changes told, ",
+          refused, " watches refused, ", noticed, " batches noticed in time");
   CHECK(answered > seeds * 50);
   CHECK(takeovers > seeds * 2);
   CHECK(lost > seeds * 5);
+  CHECK(told > seeds * 20);
+  CHECK(refused > 0);
+  CHECK(noticed > seeds * 5);
 }
 
 TEST_CASE("the simulation finds a commit that does not compare the epoch") {
