@@ -1,5 +1,6 @@
 #include "core/cluster/keys.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 #include <utility>
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 // '0' follows '/', so this ends the keys of a folder.
 std::string end_of(std::string_view folder) { return std::string(folder) + '0'; }
-std::string log_key(Sequence sequence) { return fmt::format("log/{:020}", sequence); }
+std::string log_key(Sequence sequence) { return fmt::format("{}/{:020}", log_folder, sequence); }
 std::string part_folder(Sequence sequence) { return fmt::format("part/{:020}", sequence); }
 std::string part_key(Sequence sequence, Revision epoch, std::size_t index) {
   return fmt::format("{}/{:020}/{:020}", part_folder(sequence), epoch, index);
@@ -49,6 +50,20 @@ Sequence sequence_of(const KeyValue& head) {
   const auto [at, error] = std::from_chars(head.value.data(), end, sequence);
   if (error != std::errc() || at != end || head.value.empty()) throw Garbled(head.key);
   return sequence;
+}
+
+EntryHeader entry_header(const KeyValue& entry) {
+  const std::size_t line = entry.value.find('\n');
+  if (line == std::string::npos) throw Garbled(entry.key);
+  const json header = object_of(entry.key, std::string_view(entry.value).substr(0, line));
+  EntryHeader read;
+  read.first = number_of(entry.key, header, "first");
+  read.last = sequence_of({"", entry.key.substr(std::min(entry.key.size(), log_folder.size() + 1))});
+  read.epoch = static_cast<Revision>(number_of(entry.key, header, "epoch"));
+  read.parts = number_of(entry.key, header, "parts");
+  read.text = line + 1;
+  if (read.first == 0 || read.last < read.first) throw Garbled(entry.key);
+  return read;
 }
 
 void check_found(const TransactionDone& done, std::size_t reads) {

@@ -2,10 +2,10 @@
 //
 // `id` names the cluster; `leader` has `{"name", "uri", "process"}`; `head` the last sequence; `log/SEQUENCE`
 // the batch that ends with this event, a header line `{"first", "epoch", "parts"}` and its text. The text of
-// a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
-// `members/NAME` has `{"uri", "applied", "version"}` of each connected member. `successor` has the name of
-// the member to which the last leader has handed over, until a member leads. Numbers in keys have 20 digits,
-// so that keys are in the order of the numbers.
+// a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`. `snapshot`
+// and `snapshot/...` are in snapshots.hpp. `members/NAME` has `{"uri", "applied", "version"}` of each
+// connected member. `successor` has the name of the member to which the last leader has handed over, until a
+// member leads. Numbers in keys have 20 digits, so that keys are in the order of the numbers.
 //
 // Standbys watch the keys from `head` to `leader`: values of keys between them are sent to each standby.
 #pragma once
@@ -31,6 +31,8 @@ inline constexpr std::string_view id_key = "id";
 inline constexpr std::string_view leader_key = "leader";
 inline constexpr std::string_view head_key = "head";
 inline constexpr std::string_view successor_key = "successor";
+inline constexpr std::string_view snapshot_key = "snapshot";
+inline constexpr std::string_view log_folder = "log";
 inline constexpr std::string_view members_folder = "members";
 
 /// The key that follows all keys of a folder.
@@ -52,6 +54,18 @@ class Garbled : public Error {
 [[nodiscard]] std::uint64_t number_of(const std::string& key, const nlohmann::json& object, const char* name);
 [[nodiscard]] std::string text_of(const std::string& key, const nlohmann::json& object, const char* name);
 [[nodiscard]] Sequence sequence_of(const KeyValue& head);
+
+/// An entry of the log without its text.
+struct EntryHeader {
+  Sequence first = 0;
+  Sequence last = 0;
+  Revision epoch = 0;
+  std::size_t parts = 0;
+  /// Where its text begins.
+  std::size_t text = 0;
+};
+/// Throws Garbled.
+[[nodiscard]] EntryHeader entry_header(const KeyValue& entry);
 /// Throws Error EBADMSG unless so many Reads of a transaction have been answered.
 void check_found(const TransactionDone& done, std::size_t reads);
 

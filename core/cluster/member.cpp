@@ -52,6 +52,11 @@ Effects Member::commit(Batch batch, SteadyTime now) {
   return tick(now);
 }
 
+Effects Member::offer(Snapshot snapshot, SteadyTime now) {
+  snapshots_.offer(std::move(snapshot), now);
+  return tick(now);
+}
+
 Effects Member::resign(SteadyTime now, std::optional<std::string> successor) {
   resigns_ = true;
   successor_ = std::move(successor);
@@ -63,6 +68,7 @@ void Member::disconnect(SteadyTime now) {
   lease_pending_.reset();
   watch_.reset();
   watch_due_ = {};
+  snapshots_.withdraw();
   lease_due_ = std::min(lease_due_, now);
   due_ = std::min(due_, now);
 }
@@ -77,7 +83,9 @@ std::optional<SteadyTime> Member::next_deadline() const {
     if (!leads()) {
       at(due_);
     } else {
-      at(std::max(retry_at_, queue_.empty() && !compact_ && !resigns_ ? check_due_ : SteadyTime{}));
+      const bool is_idle =
+          queue_.empty() && !compact_ && !resigns_ && snapshots_.is_surveyed() && !snapshots_.is_putting();
+      at(std::max(retry_at_, is_idle ? check_due_ : SteadyTime{}));
     }
   }
   return next;
@@ -102,6 +110,7 @@ void Member::proceed(SteadyTime now, Effects& effects) {
     const std::string after = part_key(batch.last, incomplete_->epoch, incomplete_->parts);
     return send(Step::part, Transaction{{}, {Read{first, after, settings_.page}}, {}}, now, effects);
   }
+  if (restoring_) return send(Step::restore, restoring_->next(), now, effects);
   send(Step::look, look(now), now, effects);
 }
 
@@ -122,16 +131,45 @@ void Member::send_lead(SteadyTime now, Effects& effects) {
     return send(Step::name_successor, guarded({Put{std::string(successor_key), *successor_}}), now, effects);
   if (resigns_) return send(Step::revoke, Revoke{lease_->id}, now, effects);
   if (compact_) return send(Step::compact, Compact{*compact_}, now, effects);
-  if (commits_ >= settings_.trim_after && applied_ > settings_.keep) {
-    const Sequence before = applied_ - settings_.keep;
-    return send(Step::trim,
-                guarded({Delete{log_key(0), log_key(before)}, Delete{part_folder(0), part_folder(before)}}),
-                now, effects);
+  if (now >= check_due_) {
+    const Put own = own_entry();
+    telling_ = own.value;
+    return send(Step::check, guarded({own}), now, effects);
   }
-  if (now < check_due_) return;
-  const Put own = own_entry();
-  telling_ = own.value;
-  send(Step::check, guarded({own}), now, effects);
+  send_upkeep(now, effects);
+}
+
+void Member::send_upkeep(SteadyTime now, Effects& effects) {
+  if (!snapshots_.is_surveyed()) return send(Step::survey, SnapshotKeeper::survey(), now, effects);
+  if (snapshots_.asks(applied_, sizes_, now)) effects.wants_snapshot = true;
+  if (snapshots_.is_putting()) {
+    try {
+      return send(Step::snapshot, guarded({snapshots_.next_put()}), now, effects);
+    } catch (const Error&) {
+      snapshots_.decline(now);
+    }
+  }
+  const bool is_due = commits_ >= settings_.trim_after || sizes_.bytes() > settings_.keep_bytes;
+  if (!snapshots_.has_leftovers() && (!is_due || trim_bound() <= trimmed_)) return;
+  trimmed_ = std::max(trimmed_, trim_bound());
+  send(Step::trim, trim(), now, effects);
+}
+
+// Entries are removed up to this event.
+Sequence Member::trim_bound() const {
+  const auto beyond = [this](std::size_t times) {
+    const Sequence most = settings_.keep * times;
+    return std::max(applied_ > most ? applied_ - most : 0, sizes_.beyond(settings_.keep_bytes * times));
+  };
+  const Sequence unbound = snapshots_.has_failed() ? beyond(settings_.keep_without) : 0;
+  return std::max(std::min(beyond(1), snapshots_.bound()), unbound);
+}
+
+Transaction Member::trim() const {
+  std::vector<Operation> deletes = snapshots_.clean();
+  deletes.emplace_back(Delete{log_key(0), log_key(trimmed_ + 1)});
+  deletes.emplace_back(Delete{part_folder(0), part_folder(trimmed_ + 1)});
+  return guarded(std::move(deletes));
 }
 
 // The lease
@@ -187,6 +225,7 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
       refusal_ = refused->why;
       pause = settings_.retry_refused;
     }
+    if (step == Step::snapshot && refused != nullptr) snapshots_.decline(now);
     // A leader that cannot name its successor resigns like one that names nobody.
     if (step == Step::name_successor && refused != nullptr) successor_.reset();
     telling_ = told_;
@@ -201,6 +240,8 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
       return on_look(*done, now, effects);
     case Step::part:
       return on_part(*done, effects);
+    case Step::restore:
+      return on_restore(*done, now, effects);
     case Step::campaign:
       // The next look finds the leader, as after an unknown outcome.
       due_ = now;
@@ -219,9 +260,17 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
     case Step::name_successor:
       if (!done->held) return end(effects, "another member leads");
       return successor_.reset();
+    case Step::survey:
+      return snapshots_.on_survey(*done, applied_);
+    case Step::snapshot:
+      if (!done->held) return end(effects, "another member leads");
+      return snapshots_.on_put(now);
     case Step::trim:
       if (!done->held) return end(effects, "another member leads");
       commits_ = 0;
+      sizes_.drop(trimmed_);
+      snapshots_.on_trim(trimmed_);
+      snapshots_.on_clean();
       compact_ = done->revision;
       return;
     case Step::compact:
@@ -325,6 +374,7 @@ void Member::on_commit(const TransactionDone& done, SteadyTime now, Effects& eff
 void Member::finish_batch(Revision head, Effects& effects) {
   head_revision_ = head;
   applied_ = queue_.front().last;
+  sizes_.add(applied_, queue_.front().text.size());
   effects.committed = applied_;
   queue_.pop_front();
   parts_put_ = 0;

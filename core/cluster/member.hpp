@@ -21,6 +21,7 @@
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
 #include "core/cluster/roster.hpp"
+#include "core/cluster/snapshots.hpp"
 #include "core/error.hpp"
 #include "core/time.hpp"
 
@@ -65,10 +66,15 @@ struct Settings {
   std::size_t part_bytes = std::size_t{256} << 10;
   /// Batches and parts that are read at once.
   std::size_t page = 8;
-  /// Events that stay in etcd for members that are behind.
+  /// Events that stay in etcd for members that are behind, as far as they take no more bytes than this.
+  /// Those after the last snapshot stay, too.
   Sequence keep = 50000;
+  std::size_t keep_bytes = std::size_t{128} << 20;
+  /// So many times as much stays at most while no snapshot can be made: the log must not fill etcd.
+  std::size_t keep_without = 4;
   /// After so many commits, older events are removed.
   std::size_t trim_after = 1000;
+  SnapshotSettings snapshots = {};
 };
 
 /// The replica of a member when it joins.
@@ -86,8 +92,16 @@ struct Effects {
   std::vector<std::pair<RequestId, Request>> requests;
   /// The replica belongs to this cluster from now on. To be recorded before the entries.
   std::optional<std::string> joined;
-  /// Events for the replica, in order.
+  /// Events for the replica, in order. The first batch may begin with some that it has.
   std::vector<Batch> entries;
+  /// A leader wants a snapshot of its replica, of some event up to `applied()`: by offer() or decline().
+  bool wants_snapshot = false;
+  /// The log lacks events that the replica lacks. A snapshot comes in its place: the chunks of this one
+  /// follow, from the first, and those of an earlier one are void.
+  std::optional<SnapshotHeader> restores;
+  std::vector<std::string> chunks;
+  /// That was the last chunk, and the member has ended. Another one begins with the new replica.
+  bool restored = false;
   /// The member leads from now on: its replica is the whole log once it has all `entries`.
   bool leads = false;
   /// All events up to this one are in the log.
@@ -105,7 +119,8 @@ class Member {
       : settings_(std::move(settings)),
         cluster_(std::move(replica.cluster)),
         founds_(replica.founds),
-        applied_(replica.applied) {}
+        applied_(replica.applied),
+        snapshots_(settings_.snapshots) {}
 
   /// The time of next_deadline() has come, or the start. An earlier or later call does no harm.
   [[nodiscard]] Effects tick(SteadyTime now);
@@ -116,7 +131,10 @@ class Member {
   /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
   /// `successor` is the name of the member that is to lead.
   [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
-  /// None of the requests so far will get its outcome.
+  /// The answer to Effects::wants_snapshot. Does nothing once the member does not lead any more.
+  [[nodiscard]] Effects offer(Snapshot snapshot, SteadyTime now);
+  void decline(SteadyTime now) { snapshots_.decline(now); }
+  /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
   void disconnect(SteadyTime now);
 
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
@@ -135,6 +153,8 @@ class Member {
   [[nodiscard]] bool follows() const noexcept { return leader_ && leader_->process != settings_.process; }
   /// Why etcd refused the last transaction; empty if it did not.
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+  /// Whether the replica lacks events that etcd has no more, and etcd has no snapshot with them yet.
+  [[nodiscard]] bool waits_for_snapshot() const noexcept { return waits_for_snapshot_; }
   [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
   [[nodiscard]] Revision epoch() const noexcept { return epoch_; }
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
@@ -148,11 +168,14 @@ class Member {
     join,
     look,
     part,
+    restore,
     campaign,
     put_part,
     commit,
     check,
     name_successor,
+    survey,
+    snapshot,
     trim,
     compact,
     revoke
@@ -195,12 +218,19 @@ class Member {
   void tend_watch(Revision newest, SteadyTime now, Effects& effects);
   void on_watch(const Outcome& outcome, SteadyTime now);
   void take_entries(Effects& effects);
+  void lack_events(SteadyTime now);
+  void on_restore(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_part(const TransactionDone& done, Effects& effects);
   void on_commit(const TransactionDone& done, SteadyTime now, Effects& effects);
-  void take_entry(const KeyValue& entry);
+  /// False if events are missing before it.
+  [[nodiscard]] bool take_entry(const KeyValue& entry);
+  void end_entry(Effects& effects);
   void finish_batch(Revision head, Effects& effects);
   void send(Step step, Request request, SteadyTime now, Effects& effects);
   void send_lead(SteadyTime now, Effects& effects);
+  void send_upkeep(SteadyTime now, Effects& effects);
+  [[nodiscard]] Sequence trim_bound() const;
+  [[nodiscard]] Transaction trim() const;
   [[nodiscard]] Transaction join() const;
   [[nodiscard]] Transaction look(SteadyTime now);
   [[nodiscard]] Transaction campaign() const;
@@ -249,6 +279,9 @@ class Member {
   std::string refusal_;
   std::deque<KeyValue> read_;
   std::optional<Incomplete> incomplete_;
+  /// While it lacks events that the log has no more.
+  std::optional<SnapshotReading> restoring_;
+  bool waits_for_snapshot_ = false;
   /// What `members/NAME` has, with its lease.
   std::string told_;
   SteadyTime told_at_{};
@@ -261,6 +294,10 @@ class Member {
   /// Parts of the first batch that are put already.
   std::size_t parts_put_ = 0;
   std::size_t commits_ = 0;
+  SnapshotKeeper snapshots_;
+  EntrySizes sizes_;
+  /// Events up to this one are removed by the trim that is under way, or was last.
+  Sequence trimmed_ = 0;
   std::optional<Revision> compact_;
   SteadyTime check_due_{};
   SteadyTime retry_at_{};

@@ -30,7 +30,7 @@ Transaction Member::look(SteadyTime now) {
   changed_.reset();
   Transaction look;
   look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
-               Read{log_key(applied_ + 1), end_of("log"), settings_.page}};
+               Read{log_key(applied_ + 1), end_of(log_folder), settings_.page}};
   if (lease_ && now - told_at_ >= between_telling) {
     const Put own = own_entry();
     telling_ = mark_of(own);
@@ -65,18 +65,14 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
                     last, applied_));
   }
   read_.assign(done.found[3].begin(), done.found[3].end());
-  if (applied_ < last && read_.empty()) {
-    throw Error(ESTALE,
-                fmt::format("event {} is not in etcd any more: this store is too far behind; give it a "
-                            "copy of another member's store",
-                            applied_ + 1));
-  }
-  take_entries(effects);
   due_ = now;
+  if (applied_ < last && read_.empty()) return lack_events(now);
+  take_entries(effects);
   if (applied_ < last || incomplete_) return;
   if (is_own && lease_ && now < fence() && !resigns_) {
     role_ = Role::leading;
     epoch_ = leader[0].created;
+    snapshots_.lead(epoch_);
     head_revision_ = modified(head);
     check_due_ = retry_at_ = now;
     watch_.reset();
@@ -107,32 +103,54 @@ void Member::plan_look(bool is_vacant, SteadyTime now) {
 
 void Member::take_entries(Effects& effects) {
   while (!read_.empty() && !incomplete_) {
-    take_entry(read_.front());
+    if (!take_entry(read_.front())) return lack_events(due_);
     read_.pop_front();
     if (incomplete_->parts > 0) return;
-    applied_ = incomplete_->batch.last;
-    effects.entries.push_back(std::move(incomplete_->batch));
-    incomplete_.reset();
+    end_entry(effects);
   }
 }
 
-void Member::take_entry(const KeyValue& entry) {
-  const std::size_t line = entry.value.find('\n');
-  if (line == std::string::npos) throw Garbled(entry.key);
-  const json header = object_of(entry.key, std::string_view(entry.value).substr(0, line));
-  Incomplete next;
-  next.batch.first = number_of(entry.key, header, "first");
-  next.epoch = static_cast<Revision>(number_of(entry.key, header, "epoch"));
-  next.parts = number_of(entry.key, header, "parts");
-  next.batch.last = sequence_of({"", entry.key.substr(std::min(entry.key.size(), log_key(0).find('/') + 1))});
-  next.batch.text = entry.value.substr(line + 1);
-  if (next.batch.first != applied_ + 1 || next.batch.last < next.batch.first) {
-    throw Error(ESTALE,
-                fmt::format("the log in etcd goes from event {} to {}: this store is too far behind; give "
-                            "it a copy of another member's store",
-                            applied_, next.batch.first));
+// A replica may have a part of the first one: its owner was killed before it had written all.
+bool Member::take_entry(const KeyValue& entry) {
+  const EntryHeader header = entry_header(entry);
+  if (header.first > applied_ + 1) return false;
+  incomplete_ = {{header.first, header.last, entry.value.substr(header.text)}, header.epoch, header.parts};
+  return true;
+}
+
+void Member::end_entry(Effects& effects) {
+  applied_ = incomplete_->batch.last;
+  sizes_.add(applied_, incomplete_->batch.text.size());
+  if (applied_ > settings_.keep) sizes_.drop(applied_ - settings_.keep);
+  effects.entries.push_back(std::move(incomplete_->batch));
+  incomplete_.reset();
+}
+
+// Snapshots
+
+void Member::lack_events(SteadyTime now) {
+  restoring_.emplace(settings_.snapshots);
+  read_.clear();
+  due_ = now;
+}
+
+void Member::on_restore(const TransactionDone& done, SteadyTime now, Effects& effects) {
+  SnapshotReading::Step step = restoring_->on_read(done, applied_);
+  waits_for_snapshot_ = step.is_missing;
+  if (step.is_missing) {
+    // The leader makes one. Meanwhile it may be replaced.
+    constexpr Seconds between_looks{1};
+    restoring_.reset();
+    due_ = now + between_looks;
+    return;
   }
-  incomplete_ = std::move(next);
+  due_ = now;
+  effects.restores = step.begun;
+  if (step.chunk) effects.chunks.push_back(*std::move(step.chunk));
+  if (!step.is_done) return;
+  role_ = Role::ended;
+  lease_pending_.reset();
+  effects.restored = true;
 }
 
 void Member::on_part(const TransactionDone& done, Effects& effects) {
@@ -146,9 +164,7 @@ void Member::on_part(const TransactionDone& done, Effects& effects) {
     ++incomplete_->read;
   }
   if (incomplete_->read < incomplete_->parts) return;
-  applied_ = incomplete_->batch.last;
-  effects.entries.push_back(std::move(incomplete_->batch));
-  incomplete_.reset();
+  end_entry(effects);
   // The next look reads the others again.
   read_.clear();
 }

@@ -20,6 +20,8 @@ class SimulatedEtcd {
  public:
   bool ignores_created = false;
   bool ignores_modified = false;
+  /// A transaction that puts this key is carried out without its guards.
+  std::string unguarded;
 
   Outcome carry_out(const Request& request, SteadyTime now) {
     expire(now);
@@ -58,6 +60,10 @@ class SimulatedEtcd {
       const KeyValue& key = found == keys_.end() ? none : found->second;
       const Revision revision = guard.field == Guard::Field::created ? key.created : key.modified;
       if (!is_ignored && revision != guard.revision) held = false;
+    }
+    for (const Operation& operation : transaction.then) {
+      const auto* put = std::get_if<Put>(&operation);
+      if (put != nullptr && put->key == unguarded) held = true;
     }
     const std::vector<Operation>& operations = held ? transaction.then : transaction.otherwise;
     bool changes = false;

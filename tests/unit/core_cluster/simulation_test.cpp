@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -22,6 +23,8 @@
 
 namespace resourced::cluster::test {
 namespace {
+
+constexpr Sequence keeps_all = 1000000;
 
 class Cluster {
  public:
@@ -59,6 +62,8 @@ class Cluster {
   std::size_t told_changes() const { return told_changes_; }
   std::size_t refused_watches() const { return refused_watches_; }
   std::size_t noticed() const { return noticed_; }
+  std::size_t snapshots() const { return snapshots_; }
+  std::size_t restored() const { return restored_; }
 
  private:
   struct Watching {
@@ -74,6 +79,7 @@ class Cluster {
     std::optional<std::string> cluster;
     SteadyTime paused_until{};
     std::optional<SteadyTime> timer;
+    bool has_caught_up = false;
     /// Of its clock to the true time.
     Seconds offset{};
     int life = 0;
@@ -81,6 +87,10 @@ class Cluster {
     std::map<Sequence, std::vector<std::string>> waiting;
     bool resigns = false;
     std::optional<Watching> watch;
+    /// A snapshot as far as it has come.
+    std::string incoming;
+    /// It is killed before it has written a batch.
+    bool is_cut = false;
   };
   struct Event {
     SteadyTime at{};
@@ -110,14 +120,19 @@ class Cluster {
     node.watch.reset();
     node.timer.reset();
     node.offset = any(1000);
+    node.has_caught_up = false;
     Settings settings;
     settings.name = fmt::format("m{}", index);
     settings.uri = "tcp://" + settings.name;
     settings.process = fmt::format("{}.{}", index, node.life);
     settings.keep = keep_;
+    settings.keep_without = keeps_all;
     settings.trim_after = 5;
     settings.page = 2;
     settings.part_bytes = 16;
+    settings.snapshots.events = keep_ / 2;
+    settings.snapshots.pause = Seconds(0.5);
+    settings.snapshots.chunk_bytes = 512;
     node.member = std::make_unique<Member>(settings, Replica{node.cluster, node.replica.size()});
     at(now_, index, [this, index] { tick(index); });
   }
@@ -194,7 +209,10 @@ class Cluster {
   void carry_out(std::size_t index, Effects effects) {
     Node& node = nodes_[index];
     if (effects.joined) node.cluster = effects.joined;
-    for (const Batch& batch : effects.entries) take(node, batch);
+    for (const Batch& batch : effects.entries) {
+      if (!node.is_cut) take(node, batch);
+    }
+    if (std::exchange(node.is_cut, false)) return start(index);
     if (effects.leads) {
       ++takeovers_;
       if (node.member->epoch() <= last_epoch_) fault("an epoch that is not higher than the last");
@@ -202,15 +220,12 @@ class Cluster {
     }
     if (effects.committed) answer(node, *effects.committed);
     for (auto& [id, request] : effects.requests) send(index, id, std::move(request));
-    if (effects.failed) {
-      // Too far behind: an operator gives it a copy of another store.
-      if (effects.failed->errnum() != ESTALE) fault(effects.failed->what());
-      const auto longest =
-          std::ranges::max_element(nodes_, {}, [](const Node& other) { return other.replica.size(); });
-      node.replica = longest->replica;
-      node.cluster = longest->cluster;
-    }
-    if (effects.failed || effects.ended) return start(index);
+    if (effects.wants_snapshot) make_snapshot(index);
+    if (effects.restores) node.incoming.clear();
+    for (const std::string& chunk : effects.chunks) node.incoming += chunk;
+    if (effects.restored) restore(node);
+    if (effects.failed) fault(effects.failed->what());
+    if (effects.failed || effects.ended || effects.restored) return start(index);
     const auto deadline = node.member->next_deadline();
     if (!deadline) return;
     // One timer, as in the daemon: an earlier one that is due later is ignored when it fires.
@@ -228,12 +243,14 @@ class Cluster {
     std::istringstream words(batch.text);
     std::string word;
     Sequence sequence = batch.first;
-    if (batch.first != node.replica.size() + 1) fault("a gap in the entries");
-    while (words >> word) {
-      node.replica.push_back(word);
-      ++sequence;
+    if (batch.first > node.replica.size() + 1) fault("a gap in the entries");
+    for (; words >> word; ++sequence) {
+      if (sequence > node.replica.size()) node.replica.push_back(word);
+      // Killed before it has all of the batch.
+      if (!is_calm_ && chance(200)) node.is_cut = true;
+      if (node.is_cut) return;
     }
-    check_delay(batch.last);
+    check_delay(node, batch);
     if (sequence != batch.last + 1) fault("a batch that is not whole");
   }
 
@@ -243,12 +260,42 @@ class Cluster {
     commits_.try_emplace(sequence_of(head->second), now_);
   }
 
-  // By the watch, well before the next look that comes without one.
-  void check_delay(Sequence last) {
-    const auto commit = commits_.find(last);
+  // By the watch, well before the next look that comes without one. The parts of a text take their time.
+  void check_delay(Node& node, const Batch& batch) {
+    const auto commit = commits_.find(batch.last);
     if (!settled_ || now_ < *settled_ || commit == commits_.end() || commit->second < *settled_) return;
+    // Before that it has earlier ones to read.
+    if (!std::exchange(node.has_caught_up, node.has_caught_up || batch.last == commits_.rbegin()->first))
+      return;
     ++noticed_;
-    if (now_ - commit->second > Seconds(0.1)) fault("a follower has noticed a commit late");
+    constexpr std::size_t bytes_of_page = 32;
+    const Seconds reading = Seconds(0.03) * static_cast<double>(batch.text.size() / bytes_of_page);
+    if (now_ - commit->second > Seconds(0.1) + reading) fault("a follower has noticed a commit late");
+  }
+
+  // Of the present, or a little before: the replica of a daemon is written by another thread.
+  void make_snapshot(std::size_t index) {
+    at(now_ + any(0.2), index, [this, index] {
+      Node& node = nodes_[index];
+      ++snapshots_;
+      if (chance(10)) return node.member->decline(local(node));
+      const std::size_t size = node.replica.size() - std::min(node.replica.size(), random_() % 3);
+      std::string text;
+      for (std::size_t i = 0; i < size; ++i) text += node.replica[i] + " ";
+      const auto read = [text](std::size_t offset, std::size_t bytes) { return text.substr(offset, bytes); };
+      carry_out(index, node.member->offer({size, text.size(), read}, local(node)));
+    });
+  }
+
+  void restore(Node& node) {
+    std::istringstream words(node.incoming);
+    std::vector<std::string> replica;
+    for (std::string word; words >> word;) replica.push_back(word);
+    if (replica.size() <= node.replica.size()) fault("a snapshot with no more than the replica");
+    if (!std::equal(node.replica.begin(), node.replica.end(), replica.begin()))
+      fault("a snapshot of another log");
+    node.replica = std::move(replica);
+    ++restored_;
   }
 
   void answer(Node& node, Sequence last) {
@@ -321,7 +368,12 @@ class Cluster {
       case 1: {
         if (!chance(3)) return;
         node.member.reset();
-        const SteadyTime back = now_ + any(5);
+        // Sometimes for long, or with another disk.
+        const SteadyTime back = now_ + any(chance(4) ? 30 : 5);
+        if (chance(8)) {
+          node.replica.clear();
+          node.cluster.reset();
+        }
         ++node.life;
         events_.insert({back, ++order_, std::nullopt, 0, [this, index, life = node.life] {
                           if (nodes_[index].life == life) start(index);
@@ -352,6 +404,29 @@ class Cluster {
       if (node.member && node.member->may_serve(local(node))) ++serving;
     }
     if (serving > 1) fault("two members serve at once");
+    if (keep_ < keeps_all && chance(20)) check_log();
+  }
+
+  // Whoever has nothing gets all from etcd: the snapshot, and the entries after it.
+  void check_log() {
+    Sequence last = 0;
+    const auto& keys = etcd.keys();
+    if (const auto found = keys.find("snapshot"); found != keys.end()) {
+      const SnapshotHeader header = read_header(found->second);
+      last = header.sequence;
+      for (std::size_t chunk = 0; chunk < header.chunks; ++chunk) {
+        if (!keys.contains(chunk_key(header, chunk))) return fault("a chunk of the snapshot is missing");
+      }
+    }
+    for (auto entry = keys.lower_bound(log_key(last + 1)); entry != keys.end(); ++entry) {
+      if (!entry->first.starts_with("log/")) break;
+      const EntryHeader header = entry_header(entry->second);
+      if (header.first > last + 1)
+        return fault(fmt::format("events {} to {} are missing", last + 1, header.first - 1));
+      last = header.last;
+    }
+    if (const auto head = keys.find("head"); head != keys.end() && sequence_of(head->second) != last)
+      fault("events are missing in the log");
   }
 
   void judge() {
@@ -375,6 +450,13 @@ class Cluster {
     const auto head = etcd.keys().find("head");
     if (head != etcd.keys().end() && head->second.value != fmt::format("{}", longest->replica.size()))
       fault("the replicas do not have the whole log");
+    if (keep_ < keeps_all) check_log();
+    std::set<std::string> folders;
+    for (const auto& [key, value] : etcd.keys()) {
+      if (key.starts_with("snapshot/")) folders.insert(key.substr(0, key.rfind('/')));
+    }
+    // That of the header, the one before it, and one that is being put.
+    if (folders.size() > 3) fault("chunks of earlier snapshots are left");
   }
 
   void fault(const std::string& text) { faults_.push_back(text); }
@@ -400,16 +482,17 @@ class Cluster {
   /// From then on nothing is left of the faults.
   std::optional<SteadyTime> settled_;
   std::size_t noticed_ = 0;
+  std::size_t snapshots_ = 0;
+  std::size_t restored_ = 0;
 };
 
-constexpr Sequence keeps_all = 1000000;
 constexpr Seconds time_of_faults{60};
 
 // Whether a cluster with this fault of etcd is found to be wrong at one of the first seeds.
 template <class Break>
-bool is_found(std::uint64_t seeds, Break break_etcd) {
+bool is_found(std::uint64_t seeds, Break break_etcd, Sequence keep = keeps_all) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    Cluster cluster(seed, 3, keeps_all);
+    Cluster cluster(seed, 3, keep);
     break_etcd(cluster.etcd);
     cluster.run(time_of_faults);
     if (!cluster.faults_.empty()) return true;
@@ -429,9 +512,11 @@ TEST_CASE("whatever is lost, delayed, paused or killed, each answered event is i
   std::size_t told = 0;
   std::size_t refused = 0;
   std::size_t noticed = 0;
+  std::size_t snapshots = 0;
+  std::size_t restored = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
-    Cluster cluster(seed, 2 + seed % 2, seed % 3 == 0 ? 20 : keeps_all);
+    Cluster cluster(seed, 2 + seed % 3 / 2, seed % 2 == 0 ? 20 : keeps_all);
     cluster.run(time_of_faults);
     const std::string fault = cluster.faults_.empty() ? "" : cluster.faults_.front();
     REQUIRE(fault == "");
@@ -441,15 +526,20 @@ TEST_CASE("whatever is lost, delayed, paused or killed, each answered event is i
     told += cluster.told_changes();
     refused += cluster.refused_watches();
     noticed += cluster.noticed();
+    snapshots += cluster.snapshots();
+    restored += cluster.restored();
   }
   MESSAGE(answered, " events, ", takeovers, " takeovers, ", lost, " lost outcomes, ", told, " changes told, ",
-          refused, " watches refused, ", noticed, " batches noticed in time");
+          refused, " watches refused, ", noticed, " batches noticed in time, ", snapshots, " snapshots, ",
+          restored, " of them taken");
   CHECK(answered > seeds * 50);
   CHECK(takeovers > seeds * 2);
   CHECK(lost > seeds * 5);
   CHECK(told > seeds * 20);
   CHECK(refused > 0);
   CHECK(noticed > seeds * 5);
+  CHECK(snapshots > seeds);
+  CHECK(restored > seeds / 6);
 }
 
 TEST_CASE("the simulation finds a commit that does not compare the epoch") {
@@ -458,6 +548,12 @@ TEST_CASE("the simulation finds a commit that does not compare the epoch") {
 
 TEST_CASE("the simulation finds a commit that does not compare the head") {
   CHECK(is_found(50, [](SimulatedEtcd& etcd) { etcd.ignores_modified = true; }));
+}
+
+TEST_CASE("the simulation finds a header of a snapshot that does not compare the epoch") {
+  constexpr Sequence keep = 20;
+  CHECK(is_found(
+      200, [](SimulatedEtcd& etcd) { etcd.unguarded = "snapshot"; }, keep));
 }
 
 TEST_SUITE_END();

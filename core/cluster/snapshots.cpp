@@ -1,0 +1,242 @@
+#include "core/cluster/snapshots.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/invariant.hpp"
+
+namespace resourced::cluster {
+
+using nlohmann::json;
+
+namespace {
+
+std::string chunk_folder(const SnapshotHeader& header) {
+  return fmt::format("{}/{:020}/{:020}", snapshot_key, header.sequence, header.epoch);
+}
+
+std::uint64_t sum_of(const std::string& key, const std::string& text) {
+  constexpr int base = 16;
+  std::uint64_t sum = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, sum, base);
+  if (error != std::errc() || at != end) throw Garbled(key);
+  return sum;
+}
+
+}  // namespace
+
+std::string encode_header(const SnapshotHeader& header) {
+  return json{{"sequence", header.sequence}, {"epoch", header.epoch},
+              {"chunks", header.chunks},     {"bytes", header.bytes},
+              {"format", header.format},     {"sum", fmt::format("{:016x}", header.sum)}}
+      .dump();
+}
+
+SnapshotHeader read_header(const KeyValue& header) {
+  const json value = object_of(header.key, header.value);
+  SnapshotHeader read;
+  read.sequence = number_of(header.key, value, "sequence");
+  read.epoch = static_cast<Revision>(number_of(header.key, value, "epoch"));
+  read.chunks = number_of(header.key, value, "chunks");
+  read.bytes = number_of(header.key, value, "bytes");
+  read.format = number_of(header.key, value, "format");
+  read.sum = sum_of(header.key, text_of(header.key, value, "sum"));
+  if (read.chunks == 0 || read.chunks > read.bytes) throw Garbled(header.key);
+  return read;
+}
+
+std::string chunk_key(const SnapshotHeader& header, std::size_t index) {
+  return fmt::format("{}/{:020}", chunk_folder(header), index);
+}
+
+// Sizes
+
+void EntrySizes::add(Sequence last, std::size_t bytes) {
+  end_ += bytes;
+  bytes_ += bytes;
+  entries_.push_back({last, end_});
+}
+
+void EntrySizes::drop(Sequence last) {
+  while (!entries_.empty() && entries_.front().last <= last) {
+    bytes_ = end_ - entries_.front().end;
+    entries_.pop_front();
+  }
+}
+
+std::size_t EntrySizes::bytes_after(Sequence sequence) const noexcept {
+  const auto after = std::ranges::upper_bound(entries_, sequence, {}, &Entry::last);
+  return after == entries_.begin() ? bytes_ : end_ - std::prev(after)->end;
+}
+
+Sequence EntrySizes::beyond(std::size_t most) const noexcept {
+  if (bytes_ <= most) return 0;
+  const auto first_kept = std::ranges::lower_bound(entries_, end_ - most, {}, &Entry::end);
+  return first_kept->last;
+}
+
+// The leader
+
+void SnapshotKeeper::lead(Revision epoch) {
+  *this = SnapshotKeeper(settings_);
+  epoch_ = epoch;
+}
+
+Transaction SnapshotKeeper::survey() {
+  return {{}, {Read{std::string(snapshot_key)}, Read{log_key(0), end_of(log_folder), 1}}, {}};
+}
+
+void SnapshotKeeper::on_survey(const TransactionDone& done, Sequence applied) {
+  check_found(done, 2);
+  is_surveyed_ = true;
+  has_leftovers_ = true;
+  try {
+    if (!done.found[0].empty()) present_ = read_header(done.found[0][0]);
+  } catch (const Garbled&) {
+    // The next one takes its place.
+    log_begin_ = applied;
+    return;
+  }
+  log_begin_ = done.found[1].empty() ? applied : entry_header(done.found[1][0]).first - 1;
+}
+
+bool SnapshotKeeper::asks(Sequence applied, const EntrySizes& sizes, SteadyTime now) {
+  if (!is_surveyed_ || is_asked_ || offered_ || now < next_at_) return false;
+  const Sequence base = present_ ? present_->sequence : 0;
+  if (applied <= base) return false;
+  if (log_begin_ <= base && applied - base < settings_.events &&
+      sizes.bytes_after(base) < settings_.log_bytes)
+    return false;
+  is_asked_ = true;
+  asked_at_ = now;
+  return true;
+}
+
+void SnapshotKeeper::offer(Snapshot snapshot, SteadyTime now) {
+  if (!std::exchange(is_asked_, false)) return;
+  const bool is_old = present_ && snapshot.sequence <= present_->sequence;
+  if (is_old || snapshot.bytes == 0 || snapshot.bytes > settings_.most_bytes) {
+    is_asked_ = true;
+    return decline(now);
+  }
+  putting_ = {snapshot.sequence, epoch_, 0, 0, 0, settings_.format};
+  sum_ = {};
+  chunk_.clear();
+  offered_ = std::move(snapshot);
+}
+
+void SnapshotKeeper::decline(SteadyTime now) {
+  if (!std::exchange(is_asked_, false) && !offered_) return;
+  offered_.reset();
+  chunk_.clear();
+  has_failed_ = true;
+  has_leftovers_ = true;
+  next_at_ = now + settings_.pause;
+}
+
+Put SnapshotKeeper::next_put() {
+  RESOURCED_INVARIANT(offered_);
+  if (putting_.bytes == offered_->bytes) return {std::string(snapshot_key), encode_header(putting_)};
+  if (chunk_.empty()) {
+    const std::size_t size = std::min(settings_.chunk_bytes, offered_->bytes - putting_.bytes);
+    chunk_ = offered_->read(putting_.bytes, size);
+    RESOURCED_INVARIANT(chunk_.size() == size);
+  }
+  return {chunk_key(putting_, putting_.chunks), chunk_};
+}
+
+void SnapshotKeeper::on_put(SteadyTime now) {
+  if (!offered_) return;
+  if (putting_.bytes < offered_->bytes) {
+    putting_.bytes += chunk_.size();
+    ++putting_.chunks;
+    sum_.add(chunk_);
+    putting_.sum = sum_.value();
+    return chunk_.clear();
+  }
+  // Bounds the share of time for which snapshots are made.
+  constexpr double rests = 10;
+  next_at_ = now + std::max(settings_.pause, rests * Seconds(now - asked_at_));
+  previous_ = std::exchange(present_, putting_);
+  offered_.reset();
+  has_failed_ = false;
+  has_leftovers_ = true;
+}
+
+void SnapshotKeeper::on_trim(Sequence last) noexcept { log_begin_ = std::max(log_begin_, last); }
+
+std::vector<Operation> SnapshotKeeper::clean() const {
+  std::vector<std::string> kept;
+  if (present_) kept.push_back(chunk_folder(*present_));
+  if (previous_) kept.push_back(chunk_folder(*previous_));
+  if (offered_) kept.push_back(chunk_folder(putting_));
+  std::ranges::sort(kept);
+  std::vector<Operation> deletes;
+  std::string from = fmt::format("{}/", snapshot_key);
+  for (const std::string& folder : kept) {
+    deletes.emplace_back(Delete{from, folder});
+    from = end_of(folder);
+  }
+  deletes.emplace_back(Delete{from, end_of(snapshot_key)});
+  return deletes;
+}
+
+// A follower
+
+Transaction SnapshotReading::next() const {
+  std::vector<Operation> reads{Read{std::string(snapshot_key)}};
+  if (header_) reads.emplace_back(Read{chunk_key(*header_, chunks_)});
+  return {{}, std::move(reads), {}};
+}
+
+SnapshotReading::Step SnapshotReading::on_read(const TransactionDone& done, Sequence applied) {
+  check_found(done, header_ ? 2 : 1);
+  std::optional<SnapshotHeader> header;
+  if (!done.found[0].empty()) header = read_header(done.found[0][0]);
+  if (!header_ || done.found[1].empty()) {
+    if (!header || header->sequence <= applied) return {.is_missing = true};
+    if (header_ == header) {
+      throw Error(EBADMSG, fmt::format("the snapshot of event {} in etcd is not complete", header->sequence));
+    }
+    return begin(*header);
+  }
+  Step step;
+  step.chunk = done.found[1][0].value;
+  ++chunks_;
+  bytes_ += step.chunk->size();
+  sum_.add(*step.chunk);
+  step.is_done = chunks_ == header_->chunks;
+  if (bytes_ > header_->bytes ||
+      (step.is_done && (bytes_ != header_->bytes || sum_.value() != header_->sum))) {
+    throw Error(EBADMSG, fmt::format("the snapshot of event {} in etcd does not match its checksum",
+                                     header_->sequence));
+  }
+  return step;
+}
+
+SnapshotReading::Step SnapshotReading::begin(const SnapshotHeader& header) {
+  if (header.format > settings_.format) {
+    throw Error(EINVAL,
+                fmt::format("the snapshot of event {} in etcd has the store's schema {}, and this resourced "
+                            "reads up to {}: install the version of the leader",
+                            header.sequence, header.format, settings_.format));
+  }
+  if (header.bytes > settings_.most_bytes) {
+    throw Error(EFBIG, fmt::format("the snapshot of event {} in etcd has {} bytes, of which {} are taken",
+                                   header.sequence, header.bytes, settings_.most_bytes));
+  }
+  header_ = header;
+  chunks_ = 0;
+  bytes_ = 0;
+  sum_ = {};
+  return {.begun = header};
+}
+
+}  // namespace resourced::cluster
