@@ -59,8 +59,8 @@ class Namespace:
         if self.start(["ip", *arguments]).wait() != 0:
             raise OSError(f"ip {' '.join(arguments)} failed")
 
-    def tun(self, name, address, peer):
-        """The descriptor of a point-to-point device; packets are read from it and written to it."""
+    def tun(self, name, *address):
+        """The descriptor of a device with this address; packets are read from it and written to it."""
         with open("/proc/self/ns/net") as here:
             self.enter()
             try:
@@ -68,27 +68,89 @@ class Namespace:
                 fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
             finally:
                 call(libc.setns, here.fileno(), CLONE_NEWNET)
-        self.ip("address", "add", address, "peer", peer, "dev", name)
+        self.ip("address", "add", *address, "dev", name)
         self.ip("link", "set", name, "up")
         return fd
 
 
-class Wire:
-    """Between a hub and a node, 10.77.NUMBER.1 and 10.77.NUMBER.2. Its faults may change at any time."""
+class Faults:
+    """What happens to packets on their way. It may be changed at any time."""
 
-    def __init__(self, hub, node, number):
-        self.hub_address, self.node_address = f"10.77.{number}.1", f"10.77.{number}.2"
+    def __init__(self):
         self.cut = False
         self.loss = 0.0
         self.delay = 0.0
+        self.carried = self.lost = 0
+
+
+class Relay:
+    """Carries packets between tun devices."""
+
+    def __init__(self, seed):
+        # Each run loses the same packets, if it sends the same packets.
+        self._random = random.Random(seed)
+        self._under_way = []
+        self._count = 0
+
+    def route(self, device, packet):
+        """The device to which a packet from `device` goes, and the faults on its way; None for nowhere."""
+        raise NotImplementedError
+
+    def arrived(self, device):
+        """A packet has arrived there."""
+
+    def carry(self, devices, control=None, obey=None):
+        """Carries packets until `obey`, which is called when `control` is readable, returns False."""
+        waiting = selectors.DefaultSelector()
+        for device in filter(lambda one: one is not None, [*devices, control]):
+            waiting.register(device, selectors.EVENT_READ)
+        while True:
+            patience = max(0, self._under_way[0][0] - time.monotonic()) if self._under_way else None
+            for key, _ in waiting.select(patience):
+                if key.fd != control:
+                    self._take(key.fd, os.read(key.fd, 65536))
+                elif not obey():
+                    return
+            while self._under_way and self._under_way[0][0] <= time.monotonic():
+                _, _, to, packet, faults = heapq.heappop(self._under_way)
+                self._deliver(to, packet, faults)
+
+    def _take(self, device, packet):
+        way = self.route(device, packet)
+        if way is None:
+            return
+        to, faults = way
+        if faults.cut or self._random.random() < faults.loss:
+            faults.lost += 1
+            return
+        self._count += 1
+        heapq.heappush(self._under_way, (time.monotonic() + faults.delay, self._count, to, packet, faults))
+
+    def _deliver(self, to, packet, faults):
+        # Packets that were in transit when the way was cut are lost too.
+        if faults.cut:
+            faults.lost += 1
+            return
+        faults.carried += 1
+        self.arrived(to)
+        try:
+            os.write(to, packet)
+        except OSError:
+            faults.lost += 1
+
+
+class Wire(Relay, Faults):
+    """Between a hub and a node, 10.77.NUMBER.1 and 10.77.NUMBER.2."""
+
+    def __init__(self, hub, node, number):
+        Relay.__init__(self, number)
+        Faults.__init__(self)
+        self.hub_address, self.node_address = f"10.77.{number}.1", f"10.77.{number}.2"
         """When a packet of the node first arrived at the hub since this was last None."""
         self.heard_at = None
-        self.carried = self.lost = 0
-        self._hub = hub.tun(f"node{number}", self.hub_address, self.node_address)
-        self._node = node.tun("uplink", self.node_address, self.hub_address)
-        # Each run loses the same packets, if it sends the same packets.
-        self._random = random.Random(number)
-        threading.Thread(target=self._carry, daemon=True).start()
+        self._hub = hub.tun(f"node{number}", self.hub_address, "peer", self.node_address)
+        self._node = node.tun("uplink", self.node_address, "peer", self.hub_address)
+        threading.Thread(target=self.carry, args=([self._hub, self._node],), daemon=True).start()
 
     def cut_off(self):
         self.cut = True
@@ -97,31 +159,9 @@ class Wire:
         self.heard_at = None
         self.cut = False
 
-    def _carry(self):
-        under_way = []
-        waiting = selectors.DefaultSelector()
-        waiting.register(self._hub, selectors.EVENT_READ, self._node)
-        waiting.register(self._node, selectors.EVENT_READ, self._hub)
-        count = 0
-        while True:
-            patience = max(0, under_way[0][0] - time.monotonic()) if under_way else None
-            for key, _ in waiting.select(patience):
-                packet = os.read(key.fd, 65536)
-                if self.cut or self._random.random() < self.loss:
-                    self.lost += 1
-                    continue
-                count += 1
-                heapq.heappush(under_way, (time.monotonic() + self.delay, count, key.data, packet))
-            while under_way and under_way[0][0] <= time.monotonic():
-                _, _, to, packet = heapq.heappop(under_way)
-                # Packets that were in transit when the wire was cut are lost too.
-                if self.cut:
-                    self.lost += 1
-                    continue
-                self.carried += 1
-                if to == self._hub and self.heard_at is None:
-                    self.heard_at = time.monotonic()
-                try:
-                    os.write(to, packet)
-                except OSError:
-                    self.lost += 1
+    def route(self, device, packet):
+        return self._node if device == self._hub else self._hub, self
+
+    def arrived(self, device):
+        if device == self._hub and self.heard_at is None:
+            self.heard_at = time.monotonic()
