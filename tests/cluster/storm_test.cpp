@@ -16,7 +16,6 @@
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
 #include "harness/etcd.hpp"
-#include "thorough.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -148,9 +147,8 @@ TEST_SUITE_BEGIN("cluster storm");
 TEST_CASE("whatever fails under load, each answered change is in all logs exactly once") {
   Storm storm;
   storm.load(100);
-  // A round takes 12 to 30 s: a lease of 3 s has to end twice.
-  const int rounds = test::thorough(8, 2);
-  for (int round = 0; round < rounds; ++round) {
+  // A round takes 12 to 30 s: a lease of 3 s has to end twice. tests/cluster_net has longer storms.
+  for (int round = 0; round < 2; ++round) {
     CAPTURE(round);
     {
       Node& leader = storm.leader();

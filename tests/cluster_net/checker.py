@@ -1,8 +1,8 @@
 """Compares all answers that clients got with the log of the cluster.
 
 Records of clients (load.py) come one after the other to take(). From time to time nothing is under way and all replicas
-have the whole log: then check() gets the events since the last time, of each replica and of etcd, and finds every
-contradiction. It holds:
+have the whole log: then check() gets the events since the last time, of each replica and of etcd, read after all records,
+and finds every contradiction. It holds:
 
 - The log has no gap, and is the same in etcd and in all replicas; epochs in it never fall.
 - A change that was answered with success is in it exactly once, in the epoch of the leader that answered it, and one that
@@ -55,8 +55,6 @@ class Checker:
         self.last_epoch = 0
         self.last_status = defaultdict(int)
         self.last_acquired = defaultdict(int)
-        #: Views that events may explain which are not checked yet.
-        self.early = []
         #: Events by follower that it has not got yet, and those that it got and that are not checked yet.
         self.expected = {name: deque() for name in followers}
         self.followed = {name: deque() for name in followers}
@@ -122,7 +120,6 @@ class Checker:
             self._check_followers()
         found, self.head = self.found, head
         self._begin()
-        self.views, self.early = self.early, []
         if found:
             more = f"\n... and {len(found) - 20} more" if len(found) > 20 else ""
             raise Violation("\n".join(found[:20]) + more)
@@ -235,15 +232,10 @@ class Checker:
 
     # States
 
-    def finish(self):
-        """There are no further events."""
-        if self.early:
-            raise Violation(f"no event explains these: {self.early[:5]}")
-
     def _check_views(self, events):
         """Goes through the log once, with the views that may be those after each event: statuses, pictures of schedulers."""
         views = defaultdict(list)
-        for first, last, record in self._windows():
+        for first, last, record in self._windows(self.head + len(events)):
             views[first].append((last, record))
         under_way = []
         for sequence in range(self.head, self.head + len(events) + 1):
@@ -252,19 +244,19 @@ class Checker:
             under_way += views.pop(sequence, ())
             under_way = [one for one in under_way if not self._is_true(one[1])]
             for last, record in under_way:
-                if last is not None and last <= sequence:
+                if last <= sequence:
                     self.report(f"never true up to event {sequence}, which leads to {self.fold.states()}: {record}")
-            under_way = [one for one in under_way if one[0] is None or one[0] > sequence]
-        self.early = [record for _, record in under_way] + [record for later in views.values() for _, record in later]
+            under_way = [one for one in under_way if one[0] > sequence]
+        for _, record in (one for later in views.values() for one in later):
+            self.report(f"of an event that is not in the log: {record}")
 
     def _is_true(self, record):
         if record["kind"] == "picture":
             return record["up"] == sorted(self.fold.up() & set(self.partitions[record["partition"]]))
         return states_of(record["status"]) == self.fold.states()
 
-    def _windows(self):
-        """For each view the first and last event after which it may have been true; no last one if that may be an event that
-        is not checked yet."""
+    def _windows(self, end):
+        """For each view the first and last event after which it may have been true."""
         of_leaders = []
         for record in self.views:
             sequence = record["status"].get("sequence") if record["kind"] == "status" else None
@@ -286,10 +278,10 @@ class Checker:
                 at += 1
             firsts[id(record)] = first
         unsent = sorted(((change["sent"], place) for place, change in placed), reverse=True)
-        last, at = None, 0
+        last, at = end, 0
         for record in sorted(of_leaders, key=lambda one: one["done"], reverse=True):
             while at < len(unsent) and unsent[at][0] > record["done"]:
-                last = unsent[at][1] - 1 if last is None else min(last, unsent[at][1] - 1)
+                last = min(last, unsent[at][1] - 1)
                 at += 1
             yield firsts[id(record)], last, record
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import queue
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -59,7 +60,7 @@ class Cluster:
         #: The status of the leader, and pictures of the schedulers, as they were last told.
         self.status = None
         self.pictures = []
-        #: Seconds from the fault to the first change that the successor answers, and whether it had to wait for the lease.
+        #: Seconds from a fault to the first change that the successor answers.
         self.takeovers = []
         self.checker = Checker(PARTITIONS, [f"follower-{name}" for name in self.daemon_hosts])
         self._recorded = (self.directory / "records").open("w")
@@ -96,6 +97,11 @@ class Cluster:
     def _keygen(self, *arguments):
         return subprocess.run([self.binaries / "resourcectl", "keygen", *arguments], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
+
+    def keep_stores(self):
+        """What is on disks of their own ends with this process."""
+        for daemon in self.daemons:
+            shutil.copytree(daemon.disk.path, self.directory / f"{daemon.name}.disk")
 
     def end(self):
         programs = [*self.loads, *self.agents, *self.daemons, *(self.etcd.members if self.etcd else [])]
@@ -174,15 +180,19 @@ class Cluster:
             self.until(lambda *_: time.monotonic() > end, "the time is over", seconds)
 
     @contextlib.contextmanager
-    def takeover(self, is_crash=True):
+    def takeover(self):
         """What is done in it makes another daemon lead, and answer."""
         former, epoch, begin = self.leader(), self.epoch, time.monotonic()
         yield former
         answer = self.until(lambda _, record: record["kind"] == "change" and record["outcome"] == "ok"
                             and record.get("epoch", 0) > epoch, f"a successor of {former.name} answers")
-        self.takeovers.append((answer["done"] - begin, is_crash))
+        self.takeovers.append(answer["done"] - begin)
 
     # Choices
+
+    def leaders(self):
+        """How many have led."""
+        return len(self.checker.member_of)
 
     def leader(self):
         return self._leader

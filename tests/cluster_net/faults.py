@@ -48,7 +48,7 @@ def pause_leader_for_a_lease(cluster):
 
 
 def stop_leader(cluster):
-    with cluster.takeover(is_crash=False) as former:
+    with cluster.takeover() as former:
         former.terminate()
     if (status := former.until_ended()) != 0:
         raise Failure(f"{former.name} has ended with {status}")
@@ -56,7 +56,7 @@ def stop_leader(cluster):
 
 
 def hand_over(cluster):
-    with cluster.takeover(is_crash=False):
+    with cluster.takeover():
         command = cluster.resourcectl("cluster", "hand-over")
     until(lambda: command.poll() is not None, "the hand-over returns")
     text = command.stderr.read()

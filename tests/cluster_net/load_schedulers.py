@@ -85,6 +85,8 @@ class ExactScheduler:
             self.on_end(self.request, error)
 
     def on_response(self, payload):
+        self.host.record("response", scheduler=self.name, at=time.monotonic(),
+                         payload={key: value for key, value in payload.items() if key not in ("resources", "allocations")})
         if self.up is None:
             self.up = set(IDset(payload["up"]))
             self.host.record("acquired", scheduler=self.name, epoch=payload["epoch"], at=time.monotonic())
@@ -185,6 +187,8 @@ class CommandScheduler:
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=self.host.environment)
         while line := await process.stdout.readline():
             payload = json.loads(line)
+            self.host.record("response", scheduler=self.name, at=time.monotonic(),
+                             payload={key: value for key, value in payload.items() if key not in ("resources", "allocations")})
             if "resources" in payload:
                 self.up = set()
                 self.host.record("acquired", scheduler=self.name, epoch=payload["epoch"], at=time.monotonic())
