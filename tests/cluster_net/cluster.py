@@ -6,7 +6,6 @@ import os
 import pathlib
 import queue
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -97,11 +96,6 @@ class Cluster:
     def _keygen(self, *arguments):
         return subprocess.run([self.binaries / "resourcectl", "keygen", *arguments], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
-
-    def keep_stores(self):
-        """What is on disks of their own ends with this process."""
-        for daemon in self.daemons:
-            shutil.copytree(daemon.disk.path, self.directory / f"{daemon.name}.disk")
 
     def end(self):
         programs = [*self.loads, *self.agents, *self.daemons, *(self.etcd.members if self.etcd else [])]

@@ -9,6 +9,7 @@ of the status of each daemon that is read, and then one `shown`.
 
 import asyncio
 import json
+import os
 import sys
 import time
 
@@ -156,7 +157,14 @@ class Follower:
             await asyncio.sleep(0.1)
 
 
+def fail(loop, context):
+    """An error in a callback, which would be lost."""
+    loop.default_exception_handler(context)
+    os._exit(1)
+
+
 async def main():
+    asyncio.get_running_loop().set_exception_handler(fail)
     host = Host(json.loads(sys.argv[1]))
     kinds = {"operator": Operator, "package": PackageOperator, "command": CommandOperator, "exact": ExactScheduler,
              "acquisition": PackageScheduler, "acquire": CommandScheduler}

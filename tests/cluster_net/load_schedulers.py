@@ -56,7 +56,7 @@ class _Acquire(Request):
         self.scheduler = scheduler
 
     def receive(self, response):
-        self.scheduler.on_response(response.payload())
+        self.scheduler.on_response(self, response.payload())
 
     def fail(self, error):
         self.scheduler.on_end(self, error)
@@ -84,7 +84,9 @@ class ExactScheduler:
         except ResourcedError as error:
             self.on_end(self.request, error)
 
-    def on_response(self, payload):
+    def on_response(self, request, payload):
+        if self.request is not request:
+            return
         self.host.record("response", scheduler=self.name, at=time.monotonic(),
                          payload={key: value for key, value in payload.items() if key not in ("resources", "allocations")})
         if self.up is None:
@@ -106,8 +108,9 @@ class ExactScheduler:
         if error.errno not in (errno.EBUSY, errno.EHOSTUNREACH, errno.ECANCELED, errno.EAGAIN):
             self.host.record("scheduler-error", scheduler=self.name, errno=error.errno, text=error.text)
         await asyncio.sleep(0.1)
+        connection = await self.client.connection()
         if self.request is None:
-            self.acquire(await self.client.connection())
+            self.acquire(connection)
 
     async def work(self):
         while True:

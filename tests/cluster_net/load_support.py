@@ -64,11 +64,10 @@ class Host:
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    @staticmethod
-    def _ended(task):
-        if not task.cancelled() and task.exception():
-            asyncio.get_running_loop().call_exception_handler({"message": "a client has failed", "exception": task.exception()})
-            os._exit(1)
+    def _ended(self, task):
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.result()
 
     @property
     def is_paused(self):
