@@ -4,7 +4,7 @@ Records of clients (load.py) come one after the other to take(). From time to ti
 have the whole log: then check() gets the events since the last time, of each replica and of etcd, read after all records,
 and finds every contradiction. It holds:
 
-- The log has no gap, and is the same in etcd and in all replicas; epochs in it never fall.
+- The log has no gap, and is the same in etcd and in all replicas; epochs and times in it never fall.
 - A change that was answered with success is in it exactly once, in the epoch of the leader that answered it, and one that
   was refused is not in it. One without an answer is in it at most once. There is no other change in it.
 - Changes of a connection are in it in the order of their requests. A change that was answered before another one was sent
@@ -129,6 +129,9 @@ class Checker:
         log = replicas[names[0]]
         if [row[0] for row in log] != list(range(self.head + 1, head + 1)):
             self.report(f"the log of {names[0]} is not that from {self.head + 1} to {head}: {[row[0] for row in log]}")
+        for (_, before, *_), (sequence, after, *_) in zip(log, log[1:]):
+            if after < before:
+                self.report(f"event {sequence} has the time {after}, the one before it {before}")
         for name in names[1:]:
             for one, other in zip(log, replicas[name]):
                 if one != other:

@@ -47,7 +47,7 @@ class Load(Program):
 
 
 class Cluster:
-    def __init__(self, directory, binaries, seed, daemons=3):
+    def __init__(self, directory, binaries, clock_library, seed, daemons):
         self.directory, self.binaries, self.random = pathlib.Path(directory), binaries, random.Random(seed)
         self.etcd_hosts, self.client_hosts = ["e0", "e1", "e2"], list(CLIENTS)
         self.daemon_hosts = [f"d{number}" for number in range(daemons)]
@@ -64,19 +64,19 @@ class Cluster:
         self.checker = Checker(PARTITIONS, [f"follower-{name}" for name in self.daemon_hosts])
         self._recorded = (self.directory / "records").open("w")
         try:
-            self._start(seed)
+            self._start(seed, clock_library)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, seed):
+    def _start(self, seed, clock_library):
         self.etcd = None
         self.etcd = Etcd(self.network, self.directory, self.etcd_hosts, self.client_hosts[0])
         server_key = self.directory / "server.key"
         self._keygen(server_key)
         keys = "".join(self._keygen(self.directory / f"{name}.key", "--server-key", server_key).replace('"user"', roles)
                        for name, roles in (("client", '"admin", "scheduler"'), ("agent", '"agent"')))
-        self.daemons = [Daemon(self.network, self.directory, name, self.binaries, self.etcd, server_key, keys)
+        self.daemons = [Daemon(self.network, self.directory, name, self.binaries, clock_library, self.etcd, server_key, keys)
                         for name in self.daemon_hosts]
         for daemon in self.daemons:
             daemon.start()
@@ -168,6 +168,15 @@ class Cluster:
         self.until(lambda _, record: record["kind"] == "status" and record["member"] == daemon.name and record["sent"] > begin,
                    f"{daemon.name} answers")
 
+    def until_recorded(self, hours):
+        """An event is recorded at a time that is so much from now, or later: times in the log do not go back."""
+
+        def is_then(event):
+            return event[0] > time.time() + hours * 3600 - 60
+
+        self.until(lambda _, record: record["kind"] == "journal" and any(map(is_then, record["events"])),
+                   f"an event is recorded {hours} hours from now")
+
     def rest(self, seconds):
         end = time.monotonic() + seconds
         with contextlib.suppress(Failure):
@@ -204,7 +213,10 @@ class Cluster:
         return self.random.choice(self.etcd.members)
 
     def jump(self, daemon):
-        daemon.set_clock(self.random.choice([-30, -5, -1, 0, 1, 7, 100]))
+        """Its clock differs by hours from now on, which are returned."""
+        hours = self.random.choice([-30, -5, -1, 0, 1, 7, 100])
+        daemon.set_clock(hours)
+        return hours
 
     def resourcectl(self, *arguments):
         uris = ",".join(daemon.uri for daemon in self.daemons)

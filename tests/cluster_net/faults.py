@@ -232,7 +232,7 @@ def slow_etcd(cluster):
 
 def jump_clock_of_leader(cluster):
     for _ in range(2):
-        cluster.jump(cluster.leader())
+        cluster.until_recorded(cluster.jump(cluster.leader()))
         cluster.until_answered(20)
 
 

@@ -6,10 +6,10 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 ETCD, ETCDCTL = "/usr/bin/etcd", "/usr/bin/etcdctl"
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 PREFIX = "/resourced/"
 PORT = 7481
 LEASE_TTL = 2
@@ -167,9 +167,9 @@ class Etcd:
 
 
 class Daemon(Program):
-    def __init__(self, network, directory, name, binaries, etcd, server_key, keys):
+    def __init__(self, network, directory, name, binaries, clock_library, etcd, server_key, keys):
         super().__init__(network, name, directory, name)
-        self.binaries = binaries
+        self.binaries, self.clock_library = binaries, clock_library
         self.disk = Disk(self.directory / name)
         self.uri = f"tcp://{network.address[name]}:{PORT}"
         self.clock = self.directory / f"{name}.clock"
@@ -190,8 +190,7 @@ class Daemon(Program):
         return [self.binaries / "resourced", "--config", self.config]
 
     def environment(self):
-        return {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.clock), "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
+        return {"LD_PRELOAD": str(self.clock_library), "SHIFTED_CLOCK": str(self.clock)}
 
     @property
     def store(self):
@@ -199,9 +198,8 @@ class Daemon(Program):
 
     def set_clock(self, hours):
         """The wall clock of this daemon differs so much from now on."""
-        new = self.clock.with_suffix(".new")
-        new.write_text(f"{hours:+}h\n" if hours else "+0\n")
-        new.replace(self.clock)
+        with self.clock.open("r+b" if self.clock.exists() else "wb") as file:
+            file.write((hours * 3600 * 10**9).to_bytes(8, sys.byteorder, signed=True))
 
 
 class Agent(Program):
