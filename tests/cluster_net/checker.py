@@ -1,17 +1,17 @@
 """Compares all answers that clients got with the log of the cluster.
 
-Records of clients (load.py) come one after the other to take(). From time to time nothing is under way and all replicas
-have the whole log: then check() gets the events since the last time, of each replica and of etcd, read after all records,
-and finds every contradiction. It holds:
+Records of clients (load.py) come one after the other to take(). From time to time nothing is under way and all
+replicas have the whole log: then check() gets the events since the last time, of each replica and of etcd, read after
+all records, and finds every contradiction. It holds:
 
 - The log has no gap, and is the same in etcd and in all replicas; epochs and times in it never fall.
-- A change that was answered with success is in it exactly once, in the epoch of the leader that answered it, and one that
-  was refused is not in it. One without an answer is in it at most once. There is no other change in it.
-- Changes of a connection are in it in the order of their requests. A change that was answered before another one was sent
-  comes before it.
+- A change that was answered with success is in it exactly once, in the epoch of the leader that answered it, and one
+  that was refused is not in it. One without an answer is in it at most once. There is no other change in it.
+- Changes of a connection are in it in the order of their requests. A change that was answered before another one was
+  sent comes before it.
 - No answer of a leader is to a request that was sent after the answer of a later leader.
-- The status of a standby is the fold of the log up to the event that it names, which never goes back. That of a leader is
-  the fold up to an event after all changes that had been answered, and before all that were not sent yet.
+- The status of a standby is the fold of the log up to the event that it names, which never goes back. That of a leader
+  is the fold up to an event after all changes that had been answered, and before all that were not sent yet.
 - Each follower of a journal gets each event once, in order.
 - The picture of a scheduler is what that of a leader would be.
 """
@@ -108,8 +108,8 @@ class Checker:
                             f"{self.fold.allocations}")
 
     def check(self, head, replicas, batches):
-        """`replicas` has, by the name of the daemon, all (sequence, timestamp, name, text) after the last head; `batches`
-        the same events in etcd, as (last, header, records)."""
+        """`replicas` has, by the name of the daemon, all (sequence, timestamp, name, text) after the last head;
+        `batches` the same events in etcd, as (last, header, records)."""
         events = self._compare(head, replicas, batches)
         self._place(events)
         if not self.found:
@@ -236,7 +236,7 @@ class Checker:
     # States
 
     def _check_views(self, events):
-        """Goes through the log once, with the views that may be those after each event: statuses, pictures of schedulers."""
+        """Goes through the log once, with the views that may be those after each event: statuses and pictures."""
         views = defaultdict(list)
         for first, last, record in self._windows(self.head + len(events)):
             views[first].append((last, record))

@@ -1,6 +1,8 @@
-"""A cluster under load: etcd, daemons, agents and clients on hosts of a network, and the events that faults wait for."""
+"""A cluster under load: etcd, daemons, agents and clients on hosts of a network, and the events that faults wait for.
+"""
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -76,19 +78,21 @@ class Cluster:
         self._keygen(server_key)
         keys = "".join(self._keygen(self.directory / f"{name}.key", "--server-key", server_key).replace('"user"', roles)
                        for name, roles in (("client", '"admin", "scheduler"'), ("agent", '"agent"')))
-        self.daemons = [Daemon(self.network, self.directory, name, self.binaries, clock_library, self.etcd, server_key, keys)
-                        for name in self.daemon_hosts]
+        self.daemons = [
+            Daemon(self.network, self.directory, name, self.binaries, clock_library, self.etcd, server_key, keys)
+            for name in self.daemon_hosts
+        ]
         for daemon in self.daemons:
             daemon.start()
         uris = ",".join(daemon.uri for daemon in self.daemons)
-        self.agents = [Agent(self.network, "agents", self.directory, rank, self.binaries, uris, self.directory / "agent.key")
-                       for rank in AGENTS]
+        key = self.directory / "agent.key"
+        self.agents = [Agent(self.network, "agents", self.directory, rank, self.binaries, uris, key) for rank in AGENTS]
         for agent in self.agents:
             agent.start()
         for number, (host, clients) in enumerate(CLIENTS.items()):
-            settings = {"uris": {daemon.name: daemon.uri for daemon in self.daemons}, "key": str(self.directory / "client.key"),
-                        "binaries": str(self.binaries), "seed": seed + number, "clients": clients,
-                        "read": self.daemon_hosts if number else []}
+            settings = {"uris": {daemon.name: daemon.uri for daemon in self.daemons}, "clients": clients,
+                        "key": str(self.directory / "client.key"), "binaries": str(self.binaries),
+                        "seed": seed + number, "read": self.daemon_hosts if number else []}
             self.loads.append(Load(self, host, settings))
         self.tell("resume")
         self.until_answered(20)
@@ -153,10 +157,11 @@ class Cluster:
         self.until(is_last, f"{count} changes are answered")
 
     def until_unanswered(self):
-        """A change that was sent after this has no success."""
+        """A change that was sent after this has no answer, or is refused as etcd does not answer."""
         begin = time.monotonic()
-        self.until(lambda _, record: record["kind"] == "change" and record["outcome"] != "ok" and record["sent"] > begin
-                   and "drained" not in record.get("text", ""), "a change has no success")
+        self.until(lambda _, record: record["kind"] == "change" and record["sent"] > begin
+                   and (record["outcome"] == "unknown" or record.get("errno") == errno.EAGAIN),
+                   "a change is not answered")
 
     def until_led(self):
         former = self.epoch
@@ -165,8 +170,8 @@ class Cluster:
     def until_following(self, daemon):
         """The daemon has answered questions since."""
         begin = time.monotonic()
-        self.until(lambda _, record: record["kind"] == "status" and record["member"] == daemon.name and record["sent"] > begin,
-                   f"{daemon.name} answers")
+        self.until(lambda _, record: record["kind"] == "status" and record["member"] == daemon.name
+                   and record["sent"] > begin, f"{daemon.name} answers")
 
     def until_recorded(self, hours):
         """An event is recorded at a time that is so much from now, or later: times in the log do not go back."""
@@ -222,7 +227,8 @@ class Cluster:
         uris = ",".join(daemon.uri for daemon in self.daemons)
         return self.network.start(
             self.client_hosts[0], [self.binaries / "resourcectl", "--uri", uris, *arguments], text=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | {"RESOURCED_KEY": self.directory / "client.key"})
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=os.environ | {"RESOURCED_KEY": self.directory / "client.key"})
 
     # The check
 
@@ -239,7 +245,8 @@ class Cluster:
         self.checker.check(head, replicas, batches)
         for daemon in self.daemons:
             drains = dict(self._ask_store(daemon, "SELECT host, reason FROM drain"))
-            self.checker.check_tables(daemon.name, drains, {id for id, in self._ask_store(daemon, "SELECT id FROM allocation")})
+            allocations = {id for id, in self._ask_store(daemon, "SELECT id FROM allocation")}
+            self.checker.check_tables(daemon.name, drains, allocations)
         self.tell("resume")
 
     def _until_all(self, kind):

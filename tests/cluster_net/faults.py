@@ -26,6 +26,25 @@ def kill_two_leaders(cluster):
     second.start()
 
 
+def kill_leader_and_successor(cluster):
+    """The successor has not answered a change yet."""
+    with cluster.takeover() as former:
+        former.kill()
+        cluster.until_led()
+        successor = cluster.leader()
+        successor.kill()
+        former.start()
+    successor.start()
+
+
+def kill_all_daemons(cluster):
+    with cluster.takeover():
+        for daemon in cluster.daemons:
+            daemon.kill()
+        for daemon in cluster.daemons:
+            daemon.start()
+
+
 def pause_leader(cluster):
     """It goes on after the first change of its successor, or when the successor is just about to serve."""
     early = cluster.random.random() < 0.5
@@ -165,6 +184,16 @@ def kill_member_of_etcd(cluster):
     cluster.etcd.until_serving(member)
 
 
+def kill_all_of_etcd(cluster):
+    for member in cluster.etcd.members:
+        member.kill()
+    for member in cluster.etcd.members:
+        member.start()
+    cluster.until_answered(20)
+    for member in cluster.etcd.members:
+        cluster.etcd.until_serving(member)
+
+
 def pause_member_of_etcd(cluster):
     member = cluster.some_etcd()
     member.pause()
@@ -244,14 +273,15 @@ def kill_agent(cluster):
 
 
 TAKEOVERS = {
-    kill_leader: 6, kill_two_leaders: 2, pause_leader: 3, stop_leader: 4, hand_over: 6, cut_leader_from_etcd: 2,
-    cut_leader_from_all: 2, fill_disk_of_leader: 2, kill_leader_on_slow_links: 1, kill_leader_and_member_of_etcd: 1,
-    cut_member_of_etcd_and_kill_leader: 1, jump_and_kill_leader: 1,
+    kill_leader: 6, kill_two_leaders: 1, kill_leader_and_successor: 1, kill_all_daemons: 1, pause_leader: 3,
+    stop_leader: 4, hand_over: 6, cut_leader_from_etcd: 2, cut_leader_from_all: 2, fill_disk_of_leader: 2,
+    kill_leader_on_slow_links: 1, kill_leader_and_member_of_etcd: 1, cut_member_of_etcd_and_kill_leader: 1,
+    jump_and_kill_leader: 1,
 }
 OTHERS = {
     pause_leader_for_a_lease: 2, kill_standby: 1, pause_standby: 1, cut_standby: 1, fill_disk_of_standby: 1,
-    kill_member_of_etcd: 1, pause_member_of_etcd: 1, cut_member_of_etcd: 1, cut_leader_from_member_of_etcd: 1,
-    fill_disk_of_member_of_etcd: 1, pause_majority_of_etcd: 1, cut_clients_from_leader: 1, slow_clients: 1, slow_etcd: 1,
-    jump_clock_of_leader: 1, kill_agent: 1,
+    kill_member_of_etcd: 1, kill_all_of_etcd: 1, pause_member_of_etcd: 1, cut_member_of_etcd: 1,
+    cut_leader_from_member_of_etcd: 1, fill_disk_of_member_of_etcd: 1, pause_majority_of_etcd: 1,
+    cut_clients_from_leader: 1, slow_clients: 1, slow_etcd: 1, jump_clock_of_leader: 1, kill_agent: 1,
 }
 FAULTS = {fault.__name__: (fault, weight) for fault, weight in (TAKEOVERS | OTHERS).items()}

@@ -1,10 +1,10 @@
 """The clients of one host: operators, schedulers, readers of the status, followers of the journal.
 
 The argument is a JSON object: `uris` by the names of the daemons, `key`, `binaries`, `seed`, and the names of the
-`clients`, and of the daemons to `read`. Standard output has a record of each answer, one a line, for the checker (checker.py); times are those of the
-steady clock, which all processes of a machine share. Commands on standard input: `pause` stops new requests, and is
-answered with a record `paused` once none is under way; `resume`; `show`, with a record of the picture of each scheduler and
-of the status of each daemon that is read, and then one `shown`.
+`clients`, and of the daemons to `read`. Standard output has a record of each answer, one a line, for the checker
+(checker.py); times are those of the steady clock, which all processes of a machine share. Commands on standard input:
+`pause` stops new requests, and is answered with a record `paused` once none is under way; `resume`; `show`, with a
+record of the picture of each scheduler and of the status of each daemon that is read, and then one `shown`.
 """
 
 import asyncio
@@ -47,8 +47,9 @@ class Operator:
                 continue
             self.number += 1
             name, payload = change_for(self.host, self.name, self.number)
-            await self.host.change(connection, name, payload["reason"], payload, client=self.name, targets=payload["targets"],
-                                   epoch=self.client.epoch, link=self.client.number, order=self.number)
+            await self.host.change(connection, name, payload["reason"], payload, client=self.name,
+                                   targets=payload["targets"], epoch=self.client.epoch, link=self.client.number,
+                                   order=self.number)
             await asyncio.sleep(self.pause)
 
 
@@ -66,7 +67,8 @@ class PackageOperator:
             await self.host.may_send()
             number += 1
             name, payload = change_for(self.host, self.name, number)
-            await self.host.change(connection, name, payload["reason"], payload, client=self.name, targets=payload["targets"])
+            await self.host.change(connection, name, payload["reason"], payload, client=self.name,
+                                   targets=payload["targets"])
             await asyncio.sleep(0.05)
 
 
@@ -88,11 +90,11 @@ class CommandOperator:
             name, payload = change_for(self.host, self.name, number)
             sent = time.monotonic()
             with self.host.under_way():
-                status, text = await self.host.resourcectl(name, *(["-f"] if name == "drain" else []), payload["targets"],
-                                                           payload["reason"])
+                mode = ["-f"] if name == "drain" else []
+                status, text = await self.host.resourcectl(name, *mode, payload["targets"], payload["reason"])
                 outcome = "ok" if status == 0 else "error" if any(one in text for one in self.REFUSALS) else "unknown"
-                self.host.record("change", name=name, id=payload["reason"], targets=payload["targets"], client=self.name,
-                                 sent=sent, done=time.monotonic(), outcome=outcome, text=text)
+                self.host.record("change", name=name, id=payload["reason"], targets=payload["targets"],
+                                 client=self.name, sent=sent, done=time.monotonic(), outcome=outcome, text=text)
             await asyncio.sleep(0.3)
 
 
@@ -149,7 +151,8 @@ class Follower:
                     async for batch in journal:
                         after = journal.after
                         events = [[event.timestamp, event.name, event.context] for event in batch.events]
-                        self.host.record("journal", follower=self.name, member=self.member, last=batch.last, events=events)
+                        self.host.record("journal", follower=self.name, member=self.member, last=batch.last,
+                                         events=events)
             except ResourcedError as error:
                 self.host.record("journal-error", follower=self.name, member=self.member, errno=error.errno,
                                  local=error.local, text=error.text)

@@ -43,7 +43,8 @@ class Ledger:
             payload = {"id": id, "R": json.loads(of_one_node(target).encode())}
         else:
             return
-        if await self.host.change(connection, name, id, payload, topic=topic, client=self.name, targets=str(target), **more):
+        if await self.host.change(connection, name, id, payload, topic=topic, client=self.name, targets=str(target),
+                                  **more):
             if name == "alloc":
                 held[target] = id
             else:
@@ -87,8 +88,7 @@ class ExactScheduler:
     def on_response(self, request, payload):
         if self.request is not request:
             return
-        self.host.record("response", scheduler=self.name, at=time.monotonic(),
-                         payload={key: value for key, value in payload.items() if key not in ("resources", "allocations")})
+        self.host.response(self.name, payload)
         if self.up is None:
             self.up = set(IDset(payload["up"]))
             self.host.record("acquired", scheduler=self.name, epoch=payload["epoch"], at=time.monotonic())
@@ -153,7 +153,8 @@ class PackageScheduler:
         host.run(self.work())
 
     async def follow(self):
-        async with self.connection.acquire(allocations=True, follow_restart=True, wait_for_daemon=True) as self.acquisition:
+        wanted = self.connection.acquire(allocations=True, follow_restart=True, wait_for_daemon=True)
+        async with wanted as self.acquisition:
             async for event in self.acquisition:
                 if isinstance(event, Acquired):
                     self.ledger.take((one.id, one.resources.ranks) for one in event.allocations)
@@ -190,8 +191,7 @@ class CommandScheduler:
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=self.host.environment)
         while line := await process.stdout.readline():
             payload = json.loads(line)
-            self.host.record("response", scheduler=self.name, at=time.monotonic(),
-                             payload={key: value for key, value in payload.items() if key not in ("resources", "allocations")})
+            self.host.response(self.name, payload)
             if "resources" in payload:
                 self.up = set()
                 self.host.record("acquired", scheduler=self.name, epoch=payload["epoch"], at=time.monotonic())

@@ -15,7 +15,7 @@ from resourced import ResourcedError
 
 def connection_to(host, uri, kind=resourced.Connection):
     return kind(uri, key_file=host.settings["key"], connect_timeout=1, failover_attempt=0.5, linger=0,
-                                heartbeat_interval=0.5, heartbeat_timeout=2, retry_most=0.2)
+                heartbeat_interval=0.5, heartbeat_timeout=2, retry_most=0.2)
 
 
 class Host:
@@ -35,6 +35,11 @@ class Host:
         sys.stdout.write(json.dumps({"kind": kind, **fields}) + "\n")
         sys.stdout.flush()
 
+    def response(self, scheduler, payload):
+        """For people, without what is large."""
+        short = {key: value for key, value in payload.items() if key not in ("resources", "allocations")}
+        self.record("response", scheduler=scheduler, at=time.monotonic(), payload=short)
+
     async def change(self, connection, name, id, payload, *, topic=None, **more):
         """Sends a change, and records its outcome. Returns whether it was made."""
         record = {"name": name, "id": id, "sent": time.monotonic(), "outcome": "ok", **more}
@@ -48,8 +53,8 @@ class Host:
 
     async def resourcectl(self, *arguments):
         process = await asyncio.create_subprocess_exec(
-            f"{self.settings['binaries']}/resourcectl", "--uri", self.all_uris, *arguments, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=self.environment)
+            f"{self.settings['binaries']}/resourcectl", "--uri", self.all_uris, *arguments, env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE)
         _, text = await process.communicate()
         return process.returncode, text.decode().strip()
 
@@ -121,8 +126,8 @@ class OneConnection(resourced.Connection):
 
 
 class Client:
-    """Knows each daemon by a connection of its own, and asks it whether it leads. The one with the highest epoch gets the
-    requests; what was sent to another one is then given up."""
+    """Knows each daemon by a connection of its own, and asks it whether it leads. The one with the highest epoch gets
+    the requests; what was sent to another one is then given up."""
 
     def __init__(self, host, name, leads=None):
         self.host, self.name = host, name

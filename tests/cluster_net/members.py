@@ -45,7 +45,8 @@ class Disk:
         while True:
             state = os.statvfs(self.path)
             used = (state.f_blocks - state.f_bfree) * state.f_frsize
-            if subprocess.run(["mount", "-o", f"remount,size={used}", self.path], stderr=subprocess.DEVNULL).returncode == 0:
+            command = ["mount", "-o", f"remount,size={used}", self.path]
+            if subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0:
                 return
 
     def make_room(self):
@@ -71,8 +72,8 @@ class Program:
     def start(self):
         assert not self.runs()
         with self.log_file.open("a") as log:
-            self.process = self.network.start(self.host, self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                              env=os.environ | self.environment())
+            self.process = self.network.start(self.host, self.command(), stdin=subprocess.DEVNULL, stdout=log,
+                                              stderr=log, env=os.environ | self.environment())
 
     @property
     def log_file(self):

@@ -1,5 +1,5 @@
-"""Hosts in network namespaces of their own, with a switch between them (switch.py), and faults on the ways from one host
-to another."""
+"""Hosts in network namespaces of their own, with a switch between them (switch.py), and faults on the ways from one
+host to another."""
 
 import json
 import pathlib

@@ -1,8 +1,8 @@
 """A switch between the hosts of a test, as a process of its own, so that other work does not delay packets.
 
-Arguments are DESCRIPTOR=ADDRESS for each tun device. Standard input has commands, one a line, each a JSON object: `from`
-and `to`, lists of addresses, and the faults of that direction: `cut`, `delay` in seconds, `loss` from 0 to 1; those that
-are left out are none. Each is answered with an empty line once it holds.
+Arguments are DESCRIPTOR=ADDRESS for each tun device. Standard input has commands, one a line, each a JSON object:
+`from` and `to`, lists of addresses, and the faults of that direction: `cut`, `delay` in seconds, `loss` from 0 to 1;
+those that are left out are none. Each is answered with an empty line once it holds.
 """
 
 import json
