@@ -144,7 +144,7 @@ void Member::send_upkeep(SteadyTime now, Effects& effects) {
   if (snapshots_.asks(applied_, sizes_, now)) effects.wants_snapshot = true;
   if (snapshots_.is_putting()) {
     try {
-      return send(Step::snapshot, guarded({snapshots_.next_put()}), now, effects);
+      return send(Step::snapshot, snapshots_.next_put(), now, effects);
     } catch (const Error&) {
       snapshots_.decline(now);
     }
@@ -263,8 +263,8 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
     case Step::survey:
       return snapshots_.on_survey(*done, applied_);
     case Step::snapshot:
-      if (!done->held) return end(effects, "another member leads");
-      return snapshots_.on_put(now);
+      if (!snapshots_.on_put(*done, now)) return end(effects, "another member leads");
+      return;
     case Step::trim:
       if (!done->held) return end(effects, "another member leads");
       commits_ = 0;

@@ -17,8 +17,9 @@ using nlohmann::json;
 
 namespace {
 
+std::string epoch_folder(Revision epoch) { return fmt::format("{}/{:020}", snapshot_key, epoch); }
 std::string chunk_folder(const SnapshotHeader& header) {
-  return fmt::format("{}/{:020}/{:020}", snapshot_key, header.sequence, header.epoch);
+  return fmt::format("{}/{:020}", epoch_folder(header.epoch), header.sequence);
 }
 
 std::uint64_t sum_of(const std::string& key, const std::string& text) {
@@ -97,6 +98,7 @@ void SnapshotKeeper::on_survey(const TransactionDone& done, Sequence applied) {
   check_found(done, 2);
   is_surveyed_ = true;
   has_leftovers_ = true;
+  if (!done.found[0].empty()) header_revision_ = done.found[0][0].modified;
   try {
     if (!done.found[0].empty()) present_ = read_header(done.found[0][0]);
   } catch (const Garbled&) {
@@ -141,29 +143,55 @@ void SnapshotKeeper::decline(SteadyTime now) {
   next_at_ = now + settings_.pause;
 }
 
-Put SnapshotKeeper::next_put() {
+Transaction SnapshotKeeper::next_put() {
   RESOURCED_INVARIANT(offered_);
-  if (putting_.bytes == offered_->bytes) return {std::string(snapshot_key), encode_header(putting_)};
+  const Guard leads{std::string(leader_key), Guard::Field::created, epoch_};
+  const std::string header(snapshot_key);
+  if (putting_.bytes == offered_->bytes) {
+    return {{leads, {header, Guard::Field::modified, header_revision_}},
+            {Put{header, encode_header(putting_)}},
+            {Read{std::string(leader_key)}, Read{header}}};
+  }
   if (chunk_.empty()) {
     const std::size_t size = std::min(settings_.chunk_bytes, offered_->bytes - putting_.bytes);
     chunk_ = offered_->read(putting_.bytes, size);
     RESOURCED_INVARIANT(chunk_.size() == size);
   }
-  return {chunk_key(putting_, putting_.chunks), chunk_};
+  return {{leads}, {Put{chunk_key(putting_, putting_.chunks), chunk_}}, {}};
 }
 
-void SnapshotKeeper::on_put(SteadyTime now) {
-  if (!offered_) return;
+bool SnapshotKeeper::on_put(const TransactionDone& done, SteadyTime now) {
+  if (!offered_) return done.held;
   if (putting_.bytes < offered_->bytes) {
+    if (!done.held) return false;
     putting_.bytes += chunk_.size();
     ++putting_.chunks;
     sum_.add(chunk_);
     putting_.sum = sum_.value();
-    return chunk_.clear();
+    chunk_.clear();
+    return true;
   }
-  // Bounds the share of time for which snapshots are made.
-  constexpr double rests = 10;
-  next_at_ = now + std::max(settings_.pause, rests * Seconds(now - asked_at_));
+  if (done.held) {
+    end_put(done.revision, now);
+    return true;
+  }
+  check_found(done, 2);
+  const std::vector<KeyValue>& leader = done.found[0];
+  const std::vector<KeyValue>& header = done.found[1];
+  if (leader.empty() || leader[0].created != epoch_) return false;
+  // Only this member puts it in its epoch: an earlier attempt was carried out.
+  if (!header.empty() && header[0].value == encode_header(putting_)) {
+    end_put(header[0].modified, now);
+    return true;
+  }
+  is_surveyed_ = false;
+  decline(now);
+  return true;
+}
+
+void SnapshotKeeper::end_put(Revision revision, SteadyTime now) {
+  next_at_ = now + std::max(settings_.pause, settings_.rests * Seconds(now - asked_at_));
+  header_revision_ = revision;
   previous_ = std::exchange(present_, putting_);
   offered_.reset();
   has_failed_ = false;
@@ -174,17 +202,16 @@ void SnapshotKeeper::on_trim(Sequence last) noexcept { log_begin_ = std::max(log
 
 std::vector<Operation> SnapshotKeeper::clean() const {
   std::vector<std::string> kept;
-  if (present_) kept.push_back(chunk_folder(*present_));
   if (previous_) kept.push_back(chunk_folder(*previous_));
-  if (offered_) kept.push_back(chunk_folder(putting_));
-  std::ranges::sort(kept);
+  if (present_) kept.push_back(chunk_folder(*present_));
+  // All of former epochs, and of this one what is before the present one.
+  if (!present_ || present_->epoch != epoch_) kept.push_back(epoch_folder(epoch_));
   std::vector<Operation> deletes;
   std::string from = fmt::format("{}/", snapshot_key);
   for (const std::string& folder : kept) {
     deletes.emplace_back(Delete{from, folder});
     from = end_of(folder);
   }
-  deletes.emplace_back(Delete{from, end_of(snapshot_key)});
   return deletes;
 }
 

@@ -1,7 +1,7 @@
 // Snapshots of the state in etcd, for members that lack events which the log has no more.
 //
 // A snapshot is a text that the owner of a leader makes, and that the owner of a follower puts in the place
-// of its replica. It is in chunks, `snapshot/SEQUENCE/EPOCH/INDEX`, which are put one after another; the key
+// of its replica. It is in chunks, `snapshot/EPOCH/SEQUENCE/INDEX`, which are put one after another; the key
 // `snapshot`, put last, names it. From then on the log may begin after its event. The chunks of the one
 // before stay until the next, for members that are reading them.
 #pragma once
@@ -66,8 +66,9 @@ struct SnapshotSettings {
   /// The next one is due after so many events, or so many bytes of the log.
   Sequence events = 10000;
   std::size_t log_bytes = std::size_t{64} << 20;
-  /// From one to the next, at least; more after one that took long.
+  /// From one to the next, at least, and so many times as long as the last one took.
   Seconds pause{10};
+  double rests = 10;
   /// Of one key. Commits wait for one at most.
   std::size_t chunk_bytes = std::size_t{128} << 10;
   /// A larger snapshot is not taken.
@@ -121,9 +122,11 @@ class SnapshotKeeper {
 
   /// Whether a chunk or the header is to be put.
   [[nodiscard]] bool is_putting() const noexcept { return offered_.has_value(); }
-  /// That one. Throws Error if the snapshot cannot be read.
-  [[nodiscard]] Put next_put();
-  void on_put(SteadyTime now);
+  /// That one. The header compares its own last revision, too: an attempt that comes late must not put an
+  /// earlier snapshot in the place of a later one. Throws Error if the snapshot cannot be read.
+  [[nodiscard]] Transaction next_put();
+  /// False if another member leads.
+  [[nodiscard]] bool on_put(const TransactionDone& done, SteadyTime now);
 
   /// The last event that the snapshot has, 0 without one.
   [[nodiscard]] Sequence bound() const noexcept { return present_ ? present_->sequence : 0; }
@@ -131,12 +134,15 @@ class SnapshotKeeper {
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
   /// The log begins after this event.
   void on_trim(Sequence last) noexcept;
-  /// Whether there are chunks of earlier snapshots, and their deletion.
+  /// Whether there are chunks of earlier snapshots, and their deletion. That leaves all later ones of this
+  /// epoch, as it may come late.
   [[nodiscard]] bool has_leftovers() const noexcept { return has_leftovers_; }
   [[nodiscard]] std::vector<Operation> clean() const;
   void on_clean() noexcept { has_leftovers_ = false; }
 
  private:
+  void end_put(Revision revision, SteadyTime now);
+
   SnapshotSettings settings_;
   Revision epoch_ = 0;
   bool is_surveyed_ = false;
@@ -146,6 +152,8 @@ class SnapshotKeeper {
   /// In etcd, and the one before it, whose chunks are still there.
   std::optional<SnapshotHeader> present_;
   std::optional<SnapshotHeader> previous_;
+  /// The revision that last modified the header; 0 if it is not there.
+  Revision header_revision_ = 0;
   /// The log begins after this event.
   Sequence log_begin_ = 0;
   SteadyTime asked_at_{};

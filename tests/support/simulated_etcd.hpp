@@ -28,6 +28,14 @@ class SimulatedEtcd {
     return std::visit([&](const auto& one) { return take(one, now); }, request);
   }
 
+  [[nodiscard]] static bool puts(const Request& request, const std::string& key) {
+    const auto* transaction = std::get_if<Transaction>(&request);
+    return transaction != nullptr && std::ranges::any_of(transaction->then, [&](const Operation& operation) {
+             const auto* put = std::get_if<Put>(&operation);
+             return put != nullptr && put->key == key;
+           });
+  }
+
   [[nodiscard]] const std::map<std::string, KeyValue>& keys() const noexcept { return keys_; }
   /// The last revision that has changed or deleted a key of the watch.
   [[nodiscard]] Revision last_change(const Watch& watch) const {
@@ -61,10 +69,7 @@ class SimulatedEtcd {
       const Revision revision = guard.field == Guard::Field::created ? key.created : key.modified;
       if (!is_ignored && revision != guard.revision) held = false;
     }
-    for (const Operation& operation : transaction.then) {
-      const auto* put = std::get_if<Put>(&operation);
-      if (put != nullptr && put->key == unguarded) held = true;
-    }
+    if (puts(transaction, unguarded)) held = true;
     const std::vector<Operation>& operations = held ? transaction.then : transaction.otherwise;
     bool changes = false;
     for (const Operation& operation : operations) {

@@ -132,7 +132,8 @@ class Cluster {
     settings.part_bytes = 16;
     settings.snapshots.events = keep_ / 2;
     settings.snapshots.pause = Seconds(0.5);
-    settings.snapshots.chunk_bytes = 512;
+    settings.snapshots.rests = 0;
+    settings.snapshots.chunk_bytes = 2048;
     node.member = std::make_unique<Member>(settings, Replica{node.cluster, node.replica.size()});
     at(now_, index, [this, index] { tick(index); });
   }
@@ -313,7 +314,10 @@ class Cluster {
   }
 
   void send(std::size_t index, RequestId id, Request request) {
-    const Seconds there = delay();
+    // Headers of snapshots are rare.
+    const bool is_rare = SimulatedEtcd::puts(request, "snapshot");
+    const bool is_bad = !is_calm_ && chance(is_rare ? 2 : 8);
+    const Seconds there = is_bad ? any(is_rare ? 12 : 4) : any(0.01);
     const Seconds back = delay();
     const int life = nodes_[index].life;
     const bool is_watch = std::holds_alternative<Watch>(request);

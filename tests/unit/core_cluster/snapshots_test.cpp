@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ struct Snapshots : World {
     settings.trim_after = 5;
     settings.snapshots.events = between;
     settings.snapshots.pause = Seconds(1);
+    settings.snapshots.rests = 1;
     settings.snapshots.chunk_bytes = 4;
     settings.snapshots.format = 7;
     return settings;
@@ -158,6 +160,63 @@ TEST_CASE_FIXTURE(Snapshots, "the next leader goes on after one that has died am
   offer(second, 10, "whole");
   CHECK(count("snapshot/") == 2);
   CHECK(header().epoch == second.member.epoch());
+}
+
+TEST_CASE_FIXTURE(Snapshots, "attempts that come late change nothing") {
+  Seat first = leader();
+  std::vector<Request> late;
+  for (Sequence i = 1; i <= 4; ++i) {
+    write(first, between);
+    for (int j = 0; j < 20 && !first.wants_snapshot; ++j) first.run(now, Seconds(0.5));
+    REQUIRE(std::exchange(first.wants_snapshot, false));
+    Effects effects = first.member.offer(snapshot(i * between, "some text"), now);
+    while (!effects.requests.empty()) {
+      const auto [id, request] = effects.requests.at(0);
+      late.push_back(request);
+      effects = first.member.answer(id, etcd.carry_out(request, now), now);
+    }
+  }
+  const SnapshotHeader last = header();
+  CHECK(last.sequence == 4 * between);
+  for (const Request& request : late) (void)etcd.carry_out(request, now);
+  CHECK(header() == last);
+  for (std::size_t chunk = 0; chunk < last.chunks; ++chunk)
+    CHECK(etcd.keys().contains(chunk_key(last, chunk)));
+  // What came late leaves with the next one.
+  write(first, between);
+  offer(first, 5 * between, "five");
+  CHECK(count("snapshot/") == last.chunks + 1);
+}
+
+TEST_CASE_FIXTURE(Snapshots, "the header is asked for again when its outcome is not known") {
+  Seat first = leader();
+  write(first, between);
+  first.run(now, Seconds(2));
+  REQUIRE(std::exchange(first.wants_snapshot, false));
+  Effects effects = first.member.offer(snapshot(10, "text"), now);
+  effects = first.member.answer(effects.requests.at(0).first,
+                                etcd.carry_out(effects.requests.at(0).second, now), now);
+  (void)etcd.carry_out(effects.requests.at(0).second, now);
+  first.take(first.member.answer(effects.requests.at(0).first, Unknown{"no answer"}, now));
+  first.run(now, Seconds(1));
+  CHECK_FALSE(first.ended);
+  CHECK(header().sequence == 10);
+  write(first, between);
+  offer(first, 20, "twenty");
+  CHECK(header().sequence == 20);
+}
+
+TEST_CASE_FIXTURE(Snapshots, "a header that another program has changed is looked at again") {
+  Seat first = leader();
+  write(first, between);
+  offer(first, 10, "ten");
+  put("snapshot", etcd.keys().at("snapshot").value);
+  write(first, between);
+  offer(first, 20, "lost");
+  CHECK(header().sequence == 10);
+  offer(first, 20, "twenty");
+  CHECK(header().sequence == 20);
+  CHECK_FALSE(first.ended);
 }
 
 TEST_CASE_FIXTURE(Snapshots, "a snapshot that does not help is dropped, and another one asked for") {
