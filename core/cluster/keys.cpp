@@ -14,6 +14,18 @@ namespace resourced::cluster {
 
 using nlohmann::json;
 
+namespace {
+
+void check_format(std::uint64_t format) {
+  if (format <= log_format) return;
+  throw Error(EPROTONOSUPPORT,
+              fmt::format("the log in etcd has format {}, and this version reads formats up to {} only: "
+                          "upgrade this daemon",
+                          format, log_format));
+}
+
+}  // namespace
+
 // '0' follows '/', so this ends the keys of a folder.
 std::string end_of(std::string_view folder) { return std::string(folder) + '0'; }
 std::string log_key(Sequence sequence) { return fmt::format("{}/{:020}", log_folder, sequence); }
@@ -56,6 +68,7 @@ EntryHeader entry_header(const KeyValue& entry) {
   const std::size_t line = entry.value.find('\n');
   if (line == std::string::npos) throw Garbled(entry.key);
   const json header = object_of(entry.key, std::string_view(entry.value).substr(0, line));
+  if (header.contains("format")) check_format(number_of(entry.key, header, "format"));
   EntryHeader read;
   read.first = number_of(entry.key, header, "first");
   read.last = sequence_of({"", entry.key.substr(std::min(entry.key.size(), log_folder.size() + 1))});

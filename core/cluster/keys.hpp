@@ -1,11 +1,12 @@
 // The keys of a cluster below its prefix in etcd, and readers of their values.
 //
 // `id` names the cluster; `leader` has `{"name", "uri", "process"}`; `head` the last sequence; `log/SEQUENCE`
-// the batch that ends with this event, a header line `{"first", "epoch", "parts"}` and its text. The text of
-// a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`. `snapshot`
-// and `snapshot/...` are in snapshots.hpp. `members/NAME` has `{"uri", "applied", "version"}` of each
-// connected member. `successor` has the name of the member to which the last leader has handed over, until a
-// member leads. Numbers in keys have 20 digits, so that keys are in the order of the numbers.
+// the batch that ends with this event, a header line `{"first", "epoch", "parts", "format"}` and its text.
+// The text of a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
+// `snapshot` and `snapshot/...` are in snapshots.hpp. `members/NAME` has
+// `{"uri", "applied", "version", "files"}` of each connected member (files.hpp). `successor` has the name of
+// the member to which the last leader has handed over, until a member leads. Numbers in keys have 20 digits,
+// so that keys are in the order of the numbers.
 //
 // Standbys watch the keys from `head` to `leader`: values of keys between them are sent to each standby.
 #pragma once
@@ -26,6 +27,10 @@ namespace resourced::cluster {
 
 /// Numbers events from 1, as engine::Sequence.
 using Sequence = std::uint64_t;
+
+/// The format of the batches that this version writes, and the highest that it reads. Without a number a
+/// batch has format 1. CONTRIBUTING.md says when to raise it.
+inline constexpr std::uint64_t log_format = 1;
 
 inline constexpr std::string_view id_key = "id";
 inline constexpr std::string_view leader_key = "leader";
@@ -64,7 +69,7 @@ struct EntryHeader {
   /// Where its text begins.
   std::size_t text = 0;
 };
-/// Throws Garbled.
+/// Throws Garbled, and Error EPROTONOSUPPORT for a format that this version does not know.
 [[nodiscard]] EntryHeader entry_header(const KeyValue& entry);
 /// Throws Error EBADMSG unless so many Reads of a transaction have been answered.
 void check_found(const TransactionDone& done, std::size_t reads);

@@ -348,7 +348,8 @@ Transaction Member::put_part() const {
 Transaction Member::commit() const {
   const Batch& batch = queue_.front();
   const std::size_t parts = parts_of(batch);
-  std::string value = json{{"first", batch.first}, {"epoch", epoch_}, {"parts", parts}}.dump();
+  std::string value =
+      json{{"first", batch.first}, {"epoch", epoch_}, {"parts", parts}, {"format", log_format}}.dump();
   value += '\n';
   if (parts == 0) value += batch.text;
   Transaction commit = guarded({Put{log_key(batch.last), std::move(value)},

@@ -1,6 +1,7 @@
 // How a member looks at etcd: who leads, and the log as far as its replica lacks it.
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 

@@ -179,7 +179,9 @@ TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name t
     CHECK(failure("head", head) == "head in etcd is not readable");
   for (const char* leader : {"", "[]", "{}", "{\"name\":1}", "{\"name\":\"a\",\"uri\":\"b\"}"})
     CHECK(failure("leader", leader) == "leader in etcd is not readable");
-  for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0}\n"})
+  for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0}\n",
+                            "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":\"1\"}\n",
+                            "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":-1}\n"})
     CHECK(failure("log/00000000000000000001", entry) == "log/00000000000000000001 in etcd is not readable");
 }
 
@@ -257,6 +259,37 @@ TEST_CASE_FIXTURE(Followed, "a change of any revision that a watch tells causes 
   CHECK(second.transactions <= 2);
   second.run(now, Seconds(2));
   CHECK(second.transactions <= 4);
+TEST_CASE_FIXTURE(World, "a batch of a format that it does not know ends a member, after those before it") {
+  put("id", "this");
+  put("head", "3");
+  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nwithout a number");
+  put("log/00000000000000000002", "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":1}\nx");
+  put("log/00000000000000000003", "{\"first\":3,\"epoch\":1,\"parts\":0,\"format\":2}\n?");
+  const auto keys = [&] {
+    std::string all;
+    for (const auto& [key, value] : etcd.keys()) {
+      if (key != "members/b") all += key + " " + value.value + "\n";
+    }
+    return all;
+  };
+  const std::string before = keys();
+  Seat seat(etcd, settings_of("b"));
+  seat.run(now, Seconds(5));
+  CHECK(seat.entries.size() == 2);
+  REQUIRE(seat.failed);
+  CHECK(seat.failed->errnum() == EPROTONOSUPPORT);
+  CHECK(std::string(seat.failed->what()) ==
+        "the log in etcd has format 2, and this version reads formats up to 1 only: upgrade this daemon");
+  CHECK(seat.member.has_ended());
+  CHECK_FALSE(etcd.keys().contains("leader"));
+  CHECK(keys() == before);
+}
+
+TEST_CASE_FIXTURE(World, "a leader writes the format into each batch") {
+  Seat seat = leader();
+  seat.take(seat.member.commit({1, 1, "a"}, now));
+  seat.run(now, Seconds(0.1));
+  CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":1") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
