@@ -284,9 +284,9 @@ Transaction Member::guarded(std::vector<Operation> then) const {
 }
 
 Put Member::own_entry() const {
-  return {member_key(settings_.name),
-          json{{"uri", settings_.uri}, {"applied", applied_}, {"version", settings_.version}}.dump(),
-          lease_ ? lease_->id : 0};
+  json entry{{"uri", settings_.uri}, {"applied", applied_}, {"version", settings_.version}};
+  if (json files = encode_files(files_); !files.empty()) entry["files"] = std::move(files);
+  return {member_key(settings_.name), entry.dump(), lease_ ? lease_->id : 0};
 }
 
 // A member without any events may begin a cluster that is not there, others only if they are told to.

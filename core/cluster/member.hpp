@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/files.hpp"
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
 #include "core/cluster/roster.hpp"
@@ -131,10 +132,16 @@ class Member {
   /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
   /// `successor` is the name of the member that is to lead.
   [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
+<<<<<<< HEAD
   /// The answer to Effects::wants_snapshot. Does nothing once the member does not lead any more.
   [[nodiscard]] Effects offer(Snapshot snapshot, SteadyTime now);
   void decline(SteadyTime now) { snapshots_.decline(now); }
   /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
+=======
+  /// For the other members, with the next entry of this one.
+  void tell_files(FileDigests files) { files_ = std::move(files); }
+  /// None of the requests so far will get its outcome.
+>>>>>>> bc493dc (core/cluster: Let members tell digests of their files)
   void disconnect(SteadyTime now);
 
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
@@ -248,6 +255,7 @@ class Member {
   }
 
   Settings settings_;
+  FileDigests files_;
   std::optional<std::string> cluster_;
   bool founds_;
   /// The last event that the replica has, or was given as an entry.

@@ -38,9 +38,16 @@ Roster read_roster(const TransactionDone& done) {
     standing.uri = text_of(member.key, value, "uri");
     if (value.contains("version")) standing.version = text_of(member.key, value, "version");
     standing.applied = number_of(member.key, value, "applied");
+    if (value.contains("files")) standing.files = read_files(value["files"]);
     roster.members.push_back(std::move(standing));
   }
   return roster;
+}
+
+FileDigests leading_files(const Roster& roster) {
+  if (!roster.leader) return {};
+  const auto found = std::ranges::find(roster.members, roster.leader->name, &Standing::name);
+  return found == roster.members.end() ? FileDigests() : found->files;
 }
 
 const Standing& choose_successor(const Roster& roster, const std::string& self,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/files.hpp"
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
 
@@ -28,6 +29,7 @@ struct Standing {
   std::string version;
   /// The last event that it has. Members tell this at most once a second.
   Sequence applied = 0;
+  FileDigests files = {};
 };
 
 struct Roster {
@@ -46,6 +48,9 @@ inline constexpr std::size_t most_members = 64;
 [[nodiscard]] Roster read_roster(const TransactionDone& done);
 /// Throws Garbled.
 [[nodiscard]] Leader read_leader(const KeyValue& leader);
+
+/// The files of the member that leads; none are told while nobody leads.
+[[nodiscard]] FileDigests leading_files(const Roster& roster);
 
 /// The member that is to lead after `self`: the one of this name, or of all others the one with the most
 /// events. Throws Error EINVAL if that is `self`, ENOENT if there is no such member.

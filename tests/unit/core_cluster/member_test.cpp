@@ -292,6 +292,28 @@ TEST_CASE_FIXTURE(World, "a leader writes the format into each batch") {
   CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":1") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(World, "members tell digests of their files, and new ones after a reload") {
+  const auto told = [&](const std::string& name) {
+    const std::string& value = etcd.keys().at("members/" + name).value;
+    return value.find("\"files\":{\"inventory\":\"new\"}") != std::string::npos   ? "new"
+           : value.find("\"files\":{\"inventory\":\"old\"}") != std::string::npos ? "old"
+                                                                                  : "none";
+  };
+  Seat first = leader();
+  first.run(now, Seconds(1));
+  CHECK(told("a") == std::string("none"));
+  Seat second(etcd, settings_of("b"));
+  second.member.tell_files({"old"});
+  second.run(now, Seconds(1));
+  CHECK(told("b") == std::string("old"));
+  first.member.tell_files({"new"});
+  second.member.tell_files({"new"});
+  first.run(now, Seconds(1.1));
+  second.run(now, Seconds(1.1));
+  CHECK(told("a") == std::string("new"));
+  CHECK(told("b") == std::string("new"));
+}
+
 TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
   Seat seat = leader();
   (void)etcd.carry_out(Revoke{1}, now);

@@ -80,6 +80,22 @@ TEST_CASE_FIXTURE(Keys, "a value that no member has written is named") {
   }
 }
 
+TEST_CASE_FIXTURE(Keys, "the files of the leader are those of the member that leads") {
+  CHECK(leading_files(read()) == FileDigests{});
+  put("members/a", R"({"uri":"tcp://a","applied":1,"files":{"inventory":"1","access":"2"}})");
+  put("members/b", R"({"uri":"tcp://b","applied":1,"files":"none"})");
+  put("members/c", R"({"uri":"tcp://c","applied":1})");
+  const Roster roster = read();
+  CHECK(leading_files(roster) == FileDigests{});
+  CHECK(roster.members.at(0).files == FileDigests{"1", "", "", "", "2"});
+  CHECK(roster.members.at(1).files == FileDigests{});
+  CHECK(roster.members.at(2).files == FileDigests{});
+  put("leader", R"({"name":"a","uri":"tcp://a","process":"p"})");
+  CHECK(leading_files(read()) == FileDigests{"1", "", "", "", "2"});
+  put("leader", R"({"name":"gone","uri":"tcp://a","process":"p"})");
+  CHECK(leading_files(read()) == FileDigests{});
+}
+
 TEST_CASE("the member with the most events takes over, or the one that is named") {
   CHECK(choose_successor(three(), "a", std::nullopt).name == "c");
   CHECK(choose_successor(three(), "c", std::nullopt).name == "a");
