@@ -9,6 +9,7 @@ namespace resourced::cli::views {
 [[nodiscard]] Listing cluster_columns();
 /// A row for each member, in the order of their names. The leader has all events of the log; a standby tells
 /// how many it has once a second, so one that keeps up with changes seems to be behind by those of a second.
+/// DIFFERS has the groups of settings in which its files differ from the leader's.
 [[nodiscard]] Listing cluster_view(const proto::topics::Cluster& cluster);
 
 }  // namespace resourced::cli::views

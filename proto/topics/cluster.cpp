@@ -21,10 +21,32 @@ std::uint64_t whole_number(const json& payload, const char* key) {
   return number.get<std::uint64_t>();
 }
 
+std::optional<std::vector<std::string>> parse_differs(const json& payload) {
+  const auto found = payload.find("differs");
+  if (found == payload.end() || found->is_null()) return std::nullopt;
+  std::vector<std::string> groups;
+  if (!found->is_array()) throw Error(EPROTO, "differs must be a list");
+  for (const json& group : *found) {
+    if (!group.is_string()) throw Error(EPROTO, "differs must have strings");
+    groups.push_back(group.get<std::string>());
+  }
+  return groups;
+}
+
+void append_differs(std::string& out, const std::vector<std::string>& groups) {
+  append_key(out, "differs");
+  out += '[';
+  for (const std::string& group : groups) {
+    if (out.back() != '[') out += ',';
+    append_string(out, group);
+  }
+  out += ']';
+}
+
 ClusterMember parse_member(const json& payload) {
   if (!payload.is_object()) throw Error(EPROTO, "members must be objects");
   return {required_string(payload, "name"), required_string(payload, "uri"),
-          required_string(payload, "version"), whole_number(payload, "applied")};
+          required_string(payload, "version"), whole_number(payload, "applied"), parse_differs(payload)};
 }
 
 }  // namespace
@@ -43,7 +65,9 @@ std::string encode_cluster(const Cluster& cluster) {
     append_string(out, member.uri);
     append_key(out, "version");
     append_string(out, member.version);
-    out += fmt::format(R"(,"applied":{}}})", member.applied);
+    out += fmt::format(R"(,"applied":{})", member.applied);
+    if (member.differs) append_differs(out, *member.differs);
+    out += '}';
   }
   out += "]}";
   return out;

@@ -2,11 +2,12 @@
 // A daemon that is in no cluster answers both with ENOENT.
 //
 // resource.cluster has no payload and is answered by
-// `{"name": NAME, "epoch": N, "head": N, "members": [{"name", "uri", "version", "applied"}, ...]}`: the
-// leader, its epoch, the last event of the log, and the connected members. A standby answers it, too, with an
-// empty name and 0 while nobody leads.
-// resource.hand-over has `{"to": NAME?}`. Its answer `{"to": NAME, "uri": URI}` is the last message of the
-// leader, and says which member leads next.
+// `{"name": NAME, "epoch": N, "head": N, "members": [{"name", "uri", "version", "applied", "differs"?},
+// ...]}`: the leader, its epoch, the last event of the log, and the connected members. A standby answers it,
+// too, with an empty name and 0 while nobody leads. `differs` has the groups of settings in which the files
+// of a member differ from the leader's; it is left out where that is not known. resource.hand-over has
+// `{"to": NAME?}`. Its answer `{"to": NAME, "uri": URI}` is the last message of the leader, and says which
+// member leads next.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ struct ClusterMember {
   std::string version;
   /// The last event that it has, as it told at most a second ago.
   std::uint64_t applied = 0;
+  /// The groups of settings (core/cluster/files.hpp) in which its files differ from the leader's; nothing
+  /// where that is not known, as for a member of an earlier version.
+  std::optional<std::vector<std::string>> differs = std::nullopt;
 };
 
 struct Cluster {

@@ -14,20 +14,39 @@ namespace {
 using nlohmann::json;
 
 TEST_CASE("the members of a cluster come back as they were") {
-  const Cluster cluster{"mgmt1", 12, 345, {{"mgmt1", "tcp://a:7481", "1.2", 345}, {"q\"", "", "", 0}}};
+  const Cluster cluster{"mgmt1",
+                        12,
+                        345,
+                        {{"mgmt1", "tcp://a:7481", "1.2", 345, {{}}},
+                         {"q\"", "", "", 0},
+                         {"x", "", "", 0, {{"inventory", "access"}}}}};
   const std::string text = encode_cluster(cluster);
   CHECK(text == R"({"name":"mgmt1","epoch":12,"head":345,"members":[)"
-                R"({"name":"mgmt1","uri":"tcp://a:7481","version":"1.2","applied":345},)"
-                R"({"name":"q\"","uri":"","version":"","applied":0}]})");
+                R"({"name":"mgmt1","uri":"tcp://a:7481","version":"1.2","applied":345,"differs":[]},)"
+                R"({"name":"q\"","uri":"","version":"","applied":0},)"
+                R"({"name":"x","uri":"","version":"","applied":0,"differs":["inventory","access"]}]})");
   const Cluster read = parse_cluster(json::parse(text));
   CHECK(read.name == "mgmt1");
   CHECK(read.epoch == 12);
   CHECK(read.head == 345);
-  REQUIRE(read.members.size() == 2);
+  REQUIRE(read.members.size() == 3);
   CHECK(read.members[0].uri == "tcp://a:7481");
   CHECK(read.members[0].version == "1.2");
   CHECK(read.members[0].applied == 345);
   CHECK(read.members[1].name == "q\"");
+  CHECK(read.members[0].differs == std::vector<std::string>{});
+  CHECK(read.members[1].differs == std::nullopt);
+  CHECK(read.members[2].differs == std::vector<std::string>{"inventory", "access"});
+}
+
+TEST_CASE("groups of files that are no list of texts are refused") {
+  const auto member = [](const std::string& differs) {
+    return R"({"name":"a","epoch":1,"head":2,"members":[{"name":"a","uri":"","version":"","applied":1,"differs":)" +
+           differs + "}]}";
+  };
+  CHECK(refusal(parse_cluster, member("1").c_str()) == "71 differs must be a list");
+  CHECK(refusal(parse_cluster, member("[1]").c_str()) == "71 differs must have strings");
+  CHECK(parse_cluster(json::parse(member("null"))).members.at(0).differs == std::nullopt);
 }
 
 TEST_CASE("a member that is missing or bad is named") {
