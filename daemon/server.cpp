@@ -23,6 +23,7 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/cluster/file_digests.hpp"
 #include "daemon/cluster/leader_log.hpp"
 #include "daemon/cluster/loop_runtime.hpp"
 #include "daemon/instance/host.hpp"
@@ -47,6 +48,7 @@
 namespace resourced::daemon {
 
 using module::DefineMethod;
+using ::resourced::cluster::FileDigests;
 using rset::ResourceSet;
 
 namespace {
@@ -62,6 +64,7 @@ class Server {
       : options_(options),
         config_(std::move(config)),
         grace_(grace),
+        member_(member),
         inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
@@ -131,6 +134,7 @@ class Server {
     if (grace_ > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
       before_ = last_states(store_);
     if (store_.damage()) spdlog::error("{}", store_.damage()->what());
+    if (member_ != nullptr) member_->tell_files(cluster::file_digests(config_, inventory_));
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
     loaded_ = is_loaded(config_, inventory_, recorded_);
@@ -303,6 +307,7 @@ class Server {
   void reload(const std::optional<module::Actor>& by) {
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
+    FileDigests files = member_ != nullptr ? cluster::file_digests(next, inventory) : FileDigests();
     const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
     const bool defined = !host_ && service_.engine().module().defined();
     if ((loaded_ || !next.resource.has_inventory()) && defined) {
@@ -318,6 +323,7 @@ class Server {
     const bool revokes = revokes_keys(config_.access, next.access);
     config_ = std::move(next);
     inventory_ = std::move(inventory);
+    if (member_ != nullptr) member_->tell_files(std::move(files));
     service_.set_configuration(config::to_json(config_).dump());
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
@@ -408,6 +414,8 @@ class Server {
   const Options options_;
   config::Config config_;
   const Seconds grace_;
+  /// Null for a daemon on its own.
+  cluster::Member* const member_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;

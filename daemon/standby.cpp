@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -16,8 +17,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "core/cluster/files.hpp"
 #include "core/cluster/member.hpp"
+#include "core/cluster/roster.hpp"
 #include "core/error.hpp"
+#include "daemon/cluster/file_digests.hpp"
 #include "daemon/cluster/following.hpp"
 #include "daemon/cluster/identity.hpp"
 #include "daemon/cluster/loop_runtime.hpp"
@@ -38,7 +42,10 @@ namespace resourced::daemon {
 
 namespace asio = boost::asio;
 using ::resourced::cluster::Batch;
+using ::resourced::cluster::differing_files;
+using ::resourced::cluster::FileDigests;
 using ::resourced::cluster::Replica;
+using ::resourced::cluster::Roster;
 
 namespace {
 
@@ -60,12 +67,14 @@ std::string host_name() {
   return settings;
 }
 
-// Throws what a start as the leader would, as far as the configuration alone decides.
-void check_configuration(const Options& options, const config::Config& config) {
+// Throws what a start as the leader would, as far as the configuration alone decides. Returns the digests of
+// its files.
+FileDigests check_configuration(const Options& options, const config::Config& config) {
   std::optional<Error> fault;
-  (void)starting_inventory(config, state_directory(options, config), fault);
+  const config::Inventory inventory = starting_inventory(config, state_directory(options, config), fault);
   (void)access(config);
   (void)http_site(config.http);
+  return cluster::file_digests(config, inventory);
 }
 
 // An empty log tells none, and needs no line.
@@ -88,12 +97,13 @@ struct Standby::State {
         flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop) {
-    check_configuration(options, config);
+    files = check_configuration(options, config);
     listeners.listen(at, config);
     Replica replica;
     replica.cluster = cluster::read_identity(directory);
     replica.applied = store.last_sequence();
     member = std::make_unique<cluster::Member>(member_settings(options, config), std::move(replica));
+    member->tell_files(files);
     coordinator = std::make_unique<cluster::Coordinator>(
         std::make_unique<cluster::LoopRuntime>(loop, config.cluster), *member);
   }
@@ -146,6 +156,17 @@ struct Standby::State {
       tell(now);
     };
     coordinator->start(std::move(callbacks));
+    compare_files();
+  }
+
+  // Again and again, as the leader may read its files again, too.
+  void compare_files() {
+    constexpr Seconds pause{1};
+    coordinator->ask_roster([this](const auto& answer) {
+      if (const auto* roster = std::get_if<Roster>(&answer)) leading = leading_files(*roster);
+      tell(process::steady_clock());
+      process::run_later(loop, pause, [this] { compare_files(); });
+    });
   }
 
   void take(const Batch& batch) {
@@ -176,19 +197,21 @@ struct Standby::State {
     } else {
       text += ", no leader";
     }
-    return {std::move(text), is_in_touch && member->has_joined()};
+    return {std::move(text), is_in_touch && member->has_joined(),
+            differing_files(files, leading).value_or(std::vector<std::string>())};
   }
 
   // A line of the log for each change, and systemd's status.
   void tell(SteadyTime time) {
-    const std::string now = standing(time).text;
+    const service::Following::Standing at_time = standing(time);
+    const std::string now = at_time.line();
     if (now == told) return;
     if (std::exchange(told, now).empty()) {
       process::notify_ready(now);
     } else {
       process::notify_status(now);
     }
-    spdlog::info("{}", now);
+    spdlog::log(at_time.differs.empty() ? spdlog::level::info : spdlog::level::warn, "{}", now);
   }
 
   void take_signal(int number) {
@@ -204,11 +227,13 @@ struct Standby::State {
   void reload() {
     try {
       config::Config next = load_configuration(options);
-      check_configuration(options, next);
+      FileDigests read = check_configuration(options, next);
       peers::Access rules = access(next);
       http::Site site = http_site(next.http);
       const bool revokes = revokes_keys(config.access, next.access);
       config = reloaded(std::move(next), config);
+      files = std::move(read);
+      member->tell_files(files);
       service.set_configuration(config::to_json(config).dump());
       service.set_journal_max(config.resource.journal_max);
       service.set_limits(config.limits);
@@ -217,6 +242,7 @@ struct Standby::State {
       if (revokes) listeners.drop_silent();
       if (!options.log_level) set_log_level(config.log.level);
       spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
+      tell(process::steady_clock());
     } catch (const Error& refused) {
       spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
     }
@@ -237,6 +263,9 @@ struct Standby::State {
   ResponseFlush flush;
   process::Signals signals;
   process::Watchdog watchdog;
+  /// Digests of the files of this daemon, and of those of the leader as far as it tells them.
+  FileDigests files;
+  FileDigests leading;
   std::optional<Error> failure;
   std::optional<SteadyTime> leader_seen;
   std::string told;

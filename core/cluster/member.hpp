@@ -132,16 +132,12 @@ class Member {
   /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
   /// `successor` is the name of the member that is to lead.
   [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
-<<<<<<< HEAD
   /// The answer to Effects::wants_snapshot. Does nothing once the member does not lead any more.
   [[nodiscard]] Effects offer(Snapshot snapshot, SteadyTime now);
   void decline(SteadyTime now) { snapshots_.decline(now); }
-  /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
-=======
   /// For the other members, with the next entry of this one.
   void tell_files(FileDigests files) { files_ = std::move(files); }
-  /// None of the requests so far will get its outcome.
->>>>>>> bc493dc (core/cluster: Let members tell digests of their files)
+  /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
   void disconnect(SteadyTime now);
 
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;

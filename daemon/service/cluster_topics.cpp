@@ -14,6 +14,11 @@
 
 namespace resourced::daemon::service {
 
+std::string Following::Standing::line() const {
+  if (differs.empty()) return text;
+  return fmt::format("{}; its files differ from the leader's: {}", text, fmt::join(differs, ", "));
+}
+
 ClusterTopics::ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
                              const std::optional<Following>& following,
                              std::function<void(std::function<void()>)> post)
@@ -39,9 +44,13 @@ void ClusterTopics::check(Needs needs) const {
 std::optional<std::string> ClusterTopics::standing() const {
   if (leadership_) return fmt::format("leader of epoch {}", leadership_->epoch);
   if (!standing_) return std::nullopt;
-  Following::Standing standing = standing_();
+  const Following::Standing standing = standing_();
   if (!standing.is_in_touch) throw Error(EAGAIN, standing.text);
-  return std::move(standing.text);
+  return standing.line();
+}
+
+std::vector<std::string> ClusterTopics::differs() const {
+  return standing_ ? standing_().differs : std::vector<std::string>();
 }
 
 std::optional<std::uint64_t> ClusterTopics::epoch() const {
@@ -64,8 +73,11 @@ void ClusterTopics::members(const Call& call) {
       answer.epoch = static_cast<std::uint64_t>(roster.leader->epoch);
     }
     answer.head = roster.head;
-    for (const ::resourced::cluster::Standing& member : roster.members)
-      answer.members.push_back({member.name, member.uri, member.version, member.applied});
+    const ::resourced::cluster::FileDigests leading = leading_files(roster);
+    for (const ::resourced::cluster::Standing& member : roster.members) {
+      answer.members.push_back({member.name, member.uri, member.version, member.applied,
+                                ::resourced::cluster::differing_files(member.files, leading)});
+    }
     requests_.finish(key, proto::make_payload(proto::topics::encode_cluster(answer)));
   });
 }

@@ -42,6 +42,11 @@ struct Following {
     std::string text;
     /// It has heard of etcd within the time of its lease, so that its events are recent.
     bool is_in_touch = false;
+    /// The groups of settings in which its files differ from the leader's, as far as it knows.
+    std::vector<std::string> differs = {};
+
+    /// With the files that differ, for people.
+    [[nodiscard]] std::string line() const;
   };
   std::function<Standing()> standing;
   /// As Leadership has it.
@@ -67,6 +72,8 @@ class ClusterTopics {
     return leadership_ ? leadership_->stalled() : std::nullopt;
   }
   [[nodiscard]] std::optional<std::uint64_t> epoch() const;
+  /// As Following::Standing has it; empty for other daemons.
+  [[nodiscard]] std::vector<std::string> differs() const;
   enum class Role { alone, leader, standby, no_majority };
   [[nodiscard]] Role role() const;
   /// Throws Error EHOSTUNREACH with the leader, if a standby does not serve what needs this.

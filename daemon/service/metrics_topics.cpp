@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/cluster/files.hpp"
 #include "core/error.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/metrics.hpp"
@@ -166,6 +167,11 @@ void MetricsTopics::add_cluster(MetricsText& text) const {
   text.sample(role == Role::leader ? 1 : 0, {{"role", "leader"}});
   text.sample(role == Role::standby ? 1 : 0, {{"role", "standby"}});
   text.sample(role == Role::no_majority ? 1 : 0, {{"role", "no-majority"}});
+  text.begin("resourced_cluster_files_differ", gauge,
+             "1 for each group of settings in which the files of this standby differ from the leader's.");
+  const std::vector<std::string> differs = cluster_.differs();
+  for (const std::string_view group : ::resourced::cluster::file_groups)
+    text.sample(std::ranges::count(differs, group) > 0 ? 1 : 0, {{"group", group}});
   text.one("resourced_log_events", gauge, "The last event of the log that this daemon knows.",
            static_cast<double>(last_event_()));
 }

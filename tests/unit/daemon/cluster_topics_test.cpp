@@ -101,6 +101,22 @@ TEST_CASE_FIXTURE(LeaderStand, "the members are those of etcd") {
                {{"name", "b"}, {"uri", "tcp://b"}, {"version", ""}, {"applied", 28}}}}});
 }
 
+TEST_CASE_FIXTURE(LeaderStand,
+                  "the groups in which files differ from the leader's are told, if they are known") {
+  const auto client = connect();
+  Roster roster = both();
+  roster.leader = {"b", "tcp://b", "p", 7};
+  roster.members[0].files = {"1", "2", "3", "4", "5"};
+  roster.members[1].files = {"1", "x", "3", "4", "y"};
+  roster.members.push_back({"c", "tcp://c", "", 28});
+  request(client, "resource.cluster");
+  answer(roster);
+  const json members = receive_json(client)["members"];
+  CHECK(members[0]["differs"] == json{"exclude", "access"});
+  CHECK(members[1]["differs"] == json::array());
+  CHECK_FALSE(members[2].contains("differs"));
+}
+
 TEST_CASE_FIXTURE(LeaderStand, "an etcd that does not answer is told, and nothing is handed over") {
   const auto client = connect();
   for (const char* topic : {"resource.cluster", "resource.hand-over"}) {

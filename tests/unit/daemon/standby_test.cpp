@@ -224,6 +224,18 @@ TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one t
   CHECK(text.find("resourced_cluster_role{role=\"no-majority\"} 1\n") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(StandbyStand, "a standby whose files differ stays ready, and says so") {
+  const auto client = connect();
+  standing.differs = {"inventory", "access"};
+  CHECK(json::parse(call(client, "resource.ready").text())["text"] ==
+        "standby, a leads at tcp://a:7481; its files differ from the leader's: inventory, access\n");
+  const auto text = json::parse(call(client, "resource.metrics").text())["text"].get<std::string>();
+  CHECK(text.find("resourced_cluster_files_differ{group=\"access\"} 1\n") != std::string::npos);
+  CHECK(text.find("resourced_cluster_files_differ{group=\"exclude\"} 0\n") != std::string::npos);
+  CHECK(call(client, "resource.drain", {{"targets", "0"}, {"reason", "x"}}).text() ==
+        "this daemon does not lead its cluster: standby, a leads at tcp://a:7481");
+}
+
 TEST_CASE_FIXTURE(StandbyStand, "the members are told with the leader, or without one while nobody leads") {
   const auto client = connect();
   Roster roster;

@@ -1,0 +1,121 @@
+// Two daemons whose configuration files differ: the standby says so, and a takeover serves its own files.
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+#include "harness/ctl.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+using Groups = std::vector<std::string>;
+
+/// The first daemon leads, with eight hosts; the second one has four.
+struct Differing {
+  Etcd etcd;
+  Node first{"a", etcd.toml()};
+  Node second{name_after(first, "b"), etcd.toml(), "", 2, "test[0-3]"};
+  Ctl ctl{both(first, second)};
+
+  /// Waits until this daemon tells that it is ready with this text.
+  static void until_ready(const Node& node, const std::string& text) {
+    until_serving(node.uri());
+    client::Connection connection(node.uri());
+    const Deadline deadline(patience);
+    std::string found;
+    while (found != text && !deadline.passed()) {
+      const json answer = connection.call("resource.ready", json::object(), patience);
+      found = answer.at("text");
+    }
+    CHECK(found == text);
+  }
+  /// The groups that `resourcectl cluster` shows for the second daemon, once they are these.
+  void until_shown(const json& groups) const {
+    const Deadline deadline(patience);
+    json found;
+    while (found != groups && !deadline.passed()) {
+      const std::string lines = ctl.output({"cluster", "show", "--json"});
+      const json row = json::parse(lines.substr(lines.find('\n') + 1));
+      REQUIRE(row.at("name") == "b");
+      found = row.at("differs");
+    }
+    CHECK(found == groups);
+  }
+  static void rewrite(const Node& node, const std::string& from, const std::string& to) {
+    std::string text = read_file(node.dir() / "resourced.toml");
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    node.dir().write("resourced.toml", text.replace(at, from.size(), to));
+  }
+  [[nodiscard]] std::string follows() const { return fmt::format("standby, a leads at {}", first.uri()); }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster files");
+
+TEST_CASE_FIXTURE(Differing, "a standby whose files differ says so until a reload makes them equal") {
+  const std::string says = follows() + "; its files differ from the leader's: inventory";
+  until_ready(second, says + "\n");
+  until_shown(Groups{"inventory"});
+  CHECK(ctl.output({"cluster"}).find(second.uri() + " inventory\n") != std::string::npos);
+  CHECK(second.log().find("warning: " + says) != std::string::npos);
+  // It is read at a reload, and counts once the daemon leads.
+  rewrite(second, "test[0-3]", "test[0-7]");
+  rewrite(second, "[cluster]", "[access]\nlocal = []\n[cluster]");
+  second.process().signal(SIGHUP);
+  until_ready(second, follows() + "; its files differ from the leader's: access\n");
+  until_shown(Groups{"access"});
+  // The leader's reload counts as well.
+  rewrite(first, "[cluster]", "[access]\nlocal = []\n[cluster]");
+  first.process().signal(SIGHUP);
+  until_ready(second, follows() + "\n");
+  until_shown(Groups{});
+}
+
+TEST_CASE_FIXTURE(Differing,
+                  "a daemon that takes over serves its own files, and keeps what it cannot serve") {
+  ctl.done({"drain", "test1", "of both"});
+  ctl.done({"drain", "test6", "of the first alone"});
+  until_shown(Groups{"inventory"});
+  first.process().kill();
+  second.until_leading();
+  const Ctl taken(second.uri());
+  CHECK(taken.output({"status", "-o", "{nodelist}"}).find("test[4-7]") == std::string::npos);
+  CHECK(taken.run({"drain", "test7", "x"}).status == 1);
+  CHECK(taken.output({"drain", "-o", "{nodelist} {reason}"}) == "NODELIST REASON\ntest1 of both\n");
+  taken.done({"drain", "test2", "of the second"});
+  first.start();
+  const std::string says = fmt::format("standby, b leads at {}", second.uri());
+  until_ready(first, says + "; its files differ from the leader's: inventory\n");
+  ctl.done({"cluster", "hand-over", "a"});
+  CHECK(Ctl(first.uri()).output({"drain", "-o", "{nodelist} {reason}"}) ==
+        "NODELIST REASON\ntest1 of both\ntest2 of the second\ntest6 of the first alone\n");
+}
+
+TEST_CASE_FIXTURE(Differing, "a daemon of a version that tells no files is not called different") {
+  until_shown(Groups{"inventory"});
+  // As an earlier version writes it. The daemon itself writes its entry again only after a change.
+  second.process().signal(SIGSTOP);
+  etcd.control({"put", "/resourced/members/b",
+                fmt::format(R"({{"uri":"{}","applied":1,"version":"0.0.1"}})", second.uri())});
+  until_shown(nullptr);
+  CHECK(ctl.output({"cluster"}).find(second.uri() + " unknown\n") != std::string::npos);
+  // Nor does anything else that is there do harm.
+  for (const char* files : {"1", "[]", R"({"inventory":{},"exclude":"","monitor":["x"]})"}) {
+    etcd.control({"put", "/resourced/members/b",
+                  fmt::format(R"({{"uri":"{}","applied":1,"files":{}}})", second.uri(), files)});
+    until_shown(nullptr);
+  }
+  second.process().signal(SIGCONT);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e
