@@ -81,6 +81,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     EtcdRequest encoded;
     Handler handler;
     std::size_t attempts = 0;
+    /// With which it was sent last.
+    std::string token;
     bool has_renewed = false;
   };
   using CallPtr = std::shared_ptr<Call>;
@@ -90,7 +92,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
         user(settings.user),
         password(read_password(settings.password_file)),
         // An endpoint that does not answer leaves time for another one before the lease ends.
-        timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)) {
+        timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)),
+        login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)) {
     std::shared_ptr<asio::ssl::context> tls;
     for (const std::string& text : settings.etcd) {
       const config::EtcdEndpoint endpoint = config::parse_etcd_endpoint(text);
@@ -102,16 +105,18 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 
   void proceed(const CallPtr& call) {
     if (!user.empty() && token.empty()) return log_in(call);
+    call->token = token;
     if (std::holds_alternative<Watch>(call->request)) return watch(call);
-    post(call->encoded, token,
+    post(call->encoded, token, timeout,
          [this, call](std::size_t endpoint, const HttpAnswer& answer) { take(call, endpoint, answer); });
   }
 
   // The channels call no handler once they are destroyed with this object.
   template <class Take>
-  void post(const EtcdRequest& request, const std::string& with, Take take) {
+  void post(const EtcdRequest& request, const std::string& with, std::chrono::milliseconds longest,
+            Take take) {
     const std::size_t endpoint = current;
-    channels[endpoint]->post({request.target, request.body, with}, timeout,
+    channels[endpoint]->post({request.target, request.body, with}, longest,
                              [weak = weak_from_this(), endpoint, take](const HttpAnswer& answer) {
                                if (const auto self = weak.lock()) take(endpoint, answer);
                              });
@@ -146,7 +151,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     const auto* refused = std::get_if<Refused>(&*outcome);
     const bool is_of_token = refused != nullptr && refused->why.find("auth token") != std::string::npos;
     if (is_of_token && !user.empty() && !std::exchange(call->has_renewed, true)) {
-      token.clear();
+      if (token == call->token) token.clear();
       return proceed(call);
     }
     call->handler(*outcome);
@@ -170,7 +175,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     using Kind = EtcdFailure::Kind;
     if (failure.kind == Kind::unknown) return lose(call, endpoint, failure.why, true);
     if (failure.kind == Kind::token && !user.empty() && !std::exchange(call->has_renewed, true)) {
-      token.clear();
+      // Another request may have a new one already.
+      if (token == call->token) token.clear();
       return proceed(call);
     }
     trouble = fmt::format("{}: {}", names[endpoint], failure.why);
@@ -185,35 +191,53 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->handler(Unknown{trouble});
   }
 
+  // One for all requests that wait for a token. Etcd hashes a password slowly on purpose, and goes on with it
+  // after the client has given up: several at once, or given up early, could keep it from ever answering.
   void log_in(const CallPtr& call) {
-    post(encode_login(user, password), {}, [this, call](std::size_t endpoint, const HttpAnswer& answer) {
-      if (answer.status == 0) return lose(call, endpoint, answer.why, false);
-      constexpr unsigned ok = 200;
-      std::string why;
-      try {
-        if (answer.status == ok) {
-          token = decode_login(answer.body);
-          return proceed(call);
-        }
+    await_token.push_back(call);
+    if (await_token.size() > 1) return;
+    post(encode_login(user, password), {}, login_timeout,
+         [this](std::size_t endpoint, const HttpAnswer& answer) { take_login(endpoint, answer); });
+  }
+
+  void take_login(std::size_t endpoint, const HttpAnswer& answer) {
+    const std::vector<CallPtr> calls = std::exchange(await_token, {});
+    const auto lose_all = [&](const std::string& why) {
+      for (const CallPtr& call : calls) lose(call, endpoint, why, false);
+    };
+    if (answer.status == 0) return lose_all(answer.why);
+    constexpr unsigned ok = 200;
+    std::string why;
+    try {
+      if (answer.status == ok) {
+        token = decode_login(answer.body);
+      } else {
         const EtcdFailure failure = decode_failure(answer.status, answer.body);
-        if (failure.kind == EtcdFailure::Kind::unknown) return lose(call, endpoint, failure.why, false);
+        if (failure.kind == EtcdFailure::Kind::unknown) return lose_all(failure.why);
         why = failure.why;
-      } catch (const Error& error) {
-        why = error.what();
       }
-      trouble = fmt::format("{}: user {}: {}", names[endpoint], user, why);
-      call->handler(Refused{trouble, false});
-    });
+    } catch (const Error& error) {
+      why = error.what();
+    }
+    if (why.empty()) {
+      for (const CallPtr& call : calls) proceed(call);
+      return;
+    }
+    trouble = fmt::format("{}: user {}: {}", names[endpoint], user, why);
+    for (const CallPtr& call : calls) call->handler(Refused{trouble, false});
   }
 
   std::string prefix;
   std::string user;
   std::string password;
   std::chrono::milliseconds timeout;
+  std::chrono::milliseconds login_timeout;
   std::vector<std::unique_ptr<Channel>> channels;
   std::vector<std::string> names;
   std::size_t current = 0;
   std::string token;
+  /// They go on with the answer of the login that is under way.
+  std::vector<CallPtr> await_token;
   std::string trouble;
   /// Of the last watch.
   std::unique_ptr<LineStream> stream;

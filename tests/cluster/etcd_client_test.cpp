@@ -2,9 +2,19 @@
 // passwords, and a server that is not etcd.
 #include "daemon/cluster/etcd_client.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <string>
+#include <thread>
 #include <variant>
 
+#include <boost/asio/buffers_iterator.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -44,9 +54,74 @@ void make_certificates(const TempDir& dir) {
   }
 }
 
+// An etcd that knows any user and compacts at once, one request a connection. It counts the logins.
+class LoginServer {
+ public:
+  LoginServer() : acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}) {
+    accept();
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~LoginServer() {
+    loop_.stop();
+    thread_.join();
+  }
+  LoginServer(const LoginServer&) = delete;
+  LoginServer& operator=(const LoginServer&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+  std::atomic<int> logins = 0;
+
+ private:
+  void accept() {
+    acceptor_.async_accept(
+        [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
+          if (error) return;
+          boost::asio::streambuf request;
+          boost::system::error_code ignored;
+          boost::asio::read_until(socket, request, "\r\n\r\n", ignored);
+          const std::string head(boost::asio::buffers_begin(request.data()),
+                                 boost::asio::buffers_end(request.data()));
+          const bool is_login = head.find("/v3/auth/authenticate") != std::string::npos;
+          if (is_login) ++logins;
+          const std::string body = is_login ? R"({"token":"t"})" : R"({"header":{"revision":"1"}})";
+          const std::string answer =
+              "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n" + body;
+          boost::asio::write(socket, boost::asio::buffer(answer), ignored);
+          accept();
+        });
+  }
+
+  boost::asio::io_context loop_{1};
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("client of etcd");
+
+TEST_CASE("requests that come together log in once") {
+  LoginServer server;
+  const TempDir dir;
+  config::Cluster settings = settings_of({server.url()});
+  settings.user = "u";
+  settings.password_file = dir.write("password", "p");
+  REQUIRE(chmod(settings.password_file.c_str(), 0600) == 0);
+  boost::asio::io_context loop{1};
+  EtcdClient client(loop, settings);
+  std::size_t answered = 0;
+  constexpr std::size_t count = 5;
+  for (std::size_t i = 0; i < count; ++i) {
+    client.send(Compact{1}, [&](const Outcome& outcome) {
+      CHECK(std::holds_alternative<Done>(outcome));
+      if (++answered == count) loop.stop();
+    });
+  }
+  loop.run_for(std::chrono::seconds(60));
+  CHECK(answered == count);
+  CHECK(server.logins == 1);
+}
 
 TEST_CASE("transactions are guarded, and leases delete their keys") {
   const Etcd etcd;
