@@ -5,6 +5,7 @@
 #include <csignal>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -26,8 +27,8 @@ inline constexpr client::Milliseconds patience{60000};
 class Node {
  public:
   Node(const std::string& name, const std::string& etcd, const std::string& more = "", int lease_ttl = 2,
-       const std::string& hosts = "test[0-7]")
-      : uri_(fmt::format("ipc://{}", (dir_ / "bus").string())) {
+       const std::string& hosts = "test[0-7]", std::string program = RESOURCED_BIN "/resourced")
+      : uri_(fmt::format("ipc://{}", (dir_ / "bus").string())), program_(std::move(program)) {
     dir_.write("resourced.toml",
                fmt::format("[[resource.config]]\nhosts = \"{}\"\ncores = \"0-3\"\n[cluster]\netcd = {}\n"
                            "name = \"{}\"\nlease-ttl = \"{}s\"\n{}",
@@ -61,11 +62,13 @@ class Node {
         resourced_command({"--config", (dir_ / "resourced.toml").string(), "--state",
                            (dir_ / "state").string(), "--listen", uri_});
     command.insert(command.end(), arguments.begin(), arguments.end());
+    command.front() = program_;
     return command;
   }
 
   TempDir dir_;
   std::string uri_;
+  std::string program_;
   std::unique_ptr<Process> process_;
 };
 
