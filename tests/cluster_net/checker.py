@@ -243,7 +243,10 @@ class Checker:
         under_way = []
         for sequence in range(self.head, self.head + len(events) + 1):
             if sequence > self.head:
-                self.fold.apply(*events[sequence - self.head - 1][2:])
+                online = self.fold.online
+                _, _, name, context = events[sequence - self.head - 1]
+                self.fold.apply(name, context)
+                self.counts["outages"] += name == "restart" and not online <= self.fold.online
             under_way += views.pop(sequence, ())
             under_way = [one for one in under_way if not self._is_true(one[1])]
             for last, record in under_way:
