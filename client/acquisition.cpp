@@ -126,7 +126,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       end(error);
       return;
     }
-    if (picture_.epoch && !connection_.follows(*picture_.epoch)) {
+    if (const auto& leader = picture_.leader;
+        leader && !connection_.follows(leader->epoch, leader->cluster)) {
       connection_.forget(*std::exchange(request_, std::nullopt));
       request_after_pause();
       return;

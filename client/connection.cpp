@@ -110,7 +110,7 @@ void Connection::connect() {
   impl->connect();
 }
 
-bool Connection::follows(Epoch epoch) { return impl_->follows(epoch); }
+bool Connection::follows(Epoch epoch, const std::string& cluster) { return impl_->follows({epoch, cluster}); }
 
 nlohmann::json Connection::call(std::string_view topic) { return call(topic, nullptr); }
 

@@ -155,9 +155,10 @@ class Connection {
   /// if the connection was made and lost at once.
   void connect();
 
-  /// A response was of a leader of this epoch. False if an earlier one was of a higher epoch: another daemon
-  /// leads now, and this connection to the former leader is taken for lost.
-  bool follows(Epoch epoch);
+  /// A response was of a leader of this epoch of the cluster with this id. False if an earlier one was of a
+  /// higher epoch of the same cluster: another daemon leads now, and this connection to the former leader is
+  /// taken for lost.
+  bool follows(Epoch epoch, const std::string& cluster);
 
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws
   /// the daemon's Error; ETIMEDOUT naming topic and endpoint; the Error of connect(); ECONNRESET.

@@ -23,6 +23,7 @@
 #include "proto/key_file.hpp"
 #include "proto/matchtag_pool.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/leader.hpp"
 
 namespace resourced::client {
 
@@ -38,7 +39,7 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   [[nodiscard]] int fd() const noexcept { return wakeup_.fd(); }
 
   void connect();
-  bool follows(Epoch epoch);
+  bool follows(proto::topics::Term term);
   RequestId send(proto::Message request, Handler handler, const SendOptions& options);
   void cancel(RequestId id);
   void forget(RequestId id);
@@ -134,8 +135,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   bool is_connecting_ = false;
   /// Why every place refuses this client, once the search has ended so.
   std::optional<Error> refused_;
-  /// The highest epoch of a leader so far.
-  Epoch epoch_ = 0;
+  /// Of the last leader.
+  proto::topics::Term term_;
   /// While it is set nothing is sent: a request was refused, and is to be sent again first.
   std::optional<TimerId> hold_timer_;
   Backoff hold_;

@@ -32,7 +32,7 @@ void Connection::Impl::connect_places() {
 
 void Connection::Impl::start_search() {
   search_ = std::make_unique<LeaderSearch>(
-      LeaderSearch::Context{*context_, options_, keys_, wakeup_, timers_}, places_, epoch_);
+      LeaderSearch::Context{*context_, options_, keys_, wakeup_, timers_}, places_, term_);
   rearm();
 }
 
@@ -40,7 +40,7 @@ void Connection::Impl::end_search() {
   if (auto found = search_->take()) {
     search_.reset();
     link_ = std::move(found->link);
-    epoch_ = std::max(epoch_, found->epoch);
+    (void)follows(std::move(found->term));
     connected_ = true;
     retry_.reset();
     return;
@@ -52,13 +52,14 @@ void Connection::Impl::end_search() {
   for (const Outgoing& entry : std::exchange(outgoing_, {})) fail(entry.id, *refused_);
 }
 
-bool Connection::Impl::follows(Epoch epoch) {
-  if (epoch < epoch_) {
+bool Connection::Impl::follows(proto::topics::Term term) {
+  if (!proto::topics::may_follow(term_, term)) {
     losing_ = link_ != nullptr;
     rearm();
     return false;
   }
-  epoch_ = epoch;
+  if (term.cluster.empty()) term.cluster = std::move(term_.cluster);
+  term_ = std::move(term);
   return true;
 }
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "proto/topics/leader.hpp"
 
 namespace resourced::client {
 namespace {
@@ -18,8 +17,9 @@ constexpr std::uint32_t question_tag = 1;
 
 }  // namespace
 
-LeaderSearch::LeaderSearch(Context context, const std::vector<std::string>& places, Epoch least)
-    : context_(context), least_(least) {
+LeaderSearch::LeaderSearch(Context context, const std::vector<std::string>& places,
+                           proto::topics::Term former)
+    : context_(context), former_(std::move(former)) {
   const BackoffLimits limits{context.options.retry_first, context.options.retry_most};
   for (const std::string& uri : places) places_.push_back(std::make_unique<Place>(uri, limits));
   for (const auto& place : places_) connect(*place);
@@ -92,18 +92,18 @@ void LeaderSearch::take_answer(Place& place, const proto::Message& answer) {
   place.has_refused = false;
   // The same for a daemon that is too busy to say.
   if (answer.errnum() == EHOSTUNREACH || answer.errnum() == EBUSY) return pause(place);
-  Epoch epoch = 0;
+  proto::topics::Term term;
   // Other errors are of a leader whose version does not know the question.
   if (answer.errnum() == 0) {
     try {
-      epoch = proto::topics::parse_leader(proto::parse_optional_object(answer)).value_or(0);
+      term = proto::topics::parse_leader(proto::parse_optional_object(answer)).value_or(std::move(term));
     } catch (const Error&) {
       return fail(place, ConnectFailure::bad_handshake);
     }
-    if (epoch < least_) return pause(place);
   }
+  if (!proto::topics::may_follow(former_, term)) return pause(place);
   if (place.timer) context_.timers.cancel(*std::exchange(place.timer, std::nullopt));
-  found_ = FoundLeader{std::move(place.link), epoch};
+  found_ = FoundLeader{std::move(place.link), std::move(term)};
 }
 
 void LeaderSearch::on_event(Place& place, Link::Event event) {

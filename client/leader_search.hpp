@@ -16,14 +16,14 @@
 #include "client/wakeup.hpp"
 #include "proto/key_file.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/leader.hpp"
 
 namespace resourced::client {
 
 /// A connection to the daemon that leads.
 struct FoundLeader {
   std::unique_ptr<Link> link;
-  /// 0 for a daemon that says none.
-  Epoch epoch = 0;
+  proto::topics::Term term;
 };
 
 class LeaderSearch {
@@ -35,8 +35,9 @@ class LeaderSearch {
     Wakeup& wakeup;
     Timers& timers;
   };
-  /// Begins to ask. A leader of an epoch below `least` is none. What `context` refers to must outlive this.
-  LeaderSearch(Context context, const std::vector<std::string>& places, Epoch least);
+  /// Begins to ask. The last leader was of `former`, so one of an earlier term is none. What `context` refers
+  /// to must outlive this.
+  LeaderSearch(Context context, const std::vector<std::string>& places, proto::topics::Term former);
   ~LeaderSearch();
   LeaderSearch(const LeaderSearch&) = delete;
   LeaderSearch& operator=(const LeaderSearch&) = delete;
@@ -77,7 +78,7 @@ class LeaderSearch {
   void go_on(Place& place);
 
   Context context_;
-  Epoch least_;
+  proto::topics::Term former_;
   std::vector<std::unique_ptr<Place>> places_;
   std::optional<FoundLeader> found_;
 };

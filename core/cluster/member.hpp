@@ -159,6 +159,8 @@ class Member {
   /// Whether the replica lacks events that etcd has no more, and etcd has no snapshot with them yet.
   [[nodiscard]] bool waits_for_snapshot() const noexcept { return waits_for_snapshot_; }
   [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
+  /// The id of the cluster. Requires has_joined().
+  [[nodiscard]] const std::string& cluster() const noexcept { return *cluster_; }
   [[nodiscard]] Revision epoch() const noexcept { return epoch_; }
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
   /// Batches that are not committed yet.

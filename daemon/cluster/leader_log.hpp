@@ -41,6 +41,7 @@ class LeaderLog final : public store::EventLog {
   /// wait for the next ones.
   [[nodiscard]] std::optional<std::string> stalled() const;
   [[nodiscard]] const std::string& name() const noexcept { return coordinator_.member().name(); }
+  [[nodiscard]] const std::string& cluster() const noexcept { return coordinator_.member().cluster(); }
   [[nodiscard]] ::resourced::cluster::Revision epoch() const noexcept {
     return coordinator_.member().epoch();
   }

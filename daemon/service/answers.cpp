@@ -65,7 +65,7 @@ proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& 
     resources.version = module_.inventory_version();
   }
   return proto::make_payload(
-      proto::topics::encode_acquired(resources.text, kept & module_.available(), allocations, epoch_));
+      proto::topics::encode_acquired(resources.text, kept & module_.available(), allocations, term_));
 }
 
 }  // namespace resourced::daemon::service

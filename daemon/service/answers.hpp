@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
@@ -13,15 +14,20 @@
 #include "daemon/service/feasibility_checks.hpp"
 #include "daemon/service/replica.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/leader.hpp"
 
 namespace resourced::daemon::service {
 
 class Answers {
  public:
-  /// `epoch` is that of the leader of a cluster. The status is that of the `replica`, if there is one.
+  /// `term` is that of the leader of a cluster. The status is that of the `replica`, if there is one.
   Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health,
-          std::optional<std::uint64_t> epoch, Replica* replica)
-      : module_(module), acquisition_(acquisition), health_(health), epoch_(epoch), replica_(replica) {}
+          std::optional<proto::topics::Term> term, Replica* replica)
+      : module_(module),
+        acquisition_(acquisition),
+        health_(health),
+        term_(std::move(term)),
+        replica_(replica) {}
 
   /// Throws as Replica::status() does.
   [[nodiscard]] proto::Payload status();
@@ -57,7 +63,7 @@ class Answers {
   const module::Module& module_;
   const module::Acquisition& acquisition_;
   const nodes::Health& health_;
-  std::optional<std::uint64_t> epoch_;
+  std::optional<proto::topics::Term> term_;
   Replica* replica_;
   Cached status_;
   std::uint64_t health_version_ = 0;

@@ -10,7 +10,6 @@
 #include "daemon/service/topics.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/topics/cluster.hpp"
-#include "proto/topics/leader.hpp"
 
 namespace resourced::daemon::service {
 
@@ -42,7 +41,7 @@ void ClusterTopics::check(Needs needs) const {
 }
 
 std::optional<std::string> ClusterTopics::standing() const {
-  if (leadership_) return fmt::format("leader of epoch {}", leadership_->epoch);
+  if (leadership_) return fmt::format("leader of epoch {}", leadership_->term.epoch);
   if (!standing_) return std::nullopt;
   const Following::Standing standing = standing_();
   if (!standing.is_in_touch) throw Error(EAGAIN, standing.text);
@@ -53,13 +52,13 @@ std::vector<std::string> ClusterTopics::differs() const {
   return standing_ ? standing_().differs : std::vector<std::string>();
 }
 
-std::optional<std::uint64_t> ClusterTopics::epoch() const {
-  return leadership_ ? std::optional(leadership_->epoch) : std::nullopt;
+std::optional<proto::topics::Term> ClusterTopics::term() const {
+  return leadership_ ? std::optional(leadership_->term) : std::nullopt;
 }
 
 void ClusterTopics::leader(const Call& call) {
   check(Needs::leader);
-  requests_.respond(call, proto::make_payload(proto::topics::encode_leader(epoch())));
+  requests_.respond(call, proto::make_payload(proto::topics::encode_leader(term())));
 }
 
 void ClusterTopics::members(const Call& call) {
@@ -67,7 +66,7 @@ void ClusterTopics::members(const Call& call) {
     proto::topics::Cluster answer;
     if (leadership_) {
       answer.name = leadership_->name;
-      answer.epoch = leadership_->epoch;
+      answer.epoch = leadership_->term.epoch;
     } else if (roster.leader) {
       answer.name = roster.leader->name;
       answer.epoch = static_cast<std::uint64_t>(roster.leader->epoch);

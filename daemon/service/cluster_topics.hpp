@@ -16,6 +16,7 @@
 #include "daemon/service/requests.hpp"
 #include "daemon/service/topics.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/leader.hpp"
 
 namespace resourced::daemon::service {
 
@@ -23,7 +24,7 @@ namespace resourced::daemon::service {
 struct Leadership {
   /// Of this daemon.
   std::string name;
-  std::uint64_t epoch = 0;
+  proto::topics::Term term;
   /// While this is false requests are dropped, as another daemon may have taken over.
   std::function<bool()> may_serve;
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
@@ -71,7 +72,8 @@ class ClusterTopics {
   [[nodiscard]] std::optional<std::string> stalled() const {
     return leadership_ ? leadership_->stalled() : std::nullopt;
   }
-  [[nodiscard]] std::optional<std::uint64_t> epoch() const;
+  /// Of a daemon that leads.
+  [[nodiscard]] std::optional<proto::topics::Term> term() const;
   /// As Following::Standing has it; empty for other daemons.
   [[nodiscard]] std::vector<std::string> differs() const;
   enum class Role { alone, leader, standby, no_majority };

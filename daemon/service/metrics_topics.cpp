@@ -160,7 +160,7 @@ std::string MetricsTopics::encode() {
 void MetricsTopics::add_cluster(MetricsText& text) const {
   using Role = ClusterTopics::Role;
   text.one("resourced_cluster_epoch", gauge, "The epoch of this leader of a cluster; 0 for other daemons.",
-           static_cast<double>(cluster_.epoch().value_or(0)));
+           static_cast<double>(cluster_.term().value_or(proto::topics::Term{}).epoch));
   text.begin("resourced_cluster_role", gauge,
              "1 for what this daemon of a cluster is; a standby that etcd does not answer has no majority.");
   const Role role = cluster_.role();

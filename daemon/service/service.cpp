@@ -52,7 +52,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                    ? std::make_optional<Replica>(std::move(settings.following->states), log.last_sequence())
                    : std::nullopt),
       answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health(),
-               cluster_.epoch(), replica_ ? &*replica_ : nullptr),
+               cluster_.term(), replica_ ? &*replica_ : nullptr),
       acquire_(executor_, requests_, answers_, subscribers_,
                [this] { later_(Seconds(0), [this] { flush(); }); }),
       allocations_(executor_, requests_),

@@ -69,12 +69,12 @@ AcquireRequest parse_acquire(const json& payload) {
 
 std::string encode_acquired(std::string_view resources, const IdSet& up,
                             const std::optional<std::string>& allocations,
-                            const std::optional<Epoch>& epoch) {
+                            const std::optional<Term>& leader) {
   constexpr std::size_t others = 4096;
   std::string out;
   out.reserve(others + resources.size() + (allocations ? allocations->size() : 0));
   // Before `up`, see up_of_acquired().
-  out += epoch ? fmt::format(R"({{"epoch":{},"resources":)", *epoch) : R"({"resources":)";
+  out += leader ? '{' + encode_term(*leader) + R"(,"resources":)" : R"({"resources":)";
   out += resources;
   append_key(out, "up");
   append_idset(out, up);
@@ -107,7 +107,7 @@ Acquired parse_acquired(const json& payload) {
   }
   acquired.up = read_idset("up", payload.at("up"));
   try {
-    acquired.epoch = parse_leader(payload);
+    acquired.leader = parse_leader(payload);
   } catch (const Error& error) {
     throw Error(EPROTO, fmt::format("resource.acquire: {}", error.what()));
   }

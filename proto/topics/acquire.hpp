@@ -38,14 +38,14 @@ struct Acquired {
   /// Of these resources, and of targets of the scheduler's partition that have left. Empty unless asked for.
   std::vector<ListedAllocation> allocations = {};
   /// Of the leader, in a cluster.
-  std::optional<Epoch> epoch = std::nullopt;
+  std::optional<Term> leader = std::nullopt;
 };
 
-/// `{"epoch": N?, "resources": R, "up": IDSET, "allocations": [...]?}`; `resources` is an R as text,
-/// `allocations` a list as encode_allocation_list() makes it, or nothing.
+/// `{"epoch": N?, "cluster": ID?, "resources": R, "up": IDSET, "allocations": [...]?}`; `resources` is an R
+/// as text, `allocations` a list as encode_allocation_list() makes it, or nothing.
 [[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up,
                                           const std::optional<std::string>& allocations = std::nullopt,
-                                          const std::optional<Epoch>& epoch = std::nullopt);
+                                          const std::optional<Term>& leader = std::nullopt);
 /// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or bad, and for targets in `up`
 /// that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);

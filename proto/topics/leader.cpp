@@ -6,18 +6,31 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "proto/json_text.hpp"
 
 namespace resourced::proto::topics {
 
-std::string encode_leader(const std::optional<Epoch>& epoch) {
-  return epoch ? fmt::format("{{\"epoch\":{}}}", *epoch) : "{}";
+bool may_follow(const Term& former, const Term& next) noexcept {
+  const bool are_same = former.cluster.empty() || next.cluster.empty() || former.cluster == next.cluster;
+  return !are_same || next.epoch >= former.epoch;
 }
 
-std::optional<Epoch> parse_leader(const nlohmann::json& payload) {
+std::string encode_term(const Term& term) {
+  std::string out = fmt::format(R"("epoch":{})", term.epoch);
+  append_key(out, "cluster");
+  append_string(out, term.cluster);
+  return out;
+}
+
+std::string encode_leader(const std::optional<Term>& term) {
+  return term ? '{' + encode_term(*term) + '}' : "{}";
+}
+
+std::optional<Term> parse_leader(const nlohmann::json& payload) {
   const auto found = payload.find("epoch");
   if (found == payload.end()) return std::nullopt;
   if (!found->is_number_unsigned()) throw Error(EPROTO, "epoch: not a number from 0 on");
-  return found->get<Epoch>();
+  return Term{found->get<Epoch>(), optional_string(payload, "cluster").value_or("")};
 }
 
 }  // namespace resourced::proto::topics

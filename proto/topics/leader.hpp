@@ -1,5 +1,5 @@
 // resource.leader: which daemon of a cluster leads. The request has no payload. The daemon that leads answers
-// `{"epoch": N}`, one that does not lead EHOSTUNREACH, and one that is in no cluster `{}`.
+// `{"epoch": N, "cluster": ID}`, one that does not lead EHOSTUNREACH, and one that is in no cluster `{}`.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,22 @@ namespace resourced::proto::topics {
 /// Counts the leaders of a cluster: each has a higher one than those before it.
 using Epoch = std::uint64_t;
 
-[[nodiscard]] std::string encode_leader(const std::optional<Epoch>& epoch);
-/// Throws Error EPROTO for an epoch that is no number.
-[[nodiscard]] std::optional<Epoch> parse_leader(const nlohmann::json& payload);
+/// A cluster that is begun anew in an empty etcd has a new id, and counts from a low epoch again: epochs of
+/// different clusters must not be compared.
+struct Term {
+  Epoch epoch = 0;
+  /// The id of the cluster. Empty from a daemon that tells none.
+  std::string cluster = {};
+};
+
+/// Whether a client that has talked to a leader of `former` may talk to one of `next`. A former leader does
+/// not know yet that another one leads.
+[[nodiscard]] bool may_follow(const Term& former, const Term& next) noexcept;
+
+[[nodiscard]] std::string encode_leader(const std::optional<Term>& term);
+/// The members `"epoch":N,"cluster":ID` of an object.
+[[nodiscard]] std::string encode_term(const Term& term);
+/// Throws Error EPROTO for an epoch that is no number, and for an id that is no string.
+[[nodiscard]] std::optional<Term> parse_leader(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

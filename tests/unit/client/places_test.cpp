@@ -202,15 +202,37 @@ TEST_CASE_FIXTURE(Places, "a leader of a lower epoch is not followed") {
   FakeBus bus(second);
   ask(connection, "resource.status");
   lead(bus, connection, "{\"epoch\":6}");
+  // Of a version that does not know the question, or of one that is in no cluster any more.
+  bus.fail(expect(bus, connection, "resource.leader"), ENOSYS);
+  lead(bus, connection, "{}");
   lead(bus, connection, "{\"epoch\":8}");
   bus.respond(expect(bus, connection, "resource.status"), "{\"at\":2}");
   CHECK(answer(connection) == "{\"at\":2}");
 }
 
+TEST_CASE_FIXTURE(Places, "a cluster that is begun anew counts its epochs anew") {
+  Connection connection(both);
+  const auto serve = [&](const std::string& uri, const std::string& leader) {
+    FakeBus bus(uri);
+    ask(connection, "resource.status");
+    lead(bus, connection, leader);
+    bus.respond(expect(bus, connection, "resource.status"), leader);
+    CHECK(answer(connection) == leader);
+  };
+  serve(first, R"({"epoch":7,"cluster":"a"})");
+  serve(second, R"({"epoch":3,"cluster":"b"})");
+  FakeBus bus(first);
+  ask(connection, "resource.status");
+  lead(bus, connection, R"({"epoch":2,"cluster":"b"})");
+  lead(bus, connection, R"({"epoch":4,"cluster":"b"})");
+  bus.respond(expect(bus, connection, "resource.status"), "{}");
+  CHECK(answer(connection) == "{}");
+}
+
 TEST_CASE_FIXTURE(Places, "a scheduler does not acquire from a leader of a lower epoch") {
-  const auto acquired = [](int epoch) {
-    return "{\"epoch\":" + std::to_string(epoch) +
-           R"(,"resources":{"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],)"
+  const auto acquired = [](int epoch, const std::string& cluster = "a") {
+    return "{\"epoch\":" + std::to_string(epoch) + ",\"cluster\":\"" + cluster +
+           R"(","resources":{"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],)"
            R"("nodelist":["n0"],"starttime":0,"expiration":0}},"up":"0"})";
   };
   // Of one URI, behind which the leader changes.
@@ -225,6 +247,11 @@ TEST_CASE_FIXTURE(Places, "a scheduler does not acquire from a leader of a lower
   bus.open();
   bus.respond(expect(bus, connection, "resource.acquire"), acquired(6), true);
   bus.respond(expect(bus, connection, "resource.acquire"), acquired(8), true);
+  wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::held; });
+  bus.close();
+  wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::lost; });
+  bus.open();
+  bus.respond(expect(bus, connection, "resource.acquire"), acquired(3, "b"), true);
   wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::held; });
 }
 

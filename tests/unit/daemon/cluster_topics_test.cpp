@@ -21,7 +21,7 @@ struct LeaderStand : Stand {
   LeaderStand() {
     leadership = service::Leadership{
         "a",
-        7,
+        {7, "c1"},
         [this] { return may_serve; },
         [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
         [this](const std::string& successor) { handed_over.push_back(successor); },
@@ -67,12 +67,15 @@ TEST_CASE("a daemon on its own is in no cluster") {
   CHECK_FALSE(stand.receive_json(client).contains("epoch"));
 }
 
-TEST_CASE_FIXTURE(LeaderStand, "a leader tells its epoch to those who look for it, and to schedulers") {
+TEST_CASE_FIXTURE(LeaderStand,
+                  "a leader tells its epoch and cluster to those who look for it, and to schedulers") {
   const auto client = connect({4711, 4711, {}, {}});
-  CHECK(call(client, "resource.leader").text() == R"({"epoch":7})");
+  CHECK(call(client, "resource.leader").text() == R"({"epoch":7,"cluster":"c1"})");
   const auto scheduler = connect();
   request(scheduler, "resource.acquire", nullptr, streaming);
-  CHECK(receive_json(scheduler)["epoch"] == 7);
+  const json first = receive_json(scheduler);
+  CHECK(first["epoch"] == 7);
+  CHECK(first["cluster"] == "c1");
 }
 
 TEST_CASE_FIXTURE(LeaderStand, "metrics show the epoch, which is 0 for a daemon on its own") {

@@ -45,6 +45,13 @@ TEST_CASE("a first response has resources and what of them is up") {
   CHECK(acquired.up.encode() == "1");
   CHECK(up_of_acquired(text).encode() == "1");
   CHECK(up_of_acquired(encode_acquired(R"({"attributes":{"up":"7"}})", {})).empty());
+
+  const std::string led = encode_acquired(two_nodes, IdSet::parse("1"), std::nullopt, Term{7, R"("up":"0)"});
+  const Acquired first = parse_acquired(json::parse(led));
+  REQUIRE(first.leader);
+  CHECK(first.leader->epoch == 7);
+  CHECK(first.leader->cluster == R"("up":"0)");
+  CHECK(up_of_acquired(led).encode() == "1");
 }
 
 TEST_CASE("a first response that cannot be used is refused, with the key") {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "payload_errors.hpp"
+#include "proto/topics/leader.hpp"
 
 using namespace resourced::proto::topics;
 
@@ -69,6 +70,19 @@ TEST_CASE("a hand-over may name the successor, and its answer does") {
   CHECK(read.name == "b");
   CHECK(read.uri == "tcp://b");
   CHECK(refusal(parse_successor, R"({"to":"b"})") == "71 missing key: uri");
+}
+
+TEST_CASE("the leader has an epoch and the id of its cluster, and a daemon on its own neither") {
+  CHECK(encode_leader(std::nullopt) == "{}");
+  CHECK(encode_leader(Term{7, "a\""}) == R"({"epoch":7,"cluster":"a\""})");
+  CHECK_FALSE(parse_leader(json::object()));
+  const auto read = parse_leader(json::parse(encode_leader(Term{7, "a"})));
+  REQUIRE(read);
+  CHECK(read->epoch == 7);
+  CHECK(read->cluster == "a");
+  CHECK(parse_leader({{"epoch", 7}})->cluster.empty());
+  CHECK(refusal(parse_leader, R"({"epoch":-7})") == "71 epoch: not a number from 0 on");
+  CHECK(refusal(parse_leader, R"({"epoch":7,"cluster":1})") == "71 cluster must be a string");
 }
 
 }  // namespace
