@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -22,6 +23,44 @@ void check_format(std::uint64_t format) {
               fmt::format("the log in etcd has format {}, and this version reads formats up to {} only: "
                           "upgrade this daemon",
                           format, log_format));
+}
+
+/// As members write it; nothing for a text that may have the same meaning.
+std::optional<EntryHeader> plain_header(std::string_view text) {
+  EntryHeader header;
+  std::uint64_t format = 0;
+  const auto take = [&text](std::string_view name, auto& number) {
+    if (!text.starts_with(name)) return false;
+    const auto [end, error] = std::from_chars(text.data() + name.size(), text.data() + text.size(), number);
+    if (error != std::errc() || number < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+  };
+  const bool is_plain = take(R"({"epoch":)", header.epoch) && take(R"(,"first":)", header.first) &&
+                        take(R"(,"format":)", format) && take(R"(,"parts":)", header.parts) && text == "}";
+  if (!is_plain) return std::nullopt;
+  check_format(format);
+  return header;
+}
+
+EntryHeader header_in(const std::string& key, std::string_view text) {
+  if (const auto header = plain_header(text)) return *header;
+  const json object = object_of(key, text);
+  if (object.contains("format")) check_format(number_of(key, object, "format"));
+  EntryHeader header;
+  header.first = number_of(key, object, "first");
+  header.epoch = static_cast<Revision>(number_of(key, object, "epoch"));
+  header.parts = number_of(key, object, "parts");
+  return header;
+}
+
+Sequence sequence_in(const std::string& log_key) {
+  Sequence sequence = 0;
+  const char* const end = log_key.data() + log_key.size();
+  const char* const begin = log_key.data() + std::min(log_key.size(), log_folder.size() + 1);
+  const auto [at, error] = std::from_chars(begin, end, sequence);
+  if (error != std::errc() || at != end) throw Garbled(log_key);
+  return sequence;
 }
 
 }  // namespace
@@ -67,16 +106,11 @@ Sequence sequence_of(const KeyValue& head) {
 EntryHeader entry_header(const KeyValue& entry) {
   const std::size_t line = entry.value.find('\n');
   if (line == std::string::npos) throw Garbled(entry.key);
-  const json header = object_of(entry.key, std::string_view(entry.value).substr(0, line));
-  if (header.contains("format")) check_format(number_of(entry.key, header, "format"));
-  EntryHeader read;
-  read.first = number_of(entry.key, header, "first");
-  read.last = sequence_of({"", entry.key.substr(std::min(entry.key.size(), log_folder.size() + 1))});
-  read.epoch = static_cast<Revision>(number_of(entry.key, header, "epoch"));
-  read.parts = number_of(entry.key, header, "parts");
-  read.text = line + 1;
-  if (read.first == 0 || read.last < read.first) throw Garbled(entry.key);
-  return read;
+  EntryHeader header = header_in(entry.key, std::string_view(entry.value).substr(0, line));
+  header.last = sequence_in(entry.key);
+  header.text = line + 1;
+  if (header.first == 0 || header.last < header.first) throw Garbled(entry.key);
+  return header;
 }
 
 void check_found(const TransactionDone& done, std::size_t reads) {

@@ -57,6 +57,11 @@ Effects Member::offer(Snapshot snapshot, SteadyTime now) {
   return tick(now);
 }
 
+Effects Member::set_busy(bool is_busy, SteadyTime now) {
+  is_busy_ = is_busy;
+  return tick(now);
+}
+
 Effects Member::resign(SteadyTime now, std::optional<std::string> successor) {
   resigns_ = true;
   successor_ = std::move(successor);
@@ -81,7 +86,7 @@ std::optional<SteadyTime> Member::next_deadline() const {
   if (leads()) at(fence());
   if (!pending_) {
     if (!leads()) {
-      at(due_);
+      if (!is_busy_ || resigns_) at(due_);
     } else {
       const bool is_idle =
           queue_.empty() && !compact_ && !resigns_ && snapshots_.is_surveyed() && !snapshots_.is_putting();
@@ -102,7 +107,7 @@ void Member::proceed(SteadyTime now, Effects& effects) {
     if (!lease_) return end(effects, "resigned");
     return send(Step::revoke, Revoke{lease_->id}, now, effects);
   }
-  if (now < due_) return;
+  if (now < due_ || is_busy_) return;
   if (role_ == Role::joining) return send(Step::join, join(), now, effects);
   if (incomplete_) {
     const Batch& batch = incomplete_->batch;
@@ -229,6 +234,8 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
     // A leader that cannot name its successor resigns like one that names nobody.
     if (step == Step::name_successor && refused != nullptr) successor_.reset();
     telling_ = told_;
+    // The answer may have been too large.
+    if (step == Step::look) reach_ /= 8;
     due_ = retry_at_ = now + pause;
     return;
   }

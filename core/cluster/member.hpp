@@ -65,8 +65,13 @@ struct Settings {
   Seconds retry_refused{1};
   /// A longer text is put in parts of this size.
   std::size_t part_bytes = std::size_t{256} << 10;
-  /// Batches and parts that are read at once.
+  /// Parts that are read at once, and batches if nothing is known about their size.
   std::size_t page = 8;
+  /// Events that are read at once: at first, and at most as long as their batches have less than so many
+  /// bytes.
+  Sequence least_reach = 64;
+  Sequence most_reach = 4096;
+  std::size_t page_bytes = std::size_t{1} << 20;
   /// Events that stay in etcd for members that are behind, as far as they take no more bytes than this.
   /// Those after the last snapshot stay, too.
   Sequence keep = 50000;
@@ -129,6 +134,8 @@ class Member {
   [[nodiscard]] Effects answer(RequestId id, const Outcome& outcome, SteadyTime now);
   /// Appends events to the log. Requires a member that leads, and that `batch` follows the last one.
   [[nodiscard]] Effects commit(Batch batch, SteadyTime now);
+  /// The owner has more entries than it should keep: there are none until it is not busy any more.
+  [[nodiscard]] Effects set_busy(bool is_busy, SteadyTime now);
   /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
   /// `successor` is the name of the member that is to lead.
   [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
@@ -219,10 +226,12 @@ class Member {
   void on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects);
   void on_joined(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_look(const TransactionDone& done, SteadyTime now, Effects& effects);
+  [[nodiscard]] Read log_ahead() const;
+  void adapt_reach(const std::vector<KeyValue>& found, bool is_behind);
   void plan_look(bool is_vacant, SteadyTime now);
   void tend_watch(Revision newest, SteadyTime now, Effects& effects);
   void on_watch(const Outcome& outcome, SteadyTime now);
-  void take_entries(Effects& effects);
+  void take_entries(const std::vector<KeyValue>& found, Effects& effects);
   void lack_events(SteadyTime now);
   void on_restore(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_part(const TransactionDone& done, Effects& effects);
@@ -283,7 +292,9 @@ class Member {
   /// As it was last seen.
   std::optional<Leader> leader_;
   std::string refusal_;
-  std::deque<KeyValue> read_;
+  /// Events that the next look reads; 0 for the next batches, whatever their size.
+  Sequence reach_ = 0;
+  bool is_busy_ = false;
   std::optional<Incomplete> incomplete_;
   /// While it lacks events that the log has no more.
   std::optional<SnapshotReading> restoring_;

@@ -1,7 +1,6 @@
 // How a member looks at etcd: who leads, and the log as far as its replica lacks it.
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -31,7 +30,7 @@ Transaction Member::look(SteadyTime now) {
   changed_.reset();
   Transaction look;
   look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
-               Read{log_key(applied_ + 1), end_of(log_folder), settings_.page}};
+               log_ahead()};
   if (lease_ && now - told_at_ >= between_telling) {
     const Put own = own_entry();
     telling_ = mark_of(own);
@@ -46,6 +45,7 @@ Transaction Member::look(SteadyTime now) {
 void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effects) {
   constexpr std::size_t reads = 4;
   check_found(done, reads);
+  const bool was_bounded = reach_ > 0;
   told_ = telling_;
   seen_ = done.revision;
   const std::vector<KeyValue>& leader = done.found[0];
@@ -65,10 +65,11 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
                     "older backup",
                     last, applied_));
   }
-  read_.assign(done.found[3].begin(), done.found[3].end());
+  const std::vector<KeyValue>& ahead = done.found[3];
+  adapt_reach(ahead, applied_ < last);
   due_ = now;
-  if (applied_ < last && read_.empty()) return lack_events(now);
-  take_entries(effects);
+  if (applied_ < last && ahead.empty() && !was_bounded) return lack_events(now);
+  take_entries(ahead, effects);
   if (applied_ < last || incomplete_) return;
   if (is_own && lease_ && now < fence() && !resigns_) {
     role_ = Role::leading;
@@ -93,6 +94,29 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
     send(Step::campaign, campaign(), now, effects);
 }
 
+// A bounded range costs etcd less: it visits all keys of a range, whatever the limit.
+Read Member::log_ahead() const {
+  if (reach_ == 0) return {log_key(applied_ + 1), end_of(log_folder), settings_.page};
+  return {log_key(applied_ + 1), log_key(applied_ + reach_ + 1), reach_};
+}
+
+// By what the last look has read, as far as it did not read all there is.
+void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
+  if (found.empty()) {
+    // The next batch is larger than the reach.
+    if (is_behind) reach_ = 0;
+    return;
+  }
+  std::size_t bytes = 0;
+  for (const KeyValue& entry : found) bytes += entry.value.size();
+  if (bytes > settings_.page_bytes) {
+    reach_ = std::max<Sequence>(1, reach_ * settings_.page_bytes / bytes);
+  } else if (bytes <= settings_.page_bytes / 2) {
+    const Sequence events = entry_header(found.back()).last - applied_;
+    reach_ = std::clamp(2 * std::max(reach_, events), settings_.least_reach, settings_.most_reach);
+  }
+}
+
 // A vacancy is looked at more often, as the time of a hand-over may end without a change.
 void Member::plan_look(bool is_vacant, SteadyTime now) {
   const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
@@ -102,10 +126,10 @@ void Member::plan_look(bool is_vacant, SteadyTime now) {
   if (changed_ && *changed_ > seen_) due_ = std::max(now, looked_at_ + settings_.pace);
 }
 
-void Member::take_entries(Effects& effects) {
-  while (!read_.empty() && !incomplete_) {
-    if (!take_entry(read_.front())) return lack_events(due_);
-    read_.pop_front();
+// Up to one whose text is in parts: the look after those reads the others again.
+void Member::take_entries(const std::vector<KeyValue>& found, Effects& effects) {
+  for (const KeyValue& entry : found) {
+    if (!take_entry(entry)) return lack_events(due_);
     if (incomplete_->parts > 0) return;
     end_entry(effects);
   }
@@ -131,7 +155,6 @@ void Member::end_entry(Effects& effects) {
 
 void Member::lack_events(SteadyTime now) {
   restoring_.emplace(settings_.snapshots);
-  read_.clear();
   due_ = now;
 }
 
@@ -166,8 +189,6 @@ void Member::on_part(const TransactionDone& done, Effects& effects) {
   }
   if (incomplete_->read < incomplete_->parts) return;
   end_entry(effects);
-  // The next look reads the others again.
-  read_.clear();
 }
 
 }  // namespace resourced::cluster

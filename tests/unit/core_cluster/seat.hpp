@@ -40,7 +40,9 @@ class Seat {
       while (!requests_.empty()) {
         const auto [id, request] = std::move(requests_.front());
         requests_.pop_front();
-        take(member.answer(id, answers ? etcd_.carry_out(request, now) : Outcome(Unknown{"gone"}), now));
+        const Outcome outcome = answers ? etcd_.carry_out(request, now) : Outcome(Unknown{"gone"});
+        largest_answer = std::max(largest_answer, size_of(outcome));
+        take(member.answer(id, outcome, now));
         if (const auto* range = std::get_if<Watch>(&request)) {
           ++watches;
           watch_ = {id, *range};
@@ -79,6 +81,16 @@ class Seat {
   }
 
  private:
+  static std::size_t size_of(const Outcome& outcome) {
+    std::size_t size = 0;
+    const auto* done = std::get_if<TransactionDone>(&outcome);
+    if (done == nullptr) return size;
+    for (const auto& read : done->found) {
+      for (const KeyValue& one : read) size += one.value.size();
+    }
+    return size;
+  }
+
   // What others have changed since the last run.
   void tell(SteadyTime now) {
     if (!watch_ || !hears || etcd_.last_change(watch_->second) < watch_->second.from) return;
@@ -95,6 +107,7 @@ class Seat {
   bool hears = true;
   int watches = 0;
   int transactions = 0;
+  std::size_t largest_answer = 0;
   Member member;
   std::optional<std::string> joined;
   std::vector<Batch> entries;

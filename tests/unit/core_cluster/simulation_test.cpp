@@ -129,6 +129,9 @@ class Cluster {
     settings.keep_without = keeps_all;
     settings.trim_after = 5;
     settings.page = 2;
+    settings.least_reach = 3;
+    settings.most_reach = 20;
+    settings.page_bytes = 100;
     settings.part_bytes = 16;
     settings.snapshots.events = keep_ / 2;
     settings.snapshots.pause = Seconds(0.5);
