@@ -22,8 +22,8 @@
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
 #include "daemon/cluster/file_digests.hpp"
-#include "daemon/cluster/following.hpp"
 #include "daemon/cluster/identity.hpp"
+#include "daemon/cluster/intake.hpp"
 #include "daemon/cluster/loop_runtime.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
@@ -96,7 +96,14 @@ struct Standby::State {
         listeners(loop, service, config),
         flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
-        watchdog(loop) {
+        watchdog(loop),
+        intake(loop, store.last_sequence(),
+               {[this](store::Record record) {
+                  service.follow(record);
+                  store.append(std::move(record));
+                },
+                [this](bool is_busy) { coordinator->set_busy(is_busy); },
+                [this](const Error& error) { fail(error); }}) {
     files = check_configuration(options, config);
     listeners.listen(at, config);
     Replica replica;
@@ -133,7 +140,10 @@ struct Standby::State {
                      service.on_answered();
                    });
                  },
-                 [this](store::Sequence last) { service.on_committed(last); },
+                 [this](store::Sequence last) {
+                   service.on_committed(last);
+                   intake.on_stored(last);
+                 },
                  [this](const Error& error) { fail(error); }});
     cluster::Coordinator::Callbacks callbacks;
     callbacks.joined = [this](const std::string& cluster) {
@@ -143,10 +153,12 @@ struct Standby::State {
         fail(error);
       }
     };
-    callbacks.entry = [this](const Batch& batch) { take(batch); };
+    callbacks.entry = [this](const Batch& batch) { intake.take(batch); };
     callbacks.leads = [this] {
-      leads = true;
-      loop.stop();
+      intake.when_empty([this] {
+        leads = true;
+        loop.stop();
+      });
     };
     callbacks.ended = [this](const std::string& /*why*/) { flush.begin(); };
     callbacks.failed = [this](const Error& error) { fail(error); };
@@ -167,15 +179,6 @@ struct Standby::State {
       tell(process::steady_clock());
       process::run_later(loop, pause, [this] { compare_files(); });
     });
-  }
-
-  void take(const Batch& batch) {
-    if (failure) return;
-    try {
-      cluster::take_entry(batch, store, [this](const store::Record& record) { service.follow(record); });
-    } catch (const Error& error) {
-      fail(error);
-    }
   }
 
   void fail(const Error& error) {
@@ -263,6 +266,7 @@ struct Standby::State {
   ResponseFlush flush;
   process::Signals signals;
   process::Watchdog watchdog;
+  cluster::Intake intake;
   /// Digests of the files of this daemon, and of those of the leader as far as it tells them.
   FileDigests files;
   FileDigests leading;

@@ -41,6 +41,8 @@ void Coordinator::start(Callbacks callbacks) {
 
 void Coordinator::commit(Batch batch) { carry_out(member_.commit(std::move(batch), now())); }
 
+void Coordinator::set_busy(bool is_busy) { carry_out(member_.set_busy(is_busy, process::steady_clock())); }
+
 void Coordinator::resign(std::optional<std::string> successor) {
   carry_out(member_.resign(now(), std::move(successor)));
 }

@@ -39,6 +39,8 @@ class Coordinator {
 
   void start(Callbacks callbacks);
   void commit(::resourced::cluster::Batch batch);
+  /// As Member::set_busy().
+  void set_busy(bool is_busy);
   void resign(std::optional<std::string> successor = std::nullopt);
 
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "daemon/cluster/aside.hpp"
 #include "daemon/cluster/etcd_json.hpp"
 #include "files/file.hpp"
 
@@ -93,7 +94,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
         password(read_password(settings.password_file)),
         // An endpoint that does not answer leaves time for another one before the lease ends.
         timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)),
-        login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)) {
+        login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)),
+        aside(loop) {
     std::shared_ptr<asio::ssl::context> tls;
     for (const std::string& text : settings.etcd) {
       const config::EtcdEndpoint endpoint = config::parse_etcd_endpoint(text);
@@ -108,7 +110,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->token = token;
     if (std::holds_alternative<Watch>(call->request)) return watch(call);
     post(call->encoded, token, timeout,
-         [this, call](std::size_t endpoint, const HttpAnswer& answer) { take(call, endpoint, answer); });
+         [this, call](std::size_t endpoint, HttpAnswer answer) { take(call, endpoint, std::move(answer)); });
   }
 
   // The channels call no handler once they are destroyed with this object.
@@ -117,8 +119,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
             Take take) {
     const std::size_t endpoint = current;
     channels[endpoint]->post({request.target, request.body, with}, longest,
-                             [weak = weak_from_this(), endpoint, take](const HttpAnswer& answer) {
-                               if (const auto self = weak.lock()) take(endpoint, answer);
+                             [weak = weak_from_this(), endpoint, take](HttpAnswer answer) {
+                               if (const auto self = weak.lock()) take(endpoint, std::move(answer));
                              });
   }
 
@@ -157,19 +159,19 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->handler(*outcome);
   }
 
-  void take(const CallPtr& call, std::size_t endpoint, const HttpAnswer& answer) {
+  void take(const CallPtr& call, std::size_t endpoint, HttpAnswer answer) {
     if (answer.status == 0) return lose(call, endpoint, answer.why, answer.was_sent);
     constexpr unsigned ok = 200;
+    // Decoded in far less than a millisecond.
+    constexpr std::size_t most_direct_bytes = std::size_t{32} << 10;
+    if (answer.status == ok && answer.body.size() <= most_direct_bytes)
+      return take_decoded(call, endpoint, decode(call->request, prefix, answer.body));
     if (answer.status == ok) {
-      std::optional<Outcome> outcome;
-      try {
-        outcome = decode_answer(call->request, prefix, answer.body);
-      } catch (const Error& error) {
-        return lose(call, endpoint, error.what(), true);
-      }
-      trouble.clear();
-      // Outside of the try: an error of the handler is none of the answer.
-      return call->handler(*outcome);
+      return aside.run(
+          [this, call, endpoint, prefix = prefix, body = std::move(answer.body)]() -> std::function<void()> {
+            auto decoded = std::make_shared<Decoded>(decode(call->request, prefix, body));
+            return [this, call, endpoint, decoded] { take_decoded(call, endpoint, *decoded); };
+          });
     }
     const EtcdFailure failure = decode_failure(answer.status, answer.body);
     using Kind = EtcdFailure::Kind;
@@ -181,6 +183,21 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     }
     trouble = fmt::format("{}: {}", names[endpoint], failure.why);
     call->handler(Refused{trouble, failure.kind == Kind::lease_has_ended});
+  }
+
+  using Decoded = std::variant<Outcome, Error>;
+  static Decoded decode(const Request& request, const std::string& prefix, const std::string& body) {
+    try {
+      return decode_answer(request, prefix, body);
+    } catch (const Error& error) {
+      return error;
+    }
+  }
+
+  void take_decoded(const CallPtr& call, std::size_t endpoint, const Decoded& decoded) {
+    if (const auto* error = std::get_if<Error>(&decoded)) return lose(call, endpoint, error->what(), true);
+    trouble.clear();
+    call->handler(std::get<Outcome>(decoded));
   }
 
   // Without an answer. What was not sent is sent to the next endpoint.
@@ -241,6 +258,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::string trouble;
   /// Of the last watch.
   std::unique_ptr<LineStream> stream;
+  Aside aside;
 };
 
 EtcdClient::EtcdClient(asio::io_context& loop, const config::Cluster& settings)
