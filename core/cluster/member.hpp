@@ -70,7 +70,7 @@ struct Settings {
   /// Events that are read at once: at first, and at most as long as their batches have less than so many
   /// bytes.
   Sequence least_reach = 64;
-  Sequence most_reach = 4096;
+  Sequence most_reach = 1024;
   std::size_t page_bytes = std::size_t{1} << 20;
   /// Events that stay in etcd for members that are behind, as far as they take no more bytes than this.
   /// Those after the last snapshot stay, too.

@@ -1,6 +1,7 @@
 #include "daemon/cluster/etcd_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -34,11 +35,44 @@ std::string encoded(std::string_view bytes) {
   throw Error(EPROTO, fmt::format("etcd: {} is missing or not valid in an answer", what));
 }
 
-std::string decoded(const std::string& text, std::string_view what) {
-  std::string bytes(base64::decoded_size(text.size()), '\0');
-  bytes.resize(base64::decode(bytes.data(), text.data(), text.size()).first);
-  // The decoder stops at the first byte that it does not know, and takes a text without its end.
-  if (encoded(bytes) != text) garbled(what);
+// The value of each letter of base64; 64 for others.
+constexpr std::array<std::uint8_t, 256> base64_values = [] {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::array<std::uint8_t, 256> values{};
+  values.fill(64);
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    values.at(static_cast<unsigned char>(letters[i])) = static_cast<std::uint8_t>(i);
+  return values;
+}();
+
+// Four letters are three bytes, at the end with `=` for each one that is missing. The decoder of the library
+// takes texts that are not whole.
+std::string decoded(std::string_view text, std::string_view what) {
+  if (text.size() % 4 != 0) garbled(what);
+  std::size_t missing = 0;
+  while (missing < 2 && missing < text.size() && text[text.size() - 1 - missing] == '=') ++missing;
+  const std::size_t letters = text.size() - missing;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  char* out = bytes.data();
+  std::uint32_t all = 0;
+  for (std::size_t i = 0; i < text.size(); i += 4) {
+    std::uint32_t three = 0;
+    for (std::size_t k = i; k < i + 4; ++k) {
+      const std::uint8_t value = k < letters ? base64_values[static_cast<unsigned char>(text[k])] : 0;
+      all |= value;
+      three = three << 6 | value;
+    }
+    *out++ = static_cast<char>(three >> 16);
+    *out++ = static_cast<char>(three >> 8);
+    *out++ = static_cast<char>(three);
+  }
+  bool is_whole = all < 64;
+  // Bits beyond the last byte are 0.
+  for (; missing > 0; --missing) {
+    is_whole = is_whole && bytes.back() == '\0';
+    bytes.pop_back();
+  }
+  if (!is_whole) garbled(what);
   return bytes;
 }
 
@@ -135,10 +169,10 @@ std::int64_t integer(const json& object, const char* key) {
   return value;
 }
 
-std::string text(const json& object, const char* key) {
+const std::string& text_in(const json& object, const char* key) {
   const json& value = member(object, key);
   if (!value.is_string()) garbled(key);
-  return value.get<std::string>();
+  return value.get_ref<const std::string&>();
 }
 
 // A flag that is not set is left out.
@@ -151,11 +185,11 @@ bool flag(const json& object, const char* key) {
 
 KeyValue key_value(const json& entry, std::string_view prefix) {
   KeyValue read;
-  read.key = decoded(text(entry, "key"), "key");
+  read.key = decoded(text_in(entry, "key"), "key");
   if (!read.key.starts_with(prefix)) garbled("key");
   read.key.erase(0, prefix.size());
   // An empty value is left out.
-  if (entry.contains("value")) read.value = decoded(text(entry, "value"), "value");
+  if (entry.contains("value")) read.value = decoded(text_in(entry, "value"), "value");
   read.created = integer(entry, "create_revision");
   read.modified = integer(entry, "mod_revision");
   if (read.created <= 0 || read.modified < read.created) garbled("create_revision");
@@ -238,14 +272,15 @@ std::optional<Outcome> decode_watched(const Watch& watch, std::string_view line)
   constexpr std::size_t most_values = 4096;
   const json message = parse(line, most_values);
   if (const auto error = message.find("error"); error != message.end())
-    return Unknown{json_text::printable_line(text(*error, "message"))};
+    return Unknown{json_text::printable_line(text_in(*error, "message"))};
   const json& result = member(message, "result");
   if (!result.is_object()) garbled("result");
   if (flag(result, "canceled")) {
     if (const std::int64_t compacted = integer(result, "compact_revision"); compacted > 0)
       return Refused{fmt::format("changes up to revision {} are compacted", compacted)};
-    return Refused{result.contains("cancel_reason") ? json_text::printable_line(text(result, "cancel_reason"))
-                                                    : "the watch is canceled"};
+    return Refused{result.contains("cancel_reason")
+                       ? json_text::printable_line(text_in(result, "cancel_reason"))
+                       : "the watch is canceled"};
   }
   if (flag(result, "created")) return Changed{watch.from - 1};
   const auto events = result.find("events");
@@ -271,7 +306,7 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
     const json answer = parse(body);
     if (const auto found = answer.find("code"); found != answer.end() && found->is_number_integer())
       code = found->get<int>();
-    if (answer.contains("error")) message = text(answer, "error");
+    if (answer.contains("error")) message = text_in(answer, "error");
   } catch (const Error&) {
     return failure;
   }
@@ -294,7 +329,7 @@ EtcdRequest encode_login(std::string_view user, std::string_view password) {
 }
 
 std::string decode_login(std::string_view body) {
-  std::string token = text(parse(body), "token");
+  std::string token = text_in(parse(body), "token");
   constexpr std::size_t most = 8192;
   for (const char letter : token) {
     if (letter <= ' ' || letter > '~') garbled("token");

@@ -44,7 +44,7 @@ void Intake::decode(Piece& piece) {
 void Intake::take(const Batch& batch) {
   if (has_failed_) return;
   const std::size_t size = batch.text.size();
-  const bool is_direct = is_empty() && size <= most_direct_bytes;
+  const bool is_direct = is_empty() && admit_direct(size);
   bytes_ += size + 1;
   if (is_direct) {
     decoded_.push_back({{batch}, {}, {}, size + 1});
@@ -54,6 +54,17 @@ void Intake::take(const Batch& batch) {
   waiting_.push_back(batch);
   decode_some();
   tell();
+}
+
+bool Intake::admit_direct(std::size_t size) {
+  if (direct_bytes_ + size > most_direct_bytes) return false;
+  if (direct_bytes_ == 0) {
+    boost::asio::post(loop_, [this, is_there = std::weak_ptr(is_there_)] {
+      if (!is_there.expired()) direct_bytes_ = 0;
+    });
+  }
+  direct_bytes_ += size;
+  return true;
 }
 
 void Intake::decode_some() {
@@ -92,6 +103,8 @@ void Intake::give_some() {
     Piece& piece = decoded_.front();
     while (piece.given < piece.records.size()) {
       store::Record& record = piece.records[piece.given++];
+      // A replica whose process was killed may have a part of the first batch.
+      if (record.sequence <= given_) continue;
       given_ = record.sequence;
       callbacks_.record(std::move(record));
       if (Clock::now() >= end && piece.given < piece.records.size()) return give_soon();

@@ -31,7 +31,8 @@ class Intake {
   /// `last` is the last event that the replica has.
   Intake(boost::asio::io_context& loop, store::Sequence last, Callbacks callbacks);
 
-  /// Takes the next entry of the log. A small one is handed over at once, unless others wait.
+  /// Takes the next entry of the log. Small ones are handed over at once, as far as they take little of a
+  /// turn of the loop, unless others wait.
   void take(const ::resourced::cluster::Batch& batch);
   /// The replica has this event and all before it on disk.
   void on_stored(store::Sequence last);
@@ -54,6 +55,7 @@ class Intake {
   void give_some();
   void give_soon();
   void tell();
+  [[nodiscard]] bool admit_direct(std::size_t size);
   [[nodiscard]] bool is_empty() const noexcept { return bytes_ == 0; }
 
   boost::asio::io_context& loop_;
@@ -65,6 +67,8 @@ class Intake {
   std::size_t bytes_ = 0;
   store::Sequence given_;
   store::Sequence stored_;
+  /// Handed over at once in this turn of the loop.
+  std::size_t direct_bytes_ = 0;
   bool is_busy_ = false;
   bool is_posted_ = false;
   bool has_failed_ = false;

@@ -66,6 +66,25 @@ TEST_CASE("an answer is decoded, where etcd leaves out what is zero or false") {
   CHECK(done.found[1].empty());
 }
 
+TEST_CASE("base64 is read as etcd writes it, and nothing else") {
+  const auto value = [](const std::string& text) {
+    const Outcome outcome = decode_answer(read_all, "/p/", R"({"header":{"revision":"12"},"succeeded":true,
+      "responses":[{"response_range":{"kvs":[{"key":"L3AvYQ==","create_revision":"3","mod_revision":"3",
+      "value":")" + text + R"("}]}}]})");
+    return std::get<TransactionDone>(outcome).found.at(0).at(0).value;
+  };
+  CHECK(value("") == "");
+  CHECK(value("AA==") == std::string(1, '\0'));
+  CHECK(value("YWI=") == "ab");
+  CHECK(value("YWJj") == "abc");
+  CHECK(value("+/+/////") == "\xfb\xff\xbf\xff\xff\xff");
+  for (const char* text : {"A", "AA", "AAA", "AAA=A", "A===", "====", "==", "AB==", "AAB=", "A=A=", "AA=A",
+                           "AAA-", "AAA ", "AA==AAAA", "AAAA\u00e9"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)value(text), Error);
+  }
+}
+
 TEST_CASE("answers that are not those of etcd are refused") {
   for (
       const std::string body :

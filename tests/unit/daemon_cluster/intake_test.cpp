@@ -79,6 +79,16 @@ TEST_CASE_FIXTURE(World, "a small entry is handed over at once, and many come in
   CHECK(given.back() == next);
 }
 
+TEST_CASE_FIXTURE(World, "of many small entries in one turn of the loop only some are handed over at once") {
+  for (Sequence next = 11; next <= 1010; ++next) intake.take(batch(next, next));
+  CHECK(given.size() > 10);
+  CHECK(given.size() < 100);
+  run();
+  CHECK(given.size() == 1000);
+  intake.take(batch(1011, 1011));
+  CHECK(given.size() == 1001);
+}
+
 TEST_CASE_FIXTURE(World, "it is busy as long as the replica has not stored what it got") {
   stores = false;
   intake.take(batch(11, 8000));
