@@ -2,7 +2,6 @@
 // a second implementation computes from it.
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -13,44 +12,8 @@
 #include "simulation.hpp"
 
 namespace resourced::sim {
-namespace {
 
 using nlohmann::json;
-
-Reference::Ranks shared(const Reference::Ranks& a, const Reference::Ranks& b) {
-  Reference::Ranks both;
-  std::ranges::set_intersection(a, b, std::inserter(both, both.end()));
-  return both;
-}
-
-Reference::Ranks without(const Reference::Ranks& a, const Reference::Ranks& b) {
-  Reference::Ranks rest;
-  std::ranges::set_difference(a, b, std::inserter(rest, rest.end()));
-  return rest;
-}
-
-/// The properties of these targets alone.
-std::map<std::string, Reference::Ranks> restricted(const std::map<std::string, Reference::Ranks>& properties,
-                                                   const Reference::Ranks& ranks) {
-  std::map<std::string, Reference::Ranks> result;
-  for (const auto& [name, all] : properties) {
-    if (auto some = shared(all, ranks); !some.empty()) result.emplace(name, std::move(some));
-  }
-  return result;
-}
-
-std::map<std::string, Reference::Ranks> properties_of(const Reference& state, const Reference::Ranks& ranks) {
-  return restricted(state.properties(), ranks);
-}
-
-/// Whether the view has the properties of its targets in this state. Property changes of an excluded target
-/// are sent once it is included again.
-bool has_properties(const View& view, const Reference& state) {
-  const Reference::Ranks told = without(view.resources, state.excluded());
-  return restricted(view.properties, told) == properties_of(state, told);
-}
-
-}  // namespace
 
 const Reference& Simulation::state_after(std::uint64_t sequence) {
   if (sequence <= states_begin_) return before_;
@@ -125,29 +88,6 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
   if (asked.is_status) check_status(json::parse(message.text()), state_after(asked.after));
 }
 
-void Simulation::check_status(const json& status, const Reference& state) const {
-  std::map<unsigned, std::string> drained;
-  for (const auto& [ranks, drain] : status.at("drain").items()) {
-    for (const unsigned rank : parse_ranks(ranks)) drained.emplace(rank, drain.at("reason"));
-  }
-  demand(drained == state.drained(), "status has other drains than the journal: " + status.dump());
-  std::map<unsigned, json> scheduled;
-  const json listed = status.value("scheduled", json::object());
-  for (const auto& [ranks, drain] : listed.items()) {
-    for (const unsigned rank : parse_ranks(ranks)) scheduled.emplace(rank, drain);
-  }
-  demand(scheduled == state.scheduled(), "status has other scheduled drains: " + status.dump());
-  const auto ranks = [&](const char* key) { return parse_ranks(status.at(key).get<std::string>()); };
-  const Reference::Ranks present = state.present();
-  demand(ranks("online") == shared(state.online(), present), "status has others online: " + status.dump());
-  demand(ranks("torpid") == shared(state.torpid(), present), "status has others torpid: " + status.dump());
-  demand(ranks("exclude") == shared(state.excluded(), present), "status excludes others: " + status.dump());
-  const View whole(json{{"resources", status.at("R")}, {"up", ""}});
-  demand(whole.resources == present, "status has other targets than the journal: " + status.dump());
-  demand(whole.properties == properties_of(state, present), "status has other properties: " + status.dump());
-  demand(whole.expiration == state.expiration(), "status has another expiration: " + status.dump());
-}
-
 // With all time that has passed taken by the daemon.
 void Simulation::check_scheduled(const Reference& state) const {
   const auto drained = state.drained();
@@ -211,9 +151,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
       for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
       all = scheduler.partition.empty() ? without(all, left) : shared(all, left);
     }
-    demand(view.resources == all, "other resources than the journal has: " + body.dump());
-    demand(view.up == shared(state.available(), all), "others up than in the journal: " + body.dump());
-    demand(view.properties == properties_of(state, all), "other properties: " + body.dump());
+    check_first(view, state, all);
     return;
   }
   ++counts_.deltas;
@@ -221,10 +159,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   view.apply(body);
   // The view must be the state after some event on disk, at or after the previous one.
   for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
-    const Reference& state = state_after(sequence);
-    if (view.up == shared(state.available(), view.resources) &&
-        view.resources == shared(state.present(), view.resources) && has_properties(view, state) &&
-        view.expiration == state.expiration()) {
+    if (shows(view, state_after(sequence))) {
       scheduler.seen = sequence;
       return;
     }

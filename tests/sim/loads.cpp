@@ -16,20 +16,6 @@ namespace resourced::sim {
 using rset::ResourceSet;
 using text::IdSet;
 
-std::shared_ptr<const ResourceSet> resources_of(const std::vector<std::string>& hosts) {
-  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(hosts.size() - 1));
-  text::Hostlist nodelist;
-  for (const std::string& host : hosts) nodelist.append(text::Hostlist::parse(host));
-  return std::make_shared<const ResourceSet>(
-      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, std::move(nodelist));
-}
-
-IdSet idset_of(const Reference::Ranks& ranks) {
-  IdSet ids;
-  for (const unsigned rank : ranks) ids.insert(rank);
-  return ids;
-}
-
 namespace {
 
 std::vector<std::string> hosts_of(const ResourceSet& resources) {
@@ -46,8 +32,7 @@ bool Simulation::is_held() const {
 
 std::vector<module::PartitionRule> Simulation::partitions() const {
   if (!with_partition_) return {};
-  const auto half = static_cast<IdSet::Id>(configuration_.hosts.size() / 2);
-  return {{"left", IdSet::range(0, half - 1), {}}};
+  return left_of(configuration_.hosts.size());
 }
 
 void Simulation::post(std::function<void()> work) {

@@ -1,46 +1,99 @@
-// sim [--seed S] [--steps N] [--runs R]: R runs with the seeds S, S+1, ..., and N steps in total. A failure
-// names the seed that reproduces it.
+// sim [--seed S] [--steps N] [--runs R]: R runs with the seeds S, S+1, ..., and N steps in total.
+// sim --cluster [--seed S] [--runs R] [--seconds T]: R clusters, each with T seconds of faults.
+// A failure names the seed that reproduces it.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cluster.hpp"
 #include "simulation.hpp"
 
-int main(int argc, char** argv) {
+namespace resourced::sim {
+namespace {
+
+struct Options {
   std::uint32_t seed = 1;
   std::uint64_t steps = 100'000;
   std::uint32_t runs = 50;
-  CLI::App app("Simulates the daemon, its disk, its clock and its clients from a seed.");
-  app.add_option("--seed", seed, "of the first run");
-  app.add_option("--steps", steps, "of all runs together");
-  app.add_option("--runs", runs, "how many")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  double seconds = 20;
+};
 
-  resourced::sim::Simulation::Counts all;
-  for (std::uint32_t run = 0; run < runs; ++run) {
+// Calls `run` with each seed; false if one fails.
+template <class Run>
+bool run_all(const Options& options, const std::string& again, Run run) {
+  for (std::uint32_t seed = options.seed; seed < options.seed + options.runs; ++seed) {
     try {
-      resourced::sim::Simulation simulation(seed + run);
-      simulation.run(steps / runs);
-      all.events += simulation.counts().events;
-      all.crashes += simulation.counts().crashes;
-      all.responses += simulation.counts().responses;
-      all.deltas += simulation.counts().deltas;
-      all.ledger += simulation.counts().ledger;
-      all.rolled += simulation.counts().rolled;
-      all.returned += simulation.counts().returned;
+      run(seed);
     } catch (const std::exception& error) {
-      fmt::print(stderr, "seed {}: {}\n  again: sim --seed {} --runs 1 --steps {}\n", seed + run,
-                 error.what(), seed + run, steps / runs);
-      return 1;
+      fmt::print(stderr, "seed {}: {}\n  again: sim --seed {} --runs 1 {}\n", seed, error.what(), seed,
+                 again);
+      return false;
     }
   }
+  return true;
+}
+
+bool run_daemons(const Options& options) {
+  Simulation::Counts all;
+  const std::uint64_t steps = options.steps / options.runs;
+  if (!run_all(options, fmt::format("--steps {}", steps), [&](std::uint32_t seed) {
+        Simulation simulation(seed);
+        simulation.run(steps);
+        const Simulation::Counts& counts = simulation.counts();
+        all.events += counts.events;
+        all.crashes += counts.crashes;
+        all.responses += counts.responses;
+        all.deltas += counts.deltas;
+        all.ledger += counts.ledger;
+        all.rolled += counts.rolled;
+        all.returned += counts.returned;
+      }))
+    return false;
   fmt::print(
       "{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers, {} of the "
       "ledger, {} rolling works with {} nodes returned\n",
-      steps, runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.rolled, all.returned);
-  return 0;
+      options.steps, options.runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.rolled,
+      all.returned);
+  return true;
+}
+
+bool run_clusters(const Options& options) {
+  ClusterSimulation::Counts all;
+  if (!run_all(options, fmt::format("--cluster --seconds {}", options.seconds), [&](std::uint32_t seed) {
+        ClusterSimulation simulation(seed);
+        simulation.run(Seconds(options.seconds));
+        const ClusterSimulation::Counts counts = simulation.counts();
+        all.events += counts.events;
+        all.answers += counts.answers;
+        all.deltas += counts.deltas;
+        all.pictures += counts.pictures;
+        all.takeovers += counts.takeovers;
+      }))
+    return false;
+  fmt::print(
+      "{} clusters: {} times a daemon led, {} events, {} answered changes, {} changes for schedulers, {} "
+      "answers with the status\n",
+      options.runs, all.takeovers, all.events, all.answers, all.deltas, all.pictures);
+  return true;
+}
+
+}  // namespace
+}  // namespace resourced::sim
+
+int main(int argc, char** argv) {
+  resourced::sim::Options options;
+  bool is_cluster = false;
+  CLI::App app("Simulates the daemon, or a cluster, with disks, clocks, networks and clients from a seed.");
+  app.add_option("--seed", options.seed, "of the first run");
+  app.add_option("--steps", options.steps, "of all runs together");
+  app.add_option("--runs", options.runs, "how many")->check(CLI::PositiveNumber);
+  app.add_flag("--cluster", is_cluster, "clusters");
+  app.add_option("--seconds", options.seconds, "with faults in the run of a cluster");
+  CLI11_PARSE(app, argc, argv);
+  return (is_cluster ? run_clusters(options) : run_daemons(options)) ? 0 : 1;
 }

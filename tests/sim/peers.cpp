@@ -1,14 +1,11 @@
 #include "peers.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "checks.hpp"
 
 namespace resourced::sim {
 namespace {
-
-void demand(bool holds, const std::string& otherwise) {
-  if (!holds) throw std::runtime_error(otherwise);
-}
 
 bool includes(const Reference::Ranks& all, const Reference::Ranks& some) {
   return std::ranges::includes(all, some);

@@ -1,6 +1,7 @@
 #include "sim_log.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
@@ -28,10 +29,15 @@ void SimLog::find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,
   });
 }
 
-void SimLog::find_start(const daemon::store::EventFilter& /*filter*/, std::size_t most,
+void SimLog::find_start(const daemon::store::EventFilter& filter, std::size_t most,
                         std::function<void(daemon::store::HistoryStart)> answer) {
-  questions_.emplace_back([this, most, answer = std::move(answer)] {
+  questions_.emplace_back([this, after = filter.after, most, answer = std::move(answer)] {
     daemon::store::HistoryStart start;
+    if (after) {
+      start.first = *after + 1;
+      if (*after > disk_.last()) start.failure = Error(EINVAL, "after: there is no such event");
+      return answer(start);
+    }
     start.first = disk_.last() >= most ? disk_.last() - most + 1 : 1;
     if (start.first > 1) start.truncated = disk_.records[start.first - 2].timestamp;
     answer(start);

@@ -62,10 +62,6 @@ void Simulation::note(std::string action) {
   if (trace_.size() > trace_length) trace_.pop_front();
 }
 
-void Simulation::demand(bool holds, const std::string& otherwise) const {
-  if (!holds) throw Violation(otherwise);
-}
-
 Configuration Simulation::random_configuration() {
   static const std::vector<std::string> hosts{"a", "b", "c", "d", "e"};
   // Sometimes all hosts are new, as hosts that left for good never return.

@@ -31,7 +31,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checks.hpp"
 #include "daemon/service/service.hpp"
+#include "inventory.hpp"
 #include "peers.hpp"
 #include "reference.hpp"
 #include "roller.hpp"
@@ -39,16 +41,6 @@
 #include "temp_dir.hpp"
 
 namespace resourced::sim {
-
-/// An R with these hosts by rank, each with four cores.
-[[nodiscard]] std::shared_ptr<const rset::ResourceSet> resources_of(const std::vector<std::string>& hosts);
-[[nodiscard]] text::IdSet idset_of(const Reference::Ranks& ranks);
-
-/// A rule of the simulation is broken. The text names the rule and the actions before.
-class Violation : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 class Simulation {
  public:
@@ -163,7 +155,6 @@ class Simulation {
   void check_ledger(const Reference& state) const;
   void check_scheduled(const Reference& state) const;
   void receive(const Asked& asked, const proto::Message& message);
-  void check_status(const nlohmann::json& status, const Reference& state) const;
   void check_views();
   /// Checks the targets that have come online since the last call.
   void check_gate();
@@ -174,7 +165,6 @@ class Simulation {
   [[nodiscard]] bool chance(double probability);
   [[nodiscard]] std::string some_targets();
   [[nodiscard]] Configuration random_configuration();
-  void demand(bool holds, const std::string& otherwise) const;
   void note(std::string action);
   std::uint32_t request(ClientId client, const std::string& topic, const nlohmann::json& payload,
                         std::uint8_t flags = 0);

@@ -1,0 +1,101 @@
+// The clients of a simulated cluster. Each connects to a node that runs, leaves it when that does not lead,
+// or does not answer, and checks every message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "etcd.hpp"
+#include "node.hpp"
+#include "world.hpp"
+
+namespace resourced::sim {
+
+class Client;
+
+/// What the clients of a cluster share.
+struct Site {
+  World& world;
+  Etcd& etcd;
+  std::vector<std::unique_ptr<Node>>& nodes;
+  Configuration configuration;
+  std::map<ClientId, Client*> connections = {};
+  std::uint64_t last_client = 0;
+  /// The last event whose answer has left. Whatever a client asks afterwards must show it.
+  std::uint64_t answered = 0;
+  std::uint64_t answers = 0;
+  std::uint64_t deltas = 0;
+  std::uint64_t pictures = 0;
+
+  /// The answer to the change that is this event leaves.
+  void answer(std::uint64_t sequence, const std::string& change);
+};
+
+class Client {
+ public:
+  explicit Client(Site& site) : site_(site) {}
+  virtual ~Client() = default;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  Client(Client&&) = delete;
+  Client& operator=(Client&&) = delete;
+
+  /// Takes its turn. A client that `rests` makes no change.
+  void act(bool rests);
+  virtual void receive(Node& node, const proto::Message& message) = 0;
+  /// The connections of the node have ended.
+  void on_closed(const Node& node);
+  /// In the end, when nothing happens any more. Throws Violation.
+  virtual void judge() const = 0;
+
+ protected:
+  using Handled = std::function<void(std::uint64_t)>;
+
+  virtual void go_on(bool rests) = 0;
+  /// The connection has ended: nothing that was asked for on it is answered any more.
+  virtual void lose() = 0;
+
+  /// Sends a request to the present node, and returns its matchtag.
+  std::uint32_t request(
+      const std::string& topic, const nlohmann::json& payload, std::uint8_t flags = 0,
+      Handled handled = [](std::uint64_t /*applied*/) {});
+  void leave();
+  void set_stalled(bool stalls);
+  [[nodiscard]] bool is_stalled() const noexcept { return is_stalled_; }
+  [[nodiscard]] bool was_stalled() const;
+  [[nodiscard]] World& world() const noexcept { return site_.world; }
+
+  Site& site_;
+
+ private:
+  struct Link {
+    std::size_t node = 0;
+    ClientId id{};
+  };
+  bool connect();
+
+  std::optional<Link> link_;
+  std::uint32_t last_matchtag_ = 0;
+  bool is_stalled_ = false;
+};
+
+/// Drains a rank of its own with unique reasons, and ends the drains.
+[[nodiscard]] std::unique_ptr<Client> make_operator(Site& site, unsigned rank);
+/// Acquires a partition, or what is in none, and allocates cores.
+[[nodiscard]] std::unique_ptr<Client> make_scheduler(Site& site, std::string partition);
+/// Asks for the status and the members.
+[[nodiscard]] std::unique_ptr<Client> make_reader(Site& site);
+/// Follows the journal.
+[[nodiscard]] std::unique_ptr<Client> make_follower(Site& site);
+/// Lets other nodes lead.
+[[nodiscard]] std::unique_ptr<Client> make_administrator(Site& site);
+
+}  // namespace resourced::sim

@@ -1,0 +1,58 @@
+// Etcd for a simulated cluster, with the log that it holds. Every commit is checked: the log grows at its
+// end, by the leader alone, in the order of epochs and times.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/cluster/requests.hpp"
+#include "core/time.hpp"
+#include "daemon/store/records.hpp"
+#include "reference.hpp"
+#include "simulated_etcd.hpp"
+
+namespace resourced::sim {
+
+class Etcd {
+ public:
+  /// An event of the log, with the epoch of the leader that committed it.
+  struct Entry {
+    daemon::store::Record record;
+    nlohmann::json event;
+    cluster::Revision epoch = 0;
+  };
+
+  /// Throws Violation for a commit that breaks a rule.
+  cluster::Outcome carry_out(const cluster::Request& request, SteadyTime now);
+
+  /// Event n is at n - 1. Those that are removed from etcd stay here.
+  [[nodiscard]] const std::vector<Entry>& log() const noexcept { return log_; }
+  [[nodiscard]] std::uint64_t last() const noexcept { return log_.size(); }
+  /// The event of a drain with this reason, or of an allocation with this id; 0 if there is none.
+  [[nodiscard]] std::uint64_t find(const std::string& mark) const;
+
+  /// A daemon that begins to lead starts with this configuration.
+  void expect_start(cluster::Revision epoch, Configuration configuration) {
+    starts_[epoch] = std::move(configuration);
+  }
+  /// The state after an event, by the second implementation.
+  const Reference& state_after(std::uint64_t sequence);
+
+ private:
+  void take_commit(std::uint64_t last);
+
+  cluster::test::SimulatedEtcd etcd_;
+  cluster::Revision head_revision_ = 0;
+  std::vector<Entry> log_;
+  std::map<std::string, std::uint64_t> marks_;
+  std::map<cluster::Revision, Configuration> starts_;
+  /// The states after no event, the first event, and so on, as far as they were asked for.
+  std::vector<Reference> states_{Reference()};
+};
+
+}  // namespace resourced::sim

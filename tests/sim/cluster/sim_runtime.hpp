@@ -1,0 +1,71 @@
+// The runtime of a coordinator in a simulated cluster: a network to etcd that loses, delays and reorders
+// requests and outcomes, and the loop and the steady clock of a node.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/cluster/runtime.hpp"
+#include "etcd.hpp"
+#include "world.hpp"
+
+namespace resourced::sim {
+
+/// A steady clock: it runs a little slower or faster than the true time.
+struct Clock {
+  Seconds offset{};
+  double rate = 1;
+  [[nodiscard]] SteadyTime read(SteadyTime now) const {
+    return SteadyTime(offset + rate * now.time_since_epoch());
+  }
+  /// The true time at which the clock shows this, or a little later, as sums are rounded.
+  [[nodiscard]] SteadyTime when(SteadyTime time) const {
+    return SteadyTime((time.time_since_epoch() - offset) / rate + Seconds(1e-6));
+  }
+};
+
+/// The links of the nodes to etcd.
+class Network {
+ public:
+  Network(World& world, Etcd& etcd, std::size_t nodes) : world_(world), etcd_(etcd), cut_until_(nodes) {}
+
+  /// Calls `handler` once with an outcome, unless the life has ended.
+  void send(std::size_t node, const World::Life& life, cluster::Request request,
+            daemon::cluster::Runtime::Handler handler);
+  void cut(std::size_t node, SteadyTime until) { cut_until_[node] = std::max(cut_until_[node], until); }
+  void mend() { cut_until_.assign(cut_until_.size(), world_.now()); }
+
+ private:
+  [[nodiscard]] bool is_cut(std::size_t node) const { return cut_until_[node] > world_.now(); }
+
+  World& world_;
+  Etcd& etcd_;
+  std::vector<SteadyTime> cut_until_;
+};
+
+class SimRuntime final : public daemon::cluster::Runtime {
+ public:
+  /// `run` runs work on the node, as everything that happens there.
+  SimRuntime(World& world, Network& network, std::size_t node, const Clock& clock,
+             std::function<void(const std::function<void()>&)> run)
+      : world_(world), network_(network), node_(node), clock_(clock), run_(std::move(run)) {}
+
+  void send(cluster::Request request, Handler handler) override;
+  [[nodiscard]] const std::string& trouble() const noexcept override { return trouble_; }
+  [[nodiscard]] SteadyTime now() const override { return clock_.read(world_.now()); }
+  void post(std::function<void()> work) override;
+  void run_at(SteadyTime when, std::function<void()> work) override;
+
+ private:
+  World& world_;
+  Network& network_;
+  std::size_t node_;
+  const Clock& clock_;
+  std::function<void(const std::function<void()>&)> run_;
+  std::string trouble_;
+  World::Life life_ = World::new_life();
+  World::Life timer_;
+};
+
+}  // namespace resourced::sim
