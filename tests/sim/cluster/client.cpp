@@ -98,7 +98,7 @@ class Reader final : public Client {
     demand(sequence <= node.disk().last(), "a standby tells of an event that is not on its disk");
     demand(sequence >= seen_, "the status of a standby goes back");
     seen_ = sequence;
-    check_status(body, site_.etcd.state_after(sequence));
+    if (!site_.etcd.is_within_start(sequence)) check_status(body, site_.etcd.state_after(sequence));
   }
   void judge() const override { demand(asked_.empty(), "a question has no answer"); }
 

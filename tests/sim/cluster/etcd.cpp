@@ -62,6 +62,13 @@ std::uint64_t Etcd::find(const std::string& mark) const {
   return found == marks_.end() ? 0 : found->second;
 }
 
+bool Etcd::is_within_start(std::uint64_t sequence) const {
+  for (std::uint64_t at = sequence; at > 0 && log_[at - 1].epoch == log_[sequence - 1].epoch; --at) {
+    if (log_[at - 1].record.snapshot) return false;
+  }
+  return sequence > 0;
+}
+
 const Reference& Etcd::state_after(std::uint64_t sequence) {
   demand(sequence <= log_.size(),
          [&] { return fmt::format("event {} is told of, and is not in etcd", sequence); });

@@ -36,6 +36,9 @@ class Etcd {
   /// The event of a drain with this reason, or of an allocation with this id; 0 if there is none.
   [[nodiscard]] std::uint64_t find(const std::string& mark) const;
 
+  /// Whether the event is one of a start before its last one: the log does not tell yet what is excluded.
+  [[nodiscard]] bool is_within_start(std::uint64_t sequence) const;
+
   /// A daemon that begins to lead starts with this configuration.
   void expect_start(cluster::Revision epoch, Configuration configuration) {
     starts_[epoch] = std::move(configuration);
