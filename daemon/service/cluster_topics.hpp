@@ -25,7 +25,8 @@ struct Leadership {
   /// Of this daemon.
   std::string name;
   proto::topics::Term term;
-  /// While this is false requests are dropped, as another daemon may have taken over.
+  /// Once this is false another daemon may have taken over: requests are dropped, and nothing is sent that
+  /// was not waiting for its client.
   std::function<bool()> may_serve;
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
   /// Asks etcd for the members.

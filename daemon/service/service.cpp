@@ -16,7 +16,11 @@ using proto::Message;
 
 Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings settings)
     : uptime_(std::move(settings.uptime)),
-      later_(std::move(settings.later)),
+      later_([this, later = std::move(settings.later)](Seconds pause, std::function<void()> work) {
+        later(pause, [this, work = std::move(work)] {
+          if (cluster_.may_serve()) work();
+        });
+      }),
       wake_at_(std::move(settings.wake_at)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
@@ -250,6 +254,7 @@ void Service::on_refused(const std::string& reason) {
 }
 
 void Service::on_answered() {
+  if (!cluster_.may_serve()) return;
   const transport::LoopHold hold(&holds_, "history");
   journal_.flush();
 }
@@ -273,6 +278,7 @@ void Service::on_committed(store::Sequence last) {
 }
 
 void Service::on_time() {
+  if (!cluster_.may_serve()) return;
   const transport::LoopHold hold(&holds_, "timer");
   awake_at_.reset();
   step(engine::Tick{});

@@ -223,6 +223,16 @@ TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve answers nobody") {
   CHECK(silent(client));
 }
 
+// As after a pause in which the store has read a page of the log.
+TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve any more ends no question that it had") {
+  const auto client = connect();
+  request(client, "resource.journal", nullptr, streaming);
+  may_serve = false;
+  settle();
+  catch_up();
+  CHECK(silent(client));
+}
+
 TEST_SUITE_END();
 
 }  // namespace resourced::daemon::test
