@@ -17,6 +17,7 @@ struct Cluster {
   std::string prefix = "/resourced/";
   Seconds lease_ttl{3};
   Seconds takeover_grace{60};
+  std::uint64_t snapshot_events = 10000;
   std::string advertise;  ///< "" when not set: the first endpoint
   std::string user;       ///< "" when not set; set exactly if `password_file` is, as the next two
   std::string password_file;

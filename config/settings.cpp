@@ -28,6 +28,8 @@ constexpr double max_flaps = 1000;
 // Etcd answers within tenths of seconds; a minute without a leader is longer than a start.
 constexpr Bounds lease_bounds{.least = 2, .most = 60};
 constexpr Bounds grace_bounds{.least = 0, .most = 3600};
+constexpr double min_snapshot_events = 10;
+constexpr double max_snapshot_events = 1e6;
 constexpr Bounds more_than_zero{.least = 0, .excludes_least = true};
 
 constexpr auto sections_table = std::to_array<Section>({
@@ -399,6 +401,12 @@ constexpr auto settings_table = std::to_array<Setting>({
      seconds<&Config::cluster, &Cluster::takeover_grace>(grace_bounds),
      "How long nodes that were online under the former leader stay so until their agents have connected to "
      "the new one. With 0 all are offline at first, as after the restart of a daemon on its own.",
+     ""},
+    {"cluster", "snapshot-events", restart, if_written,
+     integer<&Config::cluster, &Cluster::snapshot_events, std::uint64_t>(min_snapshot_events,
+                                                                         max_snapshot_events),
+     "After so many events a snapshot of the state goes to etcd, where five times as many events stay. A "
+     "daemon that was off for longer, or has an empty state directory, begins with the snapshot.",
      ""},
     {"cluster", "advertise", restart, if_written, filled_text<&Config::cluster, &Cluster::advertise>(),
      "Where clients reach this daemon, for other members to show. By default its first endpoint.",

@@ -72,7 +72,8 @@ class Server {
         leader_(member == nullptr
                     ? nullptr
                     : std::make_unique<cluster::LeaderLog>(
-                          std::make_unique<cluster::LoopRuntime>(loop_, config_.cluster), *member, store_)),
+                          std::make_unique<cluster::LoopRuntime>(loop_, config_.cluster), *member, store_,
+                          [this](std::size_t most, auto take) { store_.copy(most, std::move(take)); })),
         log_(leader_ ? static_cast<store::EventLog&>(*leader_) : store_,
              [this](const store::Record& record) {
                if (host_) host_->copy(record);
@@ -459,13 +460,7 @@ int run_member(const Options& options, config::Config config) {
   // When the cluster last had a leader, as far as this process knows.
   std::optional<SteadyTime> led;
   while (true) {
-    std::unique_ptr<cluster::Member> member;
-    {
-      Standby standby(options, config);
-      member = standby.run();
-      config = standby.configuration();
-      led = std::max(led, standby.leader_seen());
-    }
+    const std::unique_ptr<cluster::Member> member = follow(options, config, led);
     if (!member) return 0;
     // What was online before a longer time without a leader says nothing of the present.
     const Seconds grace = config.cluster.takeover_grace;

@@ -31,6 +31,8 @@
 #include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/store/store.hpp"
+#include "daemon/store/store_install.hpp"
+#include "daemon/store/store_schema.hpp"
 #include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "process/loop.hpp"
@@ -46,6 +48,7 @@ using ::resourced::cluster::differing_files;
 using ::resourced::cluster::FileDigests;
 using ::resourced::cluster::Replica;
 using ::resourced::cluster::Roster;
+using ::resourced::cluster::SnapshotHeader;
 
 namespace {
 
@@ -64,6 +67,12 @@ std::string host_name() {
   settings.process = cluster::random_name();
   settings.version = RESOURCED_VERSION;
   settings.lease_ttl = cluster.lease_ttl;
+  constexpr std::size_t kept_snapshots = 20;
+  settings.keep = kept_snapshots * cluster.snapshot_events;
+  settings.snapshots.events = cluster.snapshot_events;
+  constexpr double events_per_second = 1000;
+  settings.snapshots.pause = Seconds(static_cast<double>(cluster.snapshot_events) / events_per_second);
+  settings.snapshots.format = static_cast<std::uint64_t>(store::present_schema());
   return settings;
 }
 
@@ -154,6 +163,12 @@ struct Standby::State {
       }
     };
     callbacks.entry = [this](const Batch& batch) { intake.take(batch); };
+    callbacks.restores = [this](const SnapshotHeader& snapshot) { restore(snapshot); };
+    callbacks.chunk = [this](const std::string& chunk) { take_chunk(chunk); };
+    callbacks.restored = [this] {
+      is_restored = true;
+      loop.stop();
+    };
     callbacks.leads = [this] {
       intake.when_empty([this] {
         leads = true;
@@ -181,6 +196,26 @@ struct Standby::State {
     });
   }
 
+  void restore(const SnapshotHeader& snapshot) {
+    spdlog::info("takes the snapshot of event {} in place of this store, which lacks events of the log",
+                 snapshot.sequence);
+    try {
+      incoming.emplace(directory);
+      incoming_last = snapshot.sequence;
+    } catch (const Error& error) {
+      fail(error);
+    }
+  }
+
+  void take_chunk(const std::string& chunk) {
+    if (failure) return;
+    try {
+      incoming->append(chunk);
+    } catch (const Error& error) {
+      fail(error);
+    }
+  }
+
   void fail(const Error& error) {
     if (!failure) failure = error;
     loop.stop();
@@ -200,7 +235,8 @@ struct Standby::State {
     } else {
       text += ", no leader";
     }
-    return {std::move(text), is_in_touch && member->has_joined(),
+    if (member->waits_for_snapshot()) text += ", waits for a snapshot of it";
+    return {std::move(text), is_in_touch && member->has_joined() && !member->waits_for_snapshot(),
             differing_files(files, leading).value_or(std::vector<std::string>())};
   }
 
@@ -273,6 +309,10 @@ struct Standby::State {
   std::optional<Error> failure;
   std::optional<SteadyTime> leader_seen;
   std::string told;
+  /// A snapshot on its way, and its last event.
+  std::optional<store::IncomingStore> incoming;
+  store::Sequence incoming_last = 0;
+  bool is_restored = false;
   bool leads = false;
   bool stops = false;
 };
@@ -286,16 +326,38 @@ std::unique_ptr<cluster::Member> Standby::run() {
   state_->start();
   state_->loop.run();
   if (state_->failure) throw Error(*state_->failure);
-  if (!state_->leads) return nullptr;
+  if (!state_->leads && !state_->is_restored) return nullptr;
   // Clients of the standby find the leader, which must not wait for them.
   state_->listeners.abandon();
+  if (state_->is_restored) return nullptr;
   state_->coordinator.reset();
   return std::move(state_->member);
 }
 
 std::optional<SteadyTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
 
+std::optional<store::Sequence> Standby::restored() const noexcept {
+  return state_->is_restored ? std::optional(state_->incoming_last) : std::nullopt;
+}
+
 const config::Config& Standby::configuration() const noexcept { return state_->config; }
+
+std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
+                                        std::optional<SteadyTime>& led) {
+  while (true) {
+    std::unique_ptr<cluster::Member> member;
+    std::optional<store::Sequence> restored;
+    {
+      Standby standby(options, config);
+      member = standby.run();
+      restored = standby.restored();
+      config = standby.configuration();
+      led = std::max(led, standby.leader_seen());
+    }
+    if (!restored) return member;
+    store::install_store(state_directory(options, config), *restored);
+  }
+}
 
 void begin_cluster(const Options& options) {
   const config::Config config = load_configuration(options);

@@ -10,6 +10,7 @@
 #include "core/time.hpp"
 #include "daemon/cluster/coordinator.hpp"
 #include "daemon/server.hpp"
+#include "daemon/store/records.hpp"
 
 namespace resourced::daemon {
 
@@ -23,12 +24,15 @@ class Standby {
   Standby(Standby&&) = delete;
   Standby& operator=(Standby&&) = delete;
 
-  /// Follows until this daemon leads, and returns the member, or until SIGTERM or SIGINT, and returns null.
+  /// Follows until this daemon leads, and returns the member, or until SIGTERM or SIGINT, or restored(), and
+  /// returns null.
   /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
   /// or fails.
   [[nodiscard]] std::unique_ptr<cluster::Member> run();
   /// When this daemon last knew another one that led; nothing if there was none.
   [[nodiscard]] std::optional<SteadyTime> leader_seen() const noexcept;
+  /// A snapshot has come that is to take the place of the store (install_store()): its last event.
+  [[nodiscard]] std::optional<store::Sequence> restored() const noexcept;
   /// The configuration as of the last SIGHUP.
   [[nodiscard]] const config::Config& configuration() const noexcept;
 
@@ -36,6 +40,11 @@ class Standby {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Follows as Standby does, with another one after each snapshot that takes the place of the store. Updates
+/// `config`, and `led` to when this daemon last knew a leader.
+[[nodiscard]] std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
+                                                      std::optional<SteadyTime>& led);
 
 /// Begins a cluster with the events of the store. Throws Error if etcd has another cluster already, or does
 /// not answer.

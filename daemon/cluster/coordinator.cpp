@@ -11,6 +11,7 @@ using ::resourced::cluster::Effects;
 using ::resourced::cluster::Outcome;
 using ::resourced::cluster::Refused;
 using ::resourced::cluster::Roster;
+using ::resourced::cluster::Snapshot;
 using ::resourced::cluster::TransactionDone;
 using ::resourced::cluster::Unknown;
 
@@ -47,6 +48,12 @@ void Coordinator::resign(std::optional<std::string> successor) {
   carry_out(member_.resign(now(), std::move(successor)));
 }
 
+void Coordinator::offer(Snapshot snapshot) {
+  carry_out(member_.offer(std::move(snapshot), process::steady_clock()));
+}
+
+void Coordinator::decline() { member_.decline(process::steady_clock()); }
+
 void Coordinator::ask_roster(TakeRoster take) {
   questions_.push_back(std::move(take));
   if (is_asking_) return;
@@ -75,6 +82,10 @@ void Coordinator::carry_out(Effects effects) {
   }
   if (effects.joined) callbacks_.joined(*effects.joined);
   for (const Batch& batch : effects.entries) callbacks_.entry(batch);
+  if (effects.restores) callbacks_.restores(*effects.restores);
+  for (const std::string& chunk : effects.chunks) callbacks_.chunk(chunk);
+  if (effects.restored) callbacks_.restored();
+  if (effects.wants_snapshot) callbacks_.wants_snapshot();
   if (effects.committed) callbacks_.committed(*effects.committed);
   if (effects.leads) callbacks_.leads();
   if (effects.ended) callbacks_.ended(*effects.ended);

@@ -26,6 +26,11 @@ class Coordinator {
   struct Callbacks {
     std::function<void(const std::string&)> joined = [](const auto&) {};
     std::function<void(const ::resourced::cluster::Batch&)> entry = [](const auto&) {};
+    /// To be answered by offer() or decline().
+    std::function<void()> wants_snapshot = [] {};
+    std::function<void(const ::resourced::cluster::SnapshotHeader&)> restores = [](const auto&) {};
+    std::function<void(const std::string&)> chunk = [](const auto&) {};
+    std::function<void()> restored = [] {};
     std::function<void()> leads = [] {};
     std::function<void(::resourced::cluster::Sequence)> committed = [](auto) {};
     std::function<void(const std::string&)> ended;
@@ -42,6 +47,9 @@ class Coordinator {
   /// As Member::set_busy().
   void set_busy(bool is_busy);
   void resign(std::optional<std::string> successor = std::nullopt);
+
+  void offer(::resourced::cluster::Snapshot snapshot);
+  void decline();
 
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
   /// Asks etcd for the members, and calls `take` from the loop with an answer that is not older than the

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "daemon/cluster/record_json.hpp"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr std::size_t most_batch_bytes = std::size_t{128} << 10;
 // Etcd commits within milliseconds; a second is more than a busy disk takes.
 constexpr Seconds longest_commit{1};
+// Etcd has three of them at most, and 2 GiB by default.
+constexpr std::size_t most_snapshot_bytes = std::size_t{256} << 20;
 // More than all clients have under way as long as etcd commits.
 constexpr std::size_t most_waiting = 65536;
 
@@ -20,16 +23,19 @@ constexpr std::size_t most_waiting = 65536;
 
 using store::Sequence;
 
-LeaderLog::LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store)
+LeaderLog::LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store,
+                     CopyStore copy_store)
     : store_(store),
       committed_(store.last_sequence()),
       stored_(committed_),
+      copy_store_(std::move(copy_store)),
       coordinator_(std::move(runtime), member) {}
 
 void LeaderLog::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
   Coordinator::Callbacks own;
   own.committed = [this](Sequence last) { on_committed(last); };
+  own.wants_snapshot = [this] { make_snapshot(); };
   own.ended = [this](const std::string& why) {
     if (finished_) return std::exchange(finished_, nullptr)();
     callbacks_.deposed(why);
@@ -88,6 +94,27 @@ void LeaderLog::on_stored(Sequence last) {
     questions_.pop_front();
     question();
   }
+}
+
+void LeaderLog::make_snapshot() {
+  if (!copy_store_) return coordinator_.decline();
+  copy_store_(most_snapshot_bytes, [this](auto made) { on_snapshot(std::move(made)); });
+}
+
+void LeaderLog::on_snapshot(std::variant<store::CopiedStore, Error> made) {
+  if (const auto* failure = std::get_if<Error>(&made)) {
+    // Tried again some seconds later: a line for each reason.
+    if (std::exchange(snapshot_failure_, failure->what()) != failure->what())
+      spdlog::warn("no snapshot for members that are far behind: {}", failure->what());
+    return coordinator_.decline();
+  }
+  snapshot_failure_.clear();
+  auto& copy = std::get<store::CopiedStore>(made);
+  const Sequence sequence = copy.sequence;
+  const std::size_t bytes = copy.bytes;
+  coordinator_.offer({sequence, bytes, [copy = std::move(copy)](std::size_t offset, std::size_t size) {
+                        return copy.read(offset, size);
+                      }});
 }
 
 void LeaderLog::finish(std::function<void()> done, std::optional<std::string> successor) {

@@ -9,10 +9,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "core/error.hpp"
 #include "core/time.hpp"
 #include "daemon/cluster/coordinator.hpp"
 #include "daemon/store/event_log.hpp"
+#include "daemon/store/store_copy.hpp"
 
 namespace resourced::daemon::cluster {
 
@@ -24,8 +27,13 @@ class LeaderLog final : public store::EventLog {
     /// The member does not lead any more. Events that are not committed may be in the log or not.
     std::function<void(const std::string&)> deposed;
   };
-  /// `member` leads, and `store` has all of the log. Both must outlive this.
-  LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store);
+  /// Makes a copy of the store of at most so many bytes, and passes it on from the loop.
+  using CopyStore =
+      std::function<void(std::size_t, std::function<void(std::variant<store::CopiedStore, Error>)>)>;
+  /// `member` leads, and `store` has all of the log. Both must outlive this. Without `copy_store` other
+  /// members get no snapshots.
+  LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store,
+            CopyStore copy_store = nullptr);
 
   void start(Callbacks callbacks);
   /// The store has this event and all before it.
@@ -65,6 +73,8 @@ class LeaderLog final : public store::EventLog {
   void commit();
   void on_committed(store::Sequence last);
   void ask(std::function<void()> question);
+  void make_snapshot();
+  void on_snapshot(std::variant<store::CopiedStore, Error> made);
 
   store::EventLog& store_;
   Callbacks callbacks_;
@@ -81,6 +91,9 @@ class LeaderLog final : public store::EventLog {
   /// Questions, each with the event that the store must have before it is asked.
   std::deque<std::pair<store::Sequence, std::function<void()>>> questions_;
   Counters counters_;
+  CopyStore copy_store_;
+  /// Why the last snapshot was not made.
+  std::string snapshot_failure_;
   /// Declared last, as its runtime calls functions of this object.
   Coordinator coordinator_;
 };

@@ -41,12 +41,14 @@ class PresentSum {
   /// Computes and stores the sum again after the columns of a table have changed. Within a transaction.
   static void renew(Database& database);
 
- private:
   struct Table {
     std::string name;
     std::vector<std::string> columns;
   };
+  /// The tables that it includes.
   [[nodiscard]] static std::vector<Table> tables(Database& database);
+
+ private:
   [[nodiscard]] std::uint64_t compute();
 
   Database& database_;

@@ -135,6 +135,11 @@ Statement& Statement::bind(int parameter, const std::optional<WallTime>& value) 
   return *this;
 }
 
+Statement& Statement::bind_column(int parameter, const Statement& row, int column) {
+  sqlite3_bind_value(statement_.get(), parameter, sqlite3_column_value(row.statement_.get(), column));
+  return *this;
+}
+
 bool Statement::step() {
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;

@@ -79,6 +79,8 @@ class Statement {
   /// The text must stay valid until the statement has run.
   Statement& bind(int parameter, std::string_view value);
   Statement& bind(int parameter, const std::optional<std::string>& value);
+  /// A value of another statement's row.
+  Statement& bind_column(int parameter, const Statement& row, int column);
 
   /// Moves to the next row; false after the last one, and the statement is ready to be bound again.
   bool step();

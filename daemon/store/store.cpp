@@ -14,6 +14,7 @@
 #include "daemon/store/past_reader.hpp"
 #include "daemon/store/snapshot_rows.hpp"
 #include "daemon/store/sqlite.hpp"
+#include "daemon/store/store_install.hpp"
 #include "daemon/store/store_reader.hpp"
 #include "daemon/store/store_writer.hpp"
 
@@ -52,6 +53,7 @@ Store::Store(const std::string& directory)
       past_(std::make_unique<PastReader>(*reading_connection_, *reader_)),
       usage_(std::make_unique<UsageReader>(*reading_connection_)),
       last_sequence_(writer_->last_sequence()) {
+  remove_leftovers(writer_->database().path());
   StoreReader::LastTimestamp last = reader_->last_timestamp();
   last_timestamp_ = last.timestamp;
   damage_ = std::move(last.damage);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "core/error.hpp"
@@ -30,6 +31,7 @@
 namespace resourced::daemon::store {
 
 class Database;
+struct CopiedStore;
 class StoreReader;
 class StoreWriter;
 
@@ -89,6 +91,10 @@ class Store final : public EventLog {
   /// the time of the previous call: a consumer that has begun has the time between two calls to read them. 0
   /// keeps all.
   void trim(WallTime before);
+
+  /// Makes a copy of the present (store_copy.hpp), and calls `answer` from the loop; with the reason if it
+  /// cannot be made now. One at a time.
+  void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
 
   /// Commits the queued records and ends the threads. Waiting questions get no answer.
   void stop();

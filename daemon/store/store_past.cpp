@@ -7,6 +7,8 @@
 #include "daemon/store/past_reader.hpp"
 #include "daemon/store/snapshot_rows.hpp"
 #include "daemon/store/store.hpp"
+#include "daemon/store/store_copy.hpp"
+#include "daemon/store/store_install.hpp"
 #include "daemon/store/store_reader.hpp"
 #include "daemon/store/store_writer.hpp"
 
@@ -91,6 +93,43 @@ void Store::read_usage(UsageQuestion question, RenderUsage render, std::function
     }
     report->search.reset();
     callbacks_.post([past, report] { report->answer(std::move(*past)); });
+    return true;
+  };
+  ask_past({step, true}, false);
+}
+
+void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
+  struct Copying {
+    std::unique_ptr<StoreCopy> copy;
+    bool has_rows = false;
+    std::optional<PastReader::Search> states;
+  };
+  const auto copying = std::make_shared<Copying>();
+  const auto step = [this, most_bytes, copying, answer = std::move(answer)] {
+    auto result = std::make_shared<std::variant<CopiedStore, Error>>();
+    try {
+      const std::string& path = writer_->database().path();
+      if (!copying->copy) {
+        copying->copy = std::make_unique<StoreCopy>(path, copy_path(path), most_bytes);
+        return false;
+      }
+      if (!copying->has_rows) {
+        copying->has_rows = copying->copy->advance();
+        return false;
+      }
+      if (!copying->states) copying->states = past_->begin_at(copying->copy->sequence());
+      past_->advance(*copying->states);
+      if (!copying->states->is_done()) return false;
+      *result = copying->copy->finish(copying->states->states);
+    } catch (const Error& error) {
+      // Without states there is none to begin with.
+      const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
+      wants_snapshot_ = wants_snapshot_ || (copying->has_rows && is_of_states);
+      *result = error;
+    }
+    copying->copy.reset();
+    copying->states.reset();
+    callbacks_.post([result, answer] { answer(std::move(*result)); });
     return true;
   };
   ask_past({step, true}, false);

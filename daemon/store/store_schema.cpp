@@ -275,6 +275,8 @@ void check_tables(Database& database, std::int64_t version) {
 
 }  // namespace
 
+std::int64_t present_schema() noexcept { return schema_version; }
+
 bool is_empty(Database& database) { return pragma(database, "SELECT count(*) FROM sqlite_schema") == 0; }
 
 void check_schema(Database& database) {

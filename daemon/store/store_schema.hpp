@@ -1,6 +1,8 @@
 // The tables of the store and their versions. The upgrade recipe stands in docs/store.md.
 #pragma once
 
+#include <cstdint>
+
 #include "daemon/store/records.hpp"
 #include "daemon/store/sqlite.hpp"
 
@@ -9,6 +11,9 @@ namespace resourced::daemon::store {
 /// Throws Error for a file that is not a store, does not have the tables of its version, or was written by a
 /// newer version. Checks all of an older store, which is about to be upgraded. Changes nothing.
 void check_schema(Database& database);
+
+/// The version that this program writes.
+[[nodiscard]] std::int64_t present_schema() noexcept;
 
 /// Whether there are no tables at all: a new database.
 [[nodiscard]] bool is_empty(Database& database);

@@ -1,0 +1,222 @@
+// Daemons whose stores lack events that etcd has no more: they begin with a snapshot, and lead with all that
+// it has.
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "client/acquisition.hpp"
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+#include "harness/ctl.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+namespace fs = std::filesystem;
+
+const std::string small = "snapshot-events = 10\n";
+
+int head(const Etcd& etcd) {
+  return std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"}));
+}
+
+/// The status without what differs between a leader and a standby.
+json states(json status) {
+  for (const char* key : {"sequence", "unchecked"}) status.erase(key);
+  return status;
+}
+
+void change(client::Connection& connection, int events) {
+  for (int i = 0; i < events; ++i) {
+    const std::string topic = i % 2 == 0 ? "resource.drain" : "resource.undrain";
+    json payload{{"targets", "5"}};
+    if (i % 2 == 0) payload.update({{"reason", "again"}, {"mode", "overwrite"}});
+    connection.call(topic, payload, patience);
+  }
+}
+
+/// Waits until etcd has no events up to this one.
+void until_trimmed(const Etcd& etcd, int sequence) {
+  const Deadline deadline(patience);
+  const std::string end = fmt::format("/resourced/log/{:020}", sequence + 1);
+  while (!deadline.passed()) {
+    if (etcd.control({"get", "/resourced/log/", end, "--keys-only"}).empty()) return;
+  }
+  FAIL("the log is not trimmed");
+}
+
+/// What a daemon of its own is to bring into a cluster.
+void live(client::Connection& connection) {
+  drain(connection, "1", "bad fan");
+  connection.call("resource.property", {{"op", "add"}, {"name", "fast"}, {"targets", "2"}}, patience);
+  change(connection, 300);
+}
+
+bool leaves_nothing(const Node& node) {
+  for (const char* name : {"resourced.sqlite.new", "resourced.sqlite.copy"}) {
+    if (fs::exists(node.dir() / "state" / name)) return false;
+  }
+  return true;
+}
+
+/// A scheduler that allocates one core of the first node, and leaves.
+void allocate(const std::string& uri) {
+  struct Observer final : client::AcquisitionObserver {
+    explicit Observer(client::Connection& of) : connection(of) {}
+    void on_resources(const rset::ResourceSet& resources, const text::IdSet& /*available*/) override {
+      all = resources;
+      connection.stop();
+    }
+    void on_error(const Error& error) override { FAIL(error.what()); }
+    client::Connection& connection;
+    rset::ResourceSet all;
+  };
+  client::Connection connection(uri);
+  Observer observer(connection);
+  client::AcquisitionOptions options;
+  options.allocations = true;
+  client::Acquisition acquisition(connection, observer, options);
+  connection.run_for(patience);
+  const rset::ResourceSet wanted({{text::IdSet{0}, text::IdSet{0}, {}}}, observer.all.hosts(text::IdSet{0}));
+  connection.call("resource.alloc", {{"id", "job1"}, {"R", wanted.to_json()}}, patience);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster snapshot");
+
+TEST_CASE("a cluster that begins with a store gives its state to an empty daemon, which takes over") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  first.until_leading();
+  {
+    client::Connection connection(first.uri());
+    live(connection);
+    allocate(first.uri());
+  }
+  // On its own again, and then the first of another cluster.
+  first.terminate();
+  etcd.control({"del", "--prefix", "/resourced/"});
+  REQUIRE(first.run({"--cluster-init"}).status == 0);
+  first.start();
+  first.until_leading();
+  Node second("b", etcd.toml());
+  until_serving(second.uri());
+  json told;
+  {
+    client::Connection leader(first.uri());
+    told = states(leader.call("resource.status", json::object(), patience));
+    CHECK(told.dump().find("bad fan") != std::string::npos);
+    CHECK(told.dump().find("fast") != std::string::npos);
+  }
+  const Deadline deadline(patience);
+  json found;
+  while (found != told && !deadline.passed()) {
+    try {
+      until_serving(second.uri());
+      client::Connection standby(second.uri());
+      found = states(status_after(standby, head(etcd)));
+    } catch (const Error&) {
+      // It ends connections when it begins again with the snapshot.
+    }
+  }
+  CHECK(found == told);
+  const std::string allocations = Ctl(first.uri()).output({"allocations"});
+  CHECK(allocations.find("job1") != std::string::npos);
+  first.process().kill();
+  second.until_leading();
+  client::Connection next(second.uri());
+  CHECK(states(next.call("resource.status", json::object(), patience))["drains"] == told["drains"]);
+  CHECK(Ctl(second.uri()).output({"allocations"}) == allocations);
+  CHECK(leaves_nothing(second));
+  drain(next, "3", "after");
+  // Its log begins with the snapshot.
+  CHECK(events(next).size() < 20);
+}
+
+TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a snapshot, and follows") {
+  Etcd etcd;
+  Node first("a", etcd.toml(), small);
+  Node second(name_after(first, "b"), etcd.toml(), small);
+  client::Connection leader(first.uri());
+  change(leader, 5);
+  {
+    until_serving(second.uri());
+    client::Connection standby(second.uri());
+    (void)status_after(standby, head(etcd));
+  }
+  second.process().kill();
+  const int known = head(etcd);
+  change(leader, 200);
+  until_trimmed(etcd, known + 1);
+  second.start();
+  for (int round = 0; round < 2; ++round) {
+    change(leader, 3);
+    const Deadline deadline(patience);
+    json found;
+    while (found.is_null() && !deadline.passed()) {
+      try {
+        until_serving(second.uri());
+        client::Connection standby(second.uri());
+        found = states(status_after(standby, head(etcd)));
+      } catch (const Error&) {
+      }
+    }
+    CHECK(found == states(leader.call("resource.status", json::object(), patience)));
+  }
+  CHECK(second.log().find("in place of this store, which ends with event") != std::string::npos);
+  first.process().kill();
+  second.until_leading();
+  client::Connection next(second.uri());
+  change(next, 100);
+  CHECK(leaves_nothing(second));
+}
+
+TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store or the other") {
+  // Some megabytes of names, so that it takes a while.
+  constexpr std::uint32_t count = 16384;
+  constexpr std::uint32_t scatter = 2654435761;
+  std::string hosts;
+  for (std::uint32_t i = 0; i < count; ++i)
+    hosts += fmt::format("{}n{:08x}x", i == 0 ? "" : ",", i * scatter);
+  Etcd etcd;
+  Node first("a", etcd.toml(), small, 2, hosts);
+  first.until_leading();
+  client::Connection leader(first.uri());
+  drain(leader, fmt::format("0-{}", count - 1), "all of them");
+  change(leader, 200);
+  until_trimmed(etcd, 3);
+  Node second("b", etcd.toml(), small, 2, hosts);
+  const Deadline deadline(std::chrono::seconds(240));
+  std::size_t killed = 0;
+  for (int pause = 1; !deadline.passed(); pause += 1 + pause / 8) {
+    // Each time a little later: somewhere on its way.
+    for (int i = 0; i < pause; ++i) (void)leader.call("resource.ping", json::object(), patience);
+    if (second.log().find("takes the snapshot") != std::string::npos) ++killed;
+    second.process().kill();
+    second.start();
+    if (killed > 12) break;
+  }
+  CHECK(killed > 12);
+  until_serving(second.uri());
+  json found;
+  while (found.is_null() && !deadline.passed()) {
+    try {
+      until_serving(second.uri());
+      client::Connection standby(second.uri());
+      found = states(status_after(standby, head(etcd)));
+    } catch (const Error&) {
+    }
+  }
+  CHECK(found == states(leader.call("resource.status", json::object(), patience)));
+  CHECK(leaves_nothing(second));
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e
