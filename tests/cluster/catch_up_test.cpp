@@ -12,7 +12,7 @@
 #include "core/cluster/keys.hpp"
 #include "daemon/cluster/record_json.hpp"
 #include "daemon/store/records.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 #include "thorough.hpp"
 
 namespace resourced::e2e {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
 #include "harness/ctl.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::e2e {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::e2e {
 namespace {

@@ -21,8 +21,8 @@
 
 #include "client/acquisition.hpp"
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
 #include "harness/ctl.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::e2e {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "client_of_etcd.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::daemon::cluster {
 namespace {

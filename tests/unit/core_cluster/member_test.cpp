@@ -302,69 +302,71 @@ TEST_CASE_FIXTURE(Followed, "a change of any revision that a watch tells causes 
   CHECK(second.transactions <= 2);
   second.run(now, Seconds(2));
   CHECK(second.transactions <= 4);
-  TEST_CASE_FIXTURE(World, "a batch of a format that it does not know ends a member, after those before it") {
-    put("id", "this");
-    put("head", "3");
-    put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nwithout a number");
-    put("log/00000000000000000002", "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":1}\nx");
-    put("log/00000000000000000003", "{\"first\":3,\"epoch\":1,\"parts\":0,\"format\":2}\n?");
-    const auto keys = [&] {
-      std::string all;
-      for (const auto& [key, value] : etcd.keys()) {
-        if (key != "members/b") all += key + " " + value.value + "\n";
-      }
-      return all;
-    };
-    const std::string before = keys();
-    Seat seat(etcd, settings_of("b"));
-    seat.run(now, Seconds(5));
-    CHECK(seat.entries.size() == 2);
-    REQUIRE(seat.failed);
-    CHECK(seat.failed->errnum() == EPROTONOSUPPORT);
-    CHECK(std::string(seat.failed->what()) ==
-          "the log in etcd has format 2, and this version reads formats up to 1 only: upgrade this daemon");
-    CHECK(seat.member.has_ended());
-    CHECK_FALSE(etcd.keys().contains("leader"));
-    CHECK(keys() == before);
-  }
+}
 
-  TEST_CASE_FIXTURE(World, "a leader writes the format into each batch") {
-    Seat seat = leader();
-    seat.take(seat.member.commit({1, 1, "a"}, now));
-    seat.run(now, Seconds(0.1));
-    CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":1") != std::string::npos);
-  }
+TEST_CASE_FIXTURE(World, "a batch of a format that it does not know ends a member, after those before it") {
+  put("id", "this");
+  put("head", "3");
+  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nwithout a number");
+  put("log/00000000000000000002", "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":1}\nx");
+  put("log/00000000000000000003", "{\"first\":3,\"epoch\":1,\"parts\":0,\"format\":2}\n?");
+  const auto keys = [&] {
+    std::string all;
+    for (const auto& [key, value] : etcd.keys()) {
+      if (key != "members/b") all += key + " " + value.value + "\n";
+    }
+    return all;
+  };
+  const std::string before = keys();
+  Seat seat(etcd, settings_of("b"));
+  seat.run(now, Seconds(5));
+  CHECK(seat.entries.size() == 2);
+  REQUIRE(seat.failed);
+  CHECK(seat.failed->errnum() == EPROTONOSUPPORT);
+  CHECK(std::string(seat.failed->what()) ==
+        "the log in etcd has format 2, and this version reads formats up to 1 only: upgrade this daemon");
+  CHECK(seat.member.has_ended());
+  CHECK_FALSE(etcd.keys().contains("leader"));
+  CHECK(keys() == before);
+}
 
-  TEST_CASE_FIXTURE(World, "members tell digests of their files, and new ones after a reload") {
-    const auto told = [&](const std::string& name) {
-      const std::string& value = etcd.keys().at("members/" + name).value;
-      return value.find("\"files\":{\"inventory\":\"new\"}") != std::string::npos   ? "new"
-             : value.find("\"files\":{\"inventory\":\"old\"}") != std::string::npos ? "old"
-                                                                                    : "none";
-    };
-    Seat first = leader();
-    first.run(now, Seconds(1));
-    CHECK(told("a") == std::string("none"));
-    Seat second(etcd, settings_of("b"));
-    second.member.tell_files({"old"});
-    second.run(now, Seconds(1));
-    CHECK(told("b") == std::string("old"));
-    first.member.tell_files({"new"});
-    second.member.tell_files({"new"});
-    first.run(now, Seconds(1.1));
-    second.run(now, Seconds(1.1));
-    CHECK(told("a") == std::string("new"));
-    CHECK(told("b") == std::string("new"));
-  }
+TEST_CASE_FIXTURE(World, "a leader writes the format into each batch") {
+  Seat seat = leader();
+  seat.take(seat.member.commit({1, 1, "a"}, now));
+  seat.run(now, Seconds(0.1));
+  CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":1") != std::string::npos);
+}
 
-  TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
-    Seat seat = leader();
-    (void)etcd.carry_out(Revoke{1}, now);
-    seat.run(now, Seconds(2));
-    CHECK(seat.ended);
-    CHECK_FALSE(etcd.keys().contains("leader"));
-  }
+TEST_CASE_FIXTURE(World, "members tell digests of their files, and new ones after a reload") {
+  const auto told = [&](const std::string& name) {
+    const std::string& value = etcd.keys().at("members/" + name).value;
+    return value.find("\"files\":{\"inventory\":\"new\"}") != std::string::npos   ? "new"
+           : value.find("\"files\":{\"inventory\":\"old\"}") != std::string::npos ? "old"
+                                                                                  : "none";
+  };
+  Seat first = leader();
+  first.run(now, Seconds(1));
+  CHECK(told("a") == std::string("none"));
+  Seat second(etcd, settings_of("b"));
+  second.member.tell_files({"old"});
+  second.run(now, Seconds(1));
+  CHECK(told("b") == std::string("old"));
+  first.member.tell_files({"new"});
+  second.member.tell_files({"new"});
+  first.run(now, Seconds(1.1));
+  second.run(now, Seconds(1.1));
+  CHECK(told("a") == std::string("new"));
+  CHECK(told("b") == std::string("new"));
+}
 
-  TEST_SUITE_END();
+TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
+  Seat seat = leader();
+  (void)etcd.carry_out(Revoke{1}, now);
+  seat.run(now, Seconds(2));
+  CHECK(seat.ended);
+  CHECK_FALSE(etcd.keys().contains("leader"));
+}
+
+TEST_SUITE_END();
 
 }  // namespace resourced::cluster::test
