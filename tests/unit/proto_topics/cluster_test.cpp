@@ -80,7 +80,7 @@ TEST_CASE("the leader has an epoch and the id of its cluster, and a daemon on it
   REQUIRE(read);
   CHECK(read->epoch == 7);
   CHECK(read->cluster == "a");
-  CHECK(parse_leader({{"epoch", 7}})->cluster.empty());
+  CHECK(parse_leader(json::parse(R"({"epoch":7})"))->cluster.empty());
   CHECK(refusal(parse_leader, R"({"epoch":-7})") == "71 epoch: not a number from 0 on");
   CHECK(refusal(parse_leader, R"({"epoch":7,"cluster":1})") == "71 cluster must be a string");
 }
