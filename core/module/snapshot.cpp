@@ -60,7 +60,11 @@ struct FoldRest {
 
 IdSet Snapshot::allocated() const {
   IdSet all;
-  for (const auto& [id, ranks] : allocations) all |= ranks;
+  // By ranges, as there may be thousands of allocations of one target each.
+  for (const auto& [id, ranks] : allocations)
+    ranks.for_each_range([&all](IdSet::Range range) {
+      range.first == range.last ? all.insert(range.first) : all.insert(range.first, range.last);
+    });
   return all & inventory.ranks();
 }
 

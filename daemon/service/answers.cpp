@@ -1,12 +1,18 @@
 #include "daemon/service/answers.hpp"
 
+#include <cerrno>
 #include <utility>
 
+#include "core/error.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
+#include "proto/topics/logged_state.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
+
+using proto::topics::LogRead;
+
 namespace {
 
 // Upper bound of cached sets of targets.
@@ -26,7 +32,7 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 // The holders of partitions change without an event, so the status of a divided inventory is encoded each
 // time.
 proto::Payload Answers::status() {
-  if (replica_ != nullptr) return replica_->status();
+  if (replica_ != nullptr) return replica_->read(LogRead::status);
   const auto encode = [this] {
     return proto::topics::encode_status(module_, acquisition_, health_.unchecked());
   };
@@ -38,19 +44,32 @@ proto::Payload Answers::status() {
 }
 
 proto::Payload Answers::inventory() {
+  if (replica_ != nullptr) return replica_->read(LogRead::inventory);
   return cached(inventory_, module_.inventory_version(),
                 [this] { return proto::topics::encode_inventory(module_); });
 }
 
+void Answers::require_inventory() const {
+  if (replica_ != nullptr) return replica_->require_states();
+  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
+}
+
 proto::Payload Answers::hostlist() {
+  require_inventory();
+  if (replica_ != nullptr) return replica_->read(LogRead::hostlist);
   return cached(hostlist_, module_.inventory_version(),
                 [this] { return proto::topics::encode_hostlist(module_); });
 }
 
 std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
-  if (acquirable_version_ != module_.inventory_version()) {
-    acquirable_ = std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());
-    acquirable_version_ = module_.inventory_version();
+  require_inventory();
+  const std::uint64_t version =
+      replica_ != nullptr ? replica_->inventory_version() : module_.inventory_version();
+  if (acquirable_version_ != version) {
+    acquirable_ = replica_ != nullptr
+                      ? std::make_shared<FeasibilityInventory>(replica_->inventory(), replica_->excluded())
+                      : std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());
+    acquirable_version_ = version;
   }
   return acquirable_;
 }

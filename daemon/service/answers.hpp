@@ -20,7 +20,7 @@ namespace resourced::daemon::service {
 
 class Answers {
  public:
-  /// `term` is that of the leader of a cluster. The status is that of the `replica`, if there is one.
+  /// `term` is that of the leader of a cluster. The answers are those of the `replica`, if there is one.
   Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health,
           std::optional<proto::topics::Term> term, Replica* replica)
       : module_(module),
@@ -29,12 +29,13 @@ class Answers {
         term_(std::move(term)),
         replica_(replica) {}
 
-  /// Throws as Replica::status() does.
+  // Of a standby each of these throws as Replica::read() does.
+
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
-  /// Throws as proto::encode_hostlist() does.
+  /// Throws Error EAGAIN while the inventory is not known, and as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
-  /// The inventory for feasibility checks, which run on another thread.
+  /// The inventory for feasibility checks, which run on another thread. Throws Error EAGAIN likewise.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets. `kept` are those that no other holder keeps,
   /// `allocations` as encode_acquired() takes them.
@@ -57,6 +58,7 @@ class Answers {
   [[nodiscard]] std::uint64_t version() const noexcept {
     return module_.state_version() + module_.ledger().version();
   }
+  void require_inventory() const;
   template <class Encode>
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 

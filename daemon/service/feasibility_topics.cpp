@@ -1,14 +1,11 @@
 #include "daemon/service/feasibility_topics.hpp"
 
-#include <cerrno>
 #include <utility>
 
 namespace resourced::daemon::service {
 
-FeasibilityTopics::FeasibilityTopics(const Executor& executor, Requests& requests, Answers& answers,
-                                     FeasibilityChecks::Post post)
-    : executor_(executor),
-      requests_(requests),
+FeasibilityTopics::FeasibilityTopics(Requests& requests, Answers& answers, FeasibilityChecks::Post post)
+    : requests_(requests),
       answers_(answers),
       checks_(std::move(post), [this](proto::RequestKey key, const std::optional<Error>& refusal) {
         if (refusal) {
@@ -19,7 +16,6 @@ FeasibilityTopics::FeasibilityTopics(const Executor& executor, Requests& request
       }) {}
 
 void FeasibilityTopics::check(const Call& call) {
-  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::CheckId check =
         checks_.add(key, call.sender.name, call.request, call.topic.bound.values, answers_.acquirable());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "daemon/service/answers.hpp"
-#include "daemon/service/executor.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
@@ -11,15 +10,13 @@ namespace resourced::daemon::service {
 
 class FeasibilityTopics {
  public:
-  FeasibilityTopics(const Executor& executor, Requests& requests, Answers& answers,
-                    FeasibilityChecks::Post post);
+  FeasibilityTopics(Requests& requests, Answers& answers, FeasibilityChecks::Post post);
 
   void check(const Call& call);
   /// The request of a check has ended: drops the check.
   void release(const streams::FeasibilityCheck& dropped) { checks_.drop(dropped.check); }
 
  private:
-  const Executor& executor_;
   Requests& requests_;
   Answers& answers_;
   FeasibilityChecks checks_;

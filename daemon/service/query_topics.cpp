@@ -41,7 +41,6 @@ void QueryTopics::ping(const Call& call) {
 void QueryTopics::attribute(const Call& call) {
   const std::string name = proto::topics::parse_attr_get(call.object());
   if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", text::quoted(name)));
-  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
   requests_.respond(call, answers_.hostlist());
 }
 

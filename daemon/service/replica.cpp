@@ -1,7 +1,9 @@
 #include "daemon/service/replica.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <utility>
+#include <variant>
 
 #include <spdlog/spdlog.h>
 
@@ -9,14 +11,22 @@
 #include "core/error.hpp"
 #include "daemon/store/past_reader.hpp"
 #include "proto/event_json.hpp"
-#include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
+
+using proto::topics::LogRead;
+
 namespace {
 
 std::optional<module::Event> event_of(const store::Record& record) {
   return store::event_of({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
                           record.resources, record.hidden, record.of_ledger});
+}
+
+bool changes_inventory(const module::EventBody& event) {
+  return std::holds_alternative<module::DefineEvent>(event) ||
+         std::holds_alternative<module::RestartEvent>(event) ||
+         std::holds_alternative<module::UpdateEvent>(event);
 }
 
 }  // namespace
@@ -28,11 +38,12 @@ Replica::Replica(std::optional<module::Snapshot> states, store::Sequence last)
 
 text::IdSet Replica::take(const store::Record& record) {
   last_ = record.sequence;
-  status_.reset();
+  const std::uint64_t inventory = inventory_version_;
   text::IdSet ranks;
   try {
     if (const auto event = event_of(record)) {
       ranks = engine::concerned(event->body);
+      if (changes_inventory(event->body)) ++inventory_version_;
       if (is_known_ && !record.snapshot) module::fold(*event, states_);
     }
   } catch (const Error& error) {
@@ -41,18 +52,30 @@ text::IdSet Replica::take(const store::Record& record) {
                     record.sequence, error.what());
     }
     states_ = {};
+    ++inventory_version_;
   }
   if (record.snapshot) {
     states_ = *record.snapshot;
+    ++inventory_version_;
     is_known_ = true;
   }
+  // The list of hosts has no sequence.
+  proto::Payload hostlist = answers_.at(static_cast<std::size_t>(LogRead::hostlist));
+  answers_.fill(nullptr);
+  if (inventory == inventory_version_)
+    answers_.at(static_cast<std::size_t>(LogRead::hostlist)) = std::move(hostlist);
   return ranks;
 }
 
-proto::Payload Replica::status() {
+void Replica::require_states() const {
   if (!is_known_) throw Error(EAGAIN, "the inventory is not known yet");
-  if (!status_) status_ = proto::make_payload(proto::topics::encode_status_after(states_, last_));
-  return status_;
+}
+
+proto::Payload Replica::read(LogRead what) {
+  require_states();
+  proto::Payload& answer = answers_.at(static_cast<std::size_t>(what));
+  if (!answer) answer = proto::make_payload(proto::topics::encode_log_read(what, states_, last_));
+  return answer;
 }
 
 }  // namespace resourced::daemon::service

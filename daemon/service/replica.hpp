@@ -1,6 +1,8 @@
 // The state of a cluster as the log tells it to a standby (core/module/snapshot.hpp).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "core/module/snapshot.hpp"
@@ -8,6 +10,7 @@
 #include "core/text/idset.hpp"
 #include "daemon/store/records.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/logged_state.hpp"
 
 namespace resourced::daemon::service {
 
@@ -24,16 +27,22 @@ class Replica {
   [[nodiscard]] store::Sequence last() const noexcept { return last_; }
   /// Empty while it is not known.
   [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return states_.inventory; }
-  /// The answer to resource.status, encoded once for all requests until the next event. Throws Error EAGAIN
-  /// while the states are not known.
-  [[nodiscard]] proto::Payload status();
+  [[nodiscard]] const text::IdSet& excluded() const noexcept { return states_.exclude; }
+  /// Grows with each change of these two.
+  [[nodiscard]] std::uint64_t inventory_version() const noexcept { return inventory_version_; }
+  /// Throws Error EAGAIN while the states are not known.
+  void require_states() const;
+  /// The answer to a read, encoded once for all requests until the next event that may change it. Throws as
+  /// require_states().
+  [[nodiscard]] proto::Payload read(proto::topics::LogRead what);
 
  private:
   module::Snapshot states_;
   bool is_known_;
   store::Sequence last_;
-  /// Null if there was an event since.
-  proto::Payload status_;
+  std::uint64_t inventory_version_ = 1;
+  /// By LogRead; null if it may have changed.
+  std::array<proto::Payload, proto::topics::log_reads> answers_;
 };
 
 }  // namespace resourced::daemon::service

@@ -9,6 +9,7 @@
 #include "core/module/module.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/streams/registry.hpp"
+#include "proto/topics/logged_state.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
@@ -46,6 +47,8 @@ void SchedStatus::set_allocated(std::optional<ResourceSet> resources) {
 }
 
 void SchedStatus::ask(const Call& call) {
+  if (replica_ != nullptr)
+    return requests_.respond(call, replica_->read(proto::topics::LogRead::sched_status));
   const module::Module& module = executor_.module();
   if (module.has_brokers() && !module.defined())
     throw Error(EINVAL, "error preparing response: No such file or directory");

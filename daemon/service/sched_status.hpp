@@ -15,6 +15,7 @@
 #include "core/module/acquisition.hpp"
 #include "core/rset/resource_set.hpp"
 #include "daemon/service/executor.hpp"
+#include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
 #include "proto/message.hpp"
 
@@ -27,8 +28,9 @@ class SchedStatus {
   /// Up to this work (Ledger::work_of_held()) the loop encodes it itself, in less than a millisecond.
   static constexpr std::size_t most_work = 8192;
 
-  SchedStatus(const Executor& executor, Requests& requests, Post post)
-      : executor_(executor), requests_(requests), post_(std::move(post)) {}
+  /// The answers are those of the `replica`, if there is one.
+  SchedStatus(const Executor& executor, Requests& requests, Replica* replica, Post post)
+      : executor_(executor), requests_(requests), replica_(replica), post_(std::move(post)) {}
   /// Waits for the thread.
   ~SchedStatus();
   SchedStatus(const SchedStatus&) = delete;
@@ -65,6 +67,7 @@ class SchedStatus {
 
   const Executor& executor_;
   Requests& requests_;
+  Replica* replica_;
   Post post_;
   std::optional<rset::ResourceSet> allocated_;
   std::uint64_t allocated_version_ = 0;

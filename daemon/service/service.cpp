@@ -68,8 +68,8 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       past_(requests_, log, std::move(now)),
       metrics_(executor_, requests_, stats_, journal_, cluster_, uptime_, [this] { return last_event(); }),
-      sched_status_(executor_, requests_, poster("resource.sched-status")),
-      feasibility_(executor_, requests_, answers_, poster("feasibility.check")),
+      sched_status_(executor_, requests_, replica_ ? &*replica_ : nullptr, poster("resource.sched-status")),
+      feasibility_(requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
               std::move(settings.read_topologies), poster("resource.reload")) {
   set_configuration(std::move(settings.configuration));

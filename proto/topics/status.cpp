@@ -19,6 +19,7 @@
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
+#include "proto/topics/status_text.hpp"
 
 namespace resourced::proto::topics {
 
@@ -127,23 +128,6 @@ void append_drains(std::string& out, const module::DrainTable& drains) {
   out += '}';
 }
 
-void append_scheduled(std::string& out, const module::DrainTable& drains) {
-  if (drains.groups().empty()) return;
-  append_key(out, "scheduled");
-  out += '{';
-  for (const auto& [key, ranks] : drains.groups()) {
-    if (out.back() != '{') out += ',';
-    append_idset(out, ranks);
-    out += R"(:{"from":)";
-    append_number(out, to_number(key.timestamp));
-    append_key(out, "reason");
-    append_string(out, key.reason.value_or(""));
-    append_terms(out, key.by, key.until);
-    out += '}';
-  }
-  out += '}';
-}
-
 void append_partitions(std::string& out, const module::Acquisition& acquisition, const IdSet& acquirable) {
   append_key(out, "partitions");
   out += '{';
@@ -176,6 +160,29 @@ void append_shrunk(std::string& out, const Module& module) {
   append_string(out, configured.hosts(module.returning()).encode());
 }
 
+IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
+  return IdSet::parse(required_string(payload, key));
+}
+
+}  // namespace
+
+void append_scheduled(std::string& out, const module::DrainTable& drains) {
+  if (drains.groups().empty()) return;
+  append_key(out, "scheduled");
+  out += '{';
+  for (const auto& [key, ranks] : drains.groups()) {
+    if (out.back() != '{') out += ',';
+    append_idset(out, ranks);
+    out += R"(:{"from":)";
+    append_number(out, to_number(key.timestamp));
+    append_key(out, "reason");
+    append_string(out, key.reason.value_or(""));
+    append_terms(out, key.by, key.until);
+    out += '}';
+  }
+  out += '}';
+}
+
 Hostlist hosts_by_rank(const ResourceSet& all) {
   if (all.empty()) return {};
   if (all.ranks().last() >= Hostlist::max_expansion) {
@@ -194,23 +201,10 @@ Hostlist hosts_by_rank(const ResourceSet& all) {
   return hosts;
 }
 
-IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
-  return IdSet::parse(required_string(payload, key));
-}
-
 void append_ids(std::string& out, std::string_view key, const IdSet& ids) {
   append_key(out, key);
   append_idset(out, ids);
 }
-
-// The states that a status of any time has.
-struct ShownStates {
-  const ResourceSet& inventory;
-  const module::DrainTable& drains;
-  const IdSet& online;
-  const IdSet& torpid;
-  const IdSet& exclude;
-};
 
 void append_states(std::string& out, const ShownStates& states) {
   append_key(out, "R");
@@ -222,8 +216,6 @@ void append_states(std::string& out, const ShownStates& states) {
   append_ids(out, "exclude", states.exclude);
   append_ids(out, "torpid", states.torpid);
 }
-
-}  // namespace
 
 std::string encode_status(const Module& module, const module::Acquisition& acquisition,
                           const IdSet& unchecked) {
@@ -239,38 +231,6 @@ std::string encode_status(const Module& module, const module::Acquisition& acqui
   append_shrunk(out, module);
   append_scheduled(out, module.scheduled_drains());
   out += '}';
-  return out;
-}
-
-namespace {
-
-void append_snapshot(std::string& out, const module::Snapshot& snapshot) {
-  const module::TargetStates& states = snapshot.states;
-  append_states(out, {snapshot.inventory, states.drains, states.online, states.torpid, snapshot.exclude});
-  append_ids(out, "allocated", snapshot.allocated());
-  if (!snapshot.shrunk.empty()) {
-    append_key(out, "shrunk");
-    append_string(out, snapshot.shrunk.encode());
-  }
-  append_scheduled(out, states.scheduled);
-  out += '}';
-}
-
-}  // namespace
-
-std::string encode_status_at(const module::Snapshot& snapshot, WallTime at) {
-  std::string out = "{";
-  append_key(out, "at");
-  append_number(out, to_number(at));
-  append_snapshot(out, snapshot);
-  return out;
-}
-
-std::string encode_status_after(const module::Snapshot& snapshot, std::uint64_t sequence) {
-  std::string out = "{";
-  append_key(out, "sequence");
-  out += std::to_string(sequence);
-  append_snapshot(out, snapshot);
   return out;
 }
 

@@ -14,7 +14,6 @@
 
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
-#include "core/module/snapshot.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -37,13 +36,9 @@ namespace resourced::proto::topics {
 [[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
                                         const text::IdSet& unchecked);
 
-/// resource.status-at: the status as it was, `{"at": T}` and the keys of resource.status up to `allocated`,
-/// with `shrunk` and `scheduled`. The log knows neither the partitions nor the checks of earlier times.
-[[nodiscard]] std::string encode_status_at(const module::Snapshot& snapshot, WallTime at);
-/// resource.status of a standby of a cluster: `{"sequence": N}`, the last event of the log that it knows, and
-/// the other keys of encode_status_at().
-[[nodiscard]] std::string encode_status_after(const module::Snapshot& snapshot, std::uint64_t sequence);
-/// The time that a request for it names: `{"at": T}`. Throws Error EPROTO for a key that is missing or has
+// resource.status-at; its answer is in logged_state.hpp.
+
+/// The time that a request names: `{"at": T}`. Throws Error EPROTO for a key that is missing or has
 /// another type.
 [[nodiscard]] WallTime parse_status_at(const nlohmann::json& payload);
 [[nodiscard]] nlohmann::json encode_status_at_request(WallTime at);

@@ -109,9 +109,30 @@ TEST_CASE_FIXTURE(Served, "a command for the leader is refused with the leader's
     CHECK(refused.status == 1);
     CHECK(refused.err.ends_with(why));
   }
-  const Ctl leader(first.uri());
-  CHECK(standby.output({"status"}) == leader.output({"status"}));
   CHECK(standby.output({"cluster"}).starts_with("NAME ROLE    EPOCH "));
+}
+
+TEST_CASE_FIXTURE(Served, "a command that reads shows the same at either of them") {
+  const Ctl leader(first.uri());
+  leader.done({"drain", "1", "bad"});
+  leader.done({"property", "add", "fast", "2-3"});
+  leader.done({"expiration", "set", "4102444800"});
+  until_serving(second.uri());
+  client::Connection connection(second.uri());
+  (void)status_after(connection, head());
+  const Ctl standby(second.uri());
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"status"},
+                                                  {"drain"},
+                                                  {"list"},
+                                                  {"info"},
+                                                  {"R", "show"},
+                                                  {"property", "list"},
+                                                  {"feasibility", "slot=4/core=2", "--constraint", "fast"},
+                                                  {"eventlog"}}) {
+    CAPTURE(command.front());
+    CHECK(standby.output(command) == leader.output(command));
+  }
+  CHECK(standby.run({"feasibility", "slot=1/core=5"}).status == 1);
 }
 
 TEST_CASE_FIXTURE(Served, "HTTP tells a leader from a standby, and from one that has no majority") {

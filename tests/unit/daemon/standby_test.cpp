@@ -35,6 +35,9 @@ struct StandbyStand : Stand {
     const auto client = connect();
     REQUIRE(call(client, "resource.drain", {{"targets", "1"}, {"reason", "own"}}).errnum() == 0);
     led = json::parse(call(client, "resource.status").text());
+    led_view = json::parse(call(client, "resource.sched-status").text());
+    led_inventory = json::parse(call(client, "resource.get").text());
+    led_hosts = json::parse(call(client, "attr.get", {{"name", "hostlist"}}).text());
     disconnect(client);
     at_first = service->engine().applied();
     following = service::Following{
@@ -69,6 +72,9 @@ struct StandbyStand : Stand {
   service::Following::Standing standing{"standby, a leads at tcp://a:7481", true};
   std::deque<service::Leadership::TakeRoster> questions;
   json led;
+  json led_view;
+  json led_inventory;
+  json led_hosts;
   store::Sequence at_first = 0;
   store::Sequence sequence = at_first;
 };
@@ -95,6 +101,78 @@ TEST_CASE_FIXTURE(StandbyStand, "the status is that of the leader, with the even
   CHECK(after["sequence"] == at_first + 2);
   REQUIRE(after["drain"].size() == 1);
   CHECK(after["drain"]["3"]["reason"] == "theirs");
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the view of schedulers has what the log tells of it") {
+  const auto read = [&] { return json::parse(call(connect(), "resource.sched-status").text()); };
+  json expected = led_view;
+  expected["sequence"] = at_first;
+  CHECK(read() == expected);
+  CHECK(read()["reported"] == "");
+
+  sequence = at_first;
+  follow(drain(3, "n3", "theirs"));
+  follow(module::OfflineEvent{IdSet{5}});
+  auto allocation = std::make_shared<module::Allocation>();
+  allocation->id = "job";
+  allocation->resources = ResourceSet({{IdSet{2}, IdSet{0}, {}}}, Hostlist::parse("n2"));
+  allocation->text = std::make_shared<const std::string>(allocation->resources.encode());
+  follow(module::AllocEvent{{allocation}});
+  const json after = read();
+  CHECK(after["sequence"] == at_first + 3);
+  CHECK(after["all"] == led_view["all"]);
+  CHECK(ResourceSet::from_json(after["down"]).ranks() == IdSet{1, 3, 5});
+  // The parts of a target are in the ledger of the leader alone.
+  CHECK(ResourceSet::from_json(after["allocated"]).counts().cores == 4);
+  CHECK(ResourceSet::from_json(after["allocated"]).ranks() == IdSet{2});
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the inventory and its hosts are those of the leader") {
+  json expected = led_inventory;
+  expected.erase("method");
+  expected["sequence"] = at_first;
+  CHECK(json::parse(call(connect(), "resource.get").text()) == expected);
+  const auto hosts = [&] { return json::parse(call(connect(), "attr.get", {{"name", "hostlist"}}).text()); };
+  CHECK(hosts() == led_hosts);
+  CHECK(call(connect(), "attr.get", {{"name", "rank"}}).errnum() == ENOENT);
+
+  sequence = at_first;
+  module::UpdateEvent update;
+  update.property_add = {{"fast", IdSet{2}}};
+  follow(update);
+  const json after = json::parse(call(connect(), "resource.get").text());
+  CHECK(after["sequence"] == at_first + 1);
+  CHECK(after["R"]["execution"]["properties"] == json{{"fast", "2"}});
+  CHECK(hosts() == led_hosts);
+  module::UpdateEvent shrink;
+  shrink.shrink = IdSet{7};
+  shrink.shrink_nodelist = Hostlist::parse("n7");
+  follow(shrink);
+  CHECK(hosts()["value"] == "n[0-6]");
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a jobspec is checked against the inventory of the log") {
+  const auto jobspec = [](int cores, const char* property) {
+    json spec{{"version", 1},
+              {"resources",
+               {{{"type", "slot"},
+                 {"count", 1},
+                 {"label", "task"},
+                 {"with", {{{"type", "core"}, {"count", cores}}}}}}},
+              {"tasks", {{{"command", {"true"}}, {"slot", "task"}, {"count", {{"per_slot", 1}}}}}},
+              {"attributes", {{"system", {{"duration", 0}}}}}};
+    if (*property != 0) spec["attributes"]["system"]["constraints"] = {{"properties", {property}}};
+    return json{{"jobspec", spec}};
+  };
+  const auto client = connect();
+  CHECK(call(client, "feasibility.check", jobspec(4, "")).errnum() == 0);
+  CHECK(call(client, "feasibility.check", jobspec(5, "")).errnum() == EINVAL);
+  CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == EINVAL);
+  sequence = at_first;
+  module::UpdateEvent update;
+  update.property_add = {{"fast", IdSet{2}}};
+  follow(update);
+  CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == 0);
 }
 
 TEST_CASE_FIXTURE(StandbyStand, "a definition has the states that the leader gives with it") {
@@ -164,12 +242,13 @@ TEST_CASE_FIXTURE(StandbyStand,
   const json before = status();
   // As docs/cluster.md has them.
   const std::set<std::string_view> served{
-      "resource.status",        "resource.journal",     "resource.status-at",
-      "resource.report",        "resource.cluster",     "resource.metrics",
-      "resource.ready",         "resource.stats-get",   "resource.stats-clear",
-      "resource.ping",          "config.get",           "resource.disconnect",
-      "resource.agent-cancel",  "resource.wait-cancel", "resource.acquire-cancel",
-      "resource.journal-cancel"};
+      "resource.status",         "resource.journal",       "resource.status-at",
+      "resource.sched-status",   "resource.get",           "attr.get",
+      "feasibility.check",       "resource.report",        "resource.cluster",
+      "resource.metrics",        "resource.ready",         "resource.stats-get",
+      "resource.stats-clear",    "resource.ping",          "config.get",
+      "resource.disconnect",     "resource.agent-cancel",  "resource.wait-cancel",
+      "resource.acquire-cancel", "resource.journal-cancel"};
   std::size_t found = 0;
   for (const service::Topic& topic : service::Topics::all()) {
     CAPTURE(topic.name);
@@ -265,7 +344,10 @@ TEST_CASE("a standby with an empty log knows no inventory, and serves the first 
                          nullptr, std::nullopt};
   stand.restart();
   const auto client = stand.connect();
-  CHECK(stand.call(client, "resource.status").errnum() == EAGAIN);
+  for (const char* topic : {"resource.status", "resource.sched-status", "resource.get"})
+    CHECK(stand.call(client, topic).errnum() == EAGAIN);
+  CHECK(stand.call(client, "attr.get", {{"name", "hostlist"}}).errnum() == EAGAIN);
+  CHECK(stand.call(client, "feasibility.check", {{"jobspec", json::object()}}).errnum() == EAGAIN);
 }
 
 TEST_SUITE_END();
