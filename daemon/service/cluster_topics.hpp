@@ -68,6 +68,7 @@ class ClusterTopics {
   ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
                 const std::optional<Following>& following, std::function<void(std::function<void()>)> post);
 
+  [[nodiscard]] bool leads() const noexcept { return leadership_.has_value(); }
   [[nodiscard]] bool may_serve() const { return !leadership_ || leadership_->may_serve(); }
   /// As Leadership has it.
   [[nodiscard]] std::optional<std::string> stalled() const {
@@ -75,6 +76,7 @@ class ClusterTopics {
   }
   /// Of a daemon that leads.
   [[nodiscard]] std::optional<proto::topics::Term> term() const;
+  [[nodiscard]] bool follows() const noexcept { return standing_ != nullptr; }
   /// As Following::Standing has it; empty for other daemons.
   [[nodiscard]] std::vector<std::string> differs() const;
   enum class Role { alone, leader, standby, no_majority };

@@ -34,6 +34,10 @@ constexpr std::array<double, 11> request_bounds{0.00001, 0.00003, 0.0001, 0.0003
 constexpr std::array<double, 11> commit_bounds{0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
 constexpr std::array<double, 10> batch_bounds{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
 
+// An answer takes a tenth of a millisecond of the loop, and with all targets some milliseconds: it is kept
+// for a while.
+constexpr Seconds lifetime{0.1};
+
 // Beyond that the disk hangs: clients wait for answers.
 constexpr Seconds longest_commit{5};
 
@@ -117,6 +121,7 @@ void MetricsTopics::ready(const Call& call) {
   if (cluster_.role() == ClusterTopics::Role::standby)
     return requests_.respond(call, payload_of(*standing + "\n"));
   if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (const auto why = cluster_.stalled()) throw Error(EAGAIN, *why);
   if (!pending_.empty()) {
     const Seconds waited = uptime_() - pending_.front().since;
     if (waited > longest_commit)
@@ -127,23 +132,27 @@ void MetricsTopics::ready(const Call& call) {
 
 void MetricsTopics::metrics(const Call& call) {
   const proto::topics::MetricsRequest request = proto::topics::parse_metrics_request(call.optional_object());
-  // A tenth of a millisecond of the loop, and with all targets some milliseconds: bounded to one in a while.
-  constexpr Seconds lifetime{0.1};
   constexpr Seconds lifetime_with_nodes{1};
   Answer& answer = request.nodes ? with_nodes_ : without_nodes_;
   const SteadyTime now = uptime_();
   if (!answer.payload || now - answer.since >= (request.nodes ? lifetime_with_nodes : lifetime)) {
-    answer = {payload_of(request.nodes ? encode() + all_nodes() : encode()), now};
+    // A standby has these from the leader alone: in a sum over all daemons they would count twice.
+    const std::string text = encode(!cluster_.follows());
+    answer = {payload_of(request.nodes ? text + all_nodes() : text), now};
   }
   requests_.respond(call, answer.payload);
 }
 
-std::string MetricsTopics::encode() {
+proto::Payload MetricsTopics::without_states() {
+  const SteadyTime now = uptime_();
+  if (!without_states_.payload || now - without_states_.since >= lifetime)
+    without_states_ = {payload_of(encode(false)), now};
+  return without_states_.payload;
+}
+
+std::string MetricsTopics::encode(bool with_states) {
   MetricsText text;
-  // A standby has these from the leader alone: in a sum over all daemons they would count twice.
-  const bool is_standby =
-      cluster_.role() == ClusterTopics::Role::standby || cluster_.role() == ClusterTopics::Role::no_majority;
-  if (!is_standby) {
+  if (with_states) {
     add_nodes(text);
     add_node_times(text);
     add_schedulers(text);

@@ -37,8 +37,10 @@ class MetricsTopics {
   void on_request(Seconds time) { requests_taken_.add(time); }
 
   void metrics(const Call& call);
-  /// Throws Error EAGAIN if the inventory is not known, or for a standby whose events may be old, EIO if the
-  /// store takes too long.
+  /// The answer to resource.metrics without what the applied events have changed.
+  [[nodiscard]] proto::Payload without_states();
+  /// Throws Error EAGAIN if the inventory is not known, for a standby whose events may be old, or for a
+  /// leader whose log commits nothing, EIO if the store takes too long.
   void ready(const Call& call);
 
  private:
@@ -47,7 +49,7 @@ class MetricsTopics {
   void add_schedulers(MetricsText& text) const;
   void add_requests(MetricsText& text) const;
   void add_streams(MetricsText& text) const;
-  [[nodiscard]] std::string encode();
+  [[nodiscard]] std::string encode(bool with_states);
   [[nodiscard]] std::string all_nodes();
   void add_cluster(MetricsText& text) const;
   void add_process(MetricsText& text) const;
@@ -77,6 +79,7 @@ class MetricsTopics {
   };
   Answer without_nodes_;
   Answer with_nodes_;
+  Answer without_states_;
 };
 
 }  // namespace resourced::daemon::service

@@ -46,7 +46,9 @@ void PastTopics::status_at(const Call& call) {
   keep(call, false, [&](IsAbandoned is_abandoned, std::function<void(store::EventLog::Past)> answer) {
     log_.read_past(
         {at, std::move(is_abandoned)},
-        [at](const module::Snapshot& snapshot) { return proto::topics::encode_status_at(snapshot, at); },
+        [at](const module::Snapshot& snapshot, store::Sequence /*last*/) {
+          return proto::topics::encode_status_at(snapshot, at);
+        },
         std::move(answer));
   });
 }

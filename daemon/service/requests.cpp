@@ -15,10 +15,12 @@ Error normal_end(std::string_view topic, const std::string& text) {
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   std::function<store::Sequence()> last_event, Stats& stats, Release release)
+                   StalledAnswers& stalled, std::function<store::Sequence()> last_event, Stats& stats,
+                   Release release)
     : registry_(registry),
       clients_(clients),
       outbox_(outbox),
+      stalled_(stalled),
       last_event_(std::move(last_event)),
       stats_(stats),
       release_(std::move(release)) {}
@@ -35,6 +37,7 @@ void Requests::refuse(proto::ClientId client, const Message& request, const Erro
 }
 
 void Requests::push(proto::ClientId client, Message response) {
+  if (stalled_.is_on() && stalled_.take(client, response)) return;
   outbox_.push(last_event_(), streams::Response{client, std::move(response)});
 }
 

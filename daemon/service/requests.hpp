@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "daemon/peers/clients.hpp"
+#include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/store/records.hpp"
@@ -36,7 +37,8 @@ class Requests {
   /// `registry` has the kept requests; nothing else changes it. `last_event` returns the last event that an
   /// answer may tell of: answers leave once the log has it.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           std::function<store::Sequence()> last_event, Stats& stats, Release release);
+           StalledAnswers& stalled, std::function<store::Sequence()> last_event, Stats& stats,
+           Release release);
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -77,6 +79,7 @@ class Requests {
   streams::Registry& registry_;
   peers::Clients& clients_;
   streams::Outbox& outbox_;
+  StalledAnswers& stalled_;
   std::function<store::Sequence()> last_event_;
   Stats& stats_;
   Release release_;

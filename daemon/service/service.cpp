@@ -45,8 +45,11 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                  [this](const nodes::AgentNews& news) { agents_.tell(news); },
                  [this](const rset::ResourceSet& inventory) { agents_.on_discovered(inventory); },
                  [this] { wait_.on_replaced(); }}),
+      stalled_(
+          outbox_, clients_, log_, [this] { return metrics_.without_states(); },
+          [this](proto::ClientId client) { requests_.forget(client); }),
       requests_(
-          registry_, clients_, outbox_, [this] { return last_event(); }, stats_,
+          registry_, clients_, outbox_, stalled_, [this] { return last_event(); }, stats_,
           [this](proto::RequestKey key, const streams::Stream& stream, End end) {
             release(key, stream, end);
           }),
@@ -67,7 +70,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       past_(requests_, log, std::move(now)),
-      metrics_(executor_, requests_, stats_, journal_, cluster_, uptime_, [this] { return last_event(); }),
+      metrics_(executor_, requests_, stats_, journal_, cluster_, uptime_, [this] { return told_event(); }),
       sched_status_(executor_, requests_, replica_ ? &*replica_ : nullptr, poster("resource.sched-status")),
       feasibility_(requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
@@ -127,15 +130,17 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
     void operator()(const streams::SchedulerPosition& at) const { service.acquire_.resume(call, at); }
     void operator()(const streams::JournalPosition& at) const { service.journal_.resume(call, at); }
   };
+  bool is_admitted = false;
   try {
     const Topic* topic = Topics::find(request.topic);
     if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
     gate_.check_right(sender, request, Gate::right_for(*topic, sender));
     Gate::check_form(request, *topic, sender, targets().nodelist().size());
     cluster_.check(topic->needs);
-    if (topic->needs == Needs::commits) {
+    if (topic->needs_commits()) {
       if (const auto why = cluster_.stalled()) return turn_away(client, request, Error(EAGAIN, *why));
     }
+    is_admitted = true;
     const Call call{client, request, sender, *topic};
     if (position != nullptr) {
       std::visit(Resume{*this, call}, *position);
@@ -143,6 +148,7 @@ void Service::dispatch(proto::ClientId client, const peers::Principal& sender, c
       topic->handle(*this, call);
     }
   } catch (const Error& error) {
+    if (!is_admitted && stalled_.is_on()) return turn_away(client, request, error);
     requests_.refuse(client, request, error);
   }
 }
@@ -207,6 +213,20 @@ void Service::settle() {
   wait_.on_acquisition();
   flush();
   schedule();
+  look_for_stall();
+}
+
+// A stall begins without an event of its own: look after each step, and again while answers wait.
+void Service::look_for_stall() {
+  if (!cluster_.leads() || stalled_.is_on() || outbox_.empty()) return;
+  if (cluster_.stalled()) return stalled_.begin();
+  constexpr Seconds pause{0.2};
+  if (std::exchange(looks_for_stall_, true)) return;
+  later_(pause, [this] {
+    looks_for_stall_ = false;
+    look_for_stall();
+    flush();
+  });
 }
 
 // A timer that fires too early finds nothing due and is set again, so only an earlier time needs a call.
@@ -271,10 +291,12 @@ void Service::on_committed(store::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
   metrics_.on_committed(last);
   outbox_.committed(last);
+  if (stalled_.is_on() && !cluster_.stalled()) stalled_.end();
   changes_.on_committed(last);
   journal_.on_committed(last);
   flush();
   journal_.flush();
+  look_for_stall();
 }
 
 void Service::on_time() {
@@ -402,7 +424,7 @@ void Service::exclude_from_discovery(const text::Hostlist& hosts) {
 Stats::Gauges Service::gauges() const {
   const store::EventLog::Counters log = log_.counters();
   Stats::Gauges gauges;
-  gauges.events = last_event();
+  gauges.events = told_event();
   gauges.commits = log.commits;
   gauges.committed_events = log.events;
   gauges.clients = clients_.size();

@@ -36,6 +36,7 @@
 #include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/sched_status.hpp"
+#include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/service/wait_topics.hpp"
@@ -176,6 +177,8 @@ class Service final : public transport::Listener {
   void settle();
   /// Has on_time() called when the engine has something due.
   void schedule();
+  /// Answers what waits for a log that commits nothing, and need not.
+  void look_for_stall();
   /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.
   [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
   [[nodiscard]] Stats::Gauges gauges() const;
@@ -186,6 +189,10 @@ class Service final : public transport::Listener {
   /// The last event that this daemon knows.
   [[nodiscard]] store::Sequence last_event() const {
     return replica_ ? replica_->last() : engine().applied();
+  }
+  /// The last event that may be told in an answer that does not wait for the log.
+  [[nodiscard]] store::Sequence told_event() const {
+    return cluster_.leads() ? outbox_.committed() : last_event();
   }
 
   std::function<SteadyTime()> uptime_;
@@ -202,6 +209,9 @@ class Service final : public transport::Listener {
   streams::Registry registry_;
   streams::Outbox outbox_;
   Executor executor_;
+  StalledAnswers stalled_;
+  /// look_for_stall() will be called in a moment.
+  bool looks_for_stall_ = false;
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;

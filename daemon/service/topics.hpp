@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -53,6 +54,19 @@ enum class Needs {
   log,
 };
 
+/// What a leader does with a request while its log commits nothing. Nobody may see the events that wait for
+/// the commit, as it can fail.
+enum class Stalled : std::uint8_t {
+  /// The answer can tell of them: it waits.
+  waits,
+  /// So it can, and nobody should wait for it: EAGAIN.
+  refused,
+  /// The answer tells of none of them, and leaves at once.
+  served,
+  /// The answer is made of the committed state, and leaves at once.
+  from_log,
+};
+
 struct Topic {
   std::string_view name;
   peers::Right right;
@@ -65,6 +79,12 @@ struct Topic {
   /// False for a topic of this project's own that has no meaning in an instance of Flux.
   bool served_in_instance = true;
   Needs needs = Needs::leader;
+  Stalled stalled = Stalled::waits;
+
+  /// Whether such a request is turned away while the log commits nothing.
+  [[nodiscard]] constexpr bool needs_commits() const noexcept {
+    return needs == Needs::commits || stalled == Stalled::refused;
+  }
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the

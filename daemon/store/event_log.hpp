@@ -98,12 +98,15 @@ class EventLog {
   virtual void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                          std::function<void(HistoryPage)> answer) = 0;
 
-  /// A question about the past: the state at a time, rendered by the thread that found it.
-  using Render = std::function<std::string(const module::Snapshot&)>;
+  /// A question about the past: the state at a time, rendered by the thread that found it, which passes the
+  /// last event that the state has.
+  using Render = std::function<std::string(const module::Snapshot&, Sequence)>;
   struct Past {
     std::string text;
     /// ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
     std::optional<Error> failure;
+    /// The event that was passed to the Render; 0 in a report.
+    Sequence sequence = 0;
   };
   struct PastQuestion {
     WallTime at{};

@@ -60,7 +60,8 @@ void Store::read_past(PastQuestion question, Render render, std::function<void(P
             ENODATA,
             "at that time the resources were those of a Flux instance, whose states are not kept here");
       }
-      past->text = look->render(states);
+      past->text = look->render(states, look->search->at);
+      past->sequence = look->search->at;
     } catch (const Error& error) {
       if (begins_again(*look, error)) return false;
       past->failure = error;

@@ -43,6 +43,25 @@ bool Outbox::answer_at_once(proto::ClientId client, proto::Message message) {
   return clients_.send(client, std::move(message));
 }
 
+bool Outbox::answer_at_once(store::Sequence after, proto::ClientId client, proto::Message message) {
+  RESOURCED_INVARIANT(after <= committed_);
+  return answer_at_once(client, std::move(message));
+}
+
+std::vector<Response> Outbox::withdraw(const std::function<bool(const proto::Message&)>& is_meant) {
+  std::vector<Response> taken;
+  for (auto& entry : std::exchange(waiting_, {})) {
+    auto* response = std::get_if<Response>(&entry.second);
+    if (response == nullptr || !is_meant(response->message)) {
+      waiting_.push_back(std::move(entry));
+      continue;
+    }
+    if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
+    taken.push_back(std::move(*response));
+  }
+  return taken;
+}
+
 void Outbox::committed(store::Sequence last) {
   RESOURCED_INVARIANT(last >= committed_);
   committed_ = last;

@@ -65,8 +65,16 @@ class Outbox {
   /// those that wait for the disk. False if the client is gone or was dropped.
   bool answer_at_once(proto::ClientId client, proto::Message message);
 
+  /// The same for a response that tells of the state after event `after`, which must be on disk (an
+  /// invariant), and of no later one.
+  bool answer_at_once(store::Sequence after, proto::ClientId client, proto::Message message);
+
+  /// Takes out the responses that wait for the disk and that `is_meant` is true for.
+  [[nodiscard]] std::vector<Response> withdraw(const std::function<bool(const proto::Message&)>& is_meant);
+
   /// All events up to this one are on disk.
   void committed(store::Sequence last);
+  [[nodiscard]] store::Sequence committed() const noexcept { return committed_; }
 
   /// Called when events that are not on disk yet never will be: the clients whose responses wait for them get
   /// this error instead.

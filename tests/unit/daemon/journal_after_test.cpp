@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-void drain(Stand& stand, proto::ClientId admin, const std::string& targets) {
+void drain_targets(Stand& stand, proto::ClientId admin, const std::string& targets) {
   REQUIRE(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("each response has the number of its last event, and a later stream go
   CHECK(stand.receive_json(reader)["last"] == 2);
   CHECK(stand.receive_json(reader) == json{{"events", json::array()}, {"last", 2}});
   for (int i = 0; i < 5; ++i) {
-    drain(stand, admin, std::to_string(i));
+    drain_targets(stand, admin, std::to_string(i));
     CHECK(stand.receive_json(reader)["last"] == 3 + i);
   }
   CHECK(drained(responses(stand, {{"after", 4}})) == Names{"2", "3", "4"});
@@ -78,7 +78,7 @@ TEST_CASE("a stream after the last event has the end of the history alone, and t
   for (const bool restarted : {false, true}) {
     Stand stand;
     const proto::ClientId admin = stand.connect();
-    drain(stand, admin, "0");
+    drain_targets(stand, admin, "0");
     if (restarted) stand.restart();
     const json last = responses(stand, nullptr).back()["last"];
     CHECK(responses(stand, {{"after", last}}) ==
@@ -87,7 +87,7 @@ TEST_CASE("a stream after the last event has the end of the history alone, and t
     stand.request(reader, "resource.journal", {{"after", last}}, streaming);
     stand.settle();
     CHECK(stand.receive_json(reader)["events"].empty());
-    drain(stand, stand.connect(), "1");
+    drain_targets(stand, stand.connect(), "1");
     const json live = stand.receive_json(reader);
     CHECK(drained({live}) == Names{"1"});
     CHECK(live["last"] == last.get<int>() + 1);
@@ -99,7 +99,7 @@ TEST_CASE("after counts together with since and targets, and beyond journal-max"
   const proto::ClientId admin = stand.connect();
   for (int i = 0; i < 30; ++i) {
     stand.now = 2000 + i;
-    drain(stand, admin, std::to_string(i));
+    drain_targets(stand, admin, std::to_string(i));
   }
   for (const bool restarted : {false, true}) {
     if (restarted) stand.restart();
@@ -120,9 +120,9 @@ TEST_CASE("after counts together with since and targets, and beyond journal-max"
 TEST_CASE("a stream after an event that is not kept any more begins with truncate") {
   Stand stand;
   const proto::ClientId admin = stand.connect();
-  drain(stand, admin, "1");
+  drain_targets(stand, admin, "1");
   stand.now = 5000;
-  drain(stand, admin, "2");
+  drain_targets(stand, admin, "2");
   stand.trim(4000);
   for (const int after : {0, 1, 2}) {
     CAPTURE(after);

@@ -59,8 +59,9 @@ void Stand::start() {
       }};
   settings.leadership = leadership;
   settings.following = following;
+  log = over_store ? over_store(*store) : nullptr;
   service = std::make_unique<service::Service>(
-      *store, [this] { return wall_time(now); }, std::move(settings));
+      log ? *log : *store, [this] { return wall_time(now); }, std::move(settings));
   module::RecordedState recorded = store->load();
   store->start({[this](std::function<void()> work) { post(std::move(work)); },
                 [this](store::Sequence last) {

@@ -94,6 +94,9 @@ class Stand {
   std::optional<service::Leadership> leadership;
   /// Likewise: the service of a standby, which has no inventory of its own.
   std::optional<service::Following> following;
+  /// Likewise: the log that the service has in the place of the store.
+  std::function<std::unique_ptr<store::EventLog>(store::Store&)> over_store;
+  std::unique_ptr<store::EventLog> log;
   /// Functions that the service has deferred, with their uptimes.
   std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 

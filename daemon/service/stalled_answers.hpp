@@ -1,0 +1,63 @@
+// The answers of a leader while its log commits nothing, because etcd does not confirm a commit. All other
+// answers wait in the outbox until the leader gives up; these leave at once. They tell of no event that is
+// not committed: a read of the present state is answered from the store, as by a standby
+// (proto/topics/logged_state.hpp).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "daemon/peers/clients.hpp"
+#include "daemon/store/event_log.hpp"
+#include "daemon/streams/outbox.hpp"
+#include "proto/message.hpp"
+#include "proto/topics/logged_state.hpp"
+
+namespace resourced::daemon::service {
+
+class StalledAnswers {
+ public:
+  /// `metrics` makes the answer to resource.metrics without states of nodes. `gone` is called with clients
+  /// that turn out to be gone.
+  StalledAnswers(streams::Outbox& outbox, peers::Clients& clients, store::EventLog& log,
+                 std::function<proto::Payload()> metrics, std::function<void(proto::ClientId)> gone)
+      : outbox_(outbox), clients_(clients), log_(log), metrics_(std::move(metrics)), gone_(std::move(gone)) {}
+
+  [[nodiscard]] bool is_on() const noexcept { return is_on_; }
+  /// The log commits nothing at present: takes over the responses that wait in the outbox and need not.
+  void begin();
+  /// The log goes on.
+  void end() { is_on_ = false; }
+  /// Sends a response, or the one that replaces it, before those that wait. Returns false, and does nothing,
+  /// for one that has to wait.
+  [[nodiscard]] bool take(proto::ClientId client, proto::Message& response);
+
+ private:
+  /// One kind of read. Its requests wait for the reading thread, which is asked once for all of them.
+  struct Read {
+    proto::Payload payload;
+    /// The event that the payload is true at.
+    store::Sequence sequence = 0;
+    bool is_asked = false;
+    std::vector<streams::Response> waiting;
+  };
+
+  void read(proto::topics::LogRead what, proto::ClientId client, proto::Message response);
+  void ask(proto::topics::LogRead what);
+  void on_read(Read& read, store::EventLog::Past past);
+  void send(proto::ClientId client, proto::Message message);
+
+  streams::Outbox& outbox_;
+  peers::Clients& clients_;
+  store::EventLog& log_;
+  std::function<proto::Payload()> metrics_;
+  std::function<void(proto::ClientId)> gone_;
+  bool is_on_ = false;
+  /// By LogRead.
+  std::array<Read, proto::topics::log_reads> reads_;
+};
+
+}  // namespace resourced::daemon::service

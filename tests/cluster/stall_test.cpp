@@ -1,0 +1,149 @@
+// A leader whose commits etcd does not confirm: it goes on to tell what is committed, and nothing else.
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cluster_node.hpp"
+#include "etcd_server.hpp"
+#include "harness/ctl.hpp"
+
+namespace resourced::e2e {
+namespace {
+
+using test::Etcd;
+
+/// Members of etcd that are paused while this lives.
+class Paused {
+ public:
+  Paused(Etcd& etcd, std::vector<std::size_t> members) : etcd_(etcd), members_(std::move(members)) {
+    for (const std::size_t member : members_) etcd_.process(member).signal(SIGSTOP);
+  }
+  ~Paused() { go_on(); }
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+  Paused(Paused&&) = delete;
+  Paused& operator=(Paused&&) = delete;
+  void go_on() {
+    for (const std::size_t member : std::exchange(members_, {})) etcd_.process(member).signal(SIGCONT);
+  }
+
+ private:
+  Etcd& etcd_;
+  std::vector<std::size_t> members_;
+};
+
+/// A drain whose outcome comes later.
+struct SentDrain {
+  SentDrain(const std::string& uri, const std::string& targets) : connection(uri) {
+    connection.send("resource.drain", {{"targets", targets}, {"reason", "stuck"}, {"mode", "overwrite"}},
+                    [&](const client::Response& response) {
+                      was_made = response.ok();
+                      has_ended = true;
+                      connection.stop();
+                    },
+                    {});
+    connection.run_for(client::Milliseconds(100));
+  }
+  client::Connection connection;
+  bool was_made = false;
+  bool has_ended = false;
+};
+
+double seconds_of(const Ctl& ctl, const std::vector<std::string>& arguments, std::string& out) {
+  const auto begun = std::chrono::steady_clock::now();
+  out = ctl.output(arguments);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+std::string drained(const Ctl& ctl) { return ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"}); }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cluster stall");
+
+TEST_CASE("while etcd does not confirm a drain, reads show the state without it, and changes are refused") {
+  for (const std::vector<std::size_t>& paused : {std::vector<std::size_t>{0, 1, 2}, {1, 2}}) {
+    CAPTURE(paused.size());
+    Etcd etcd({.members = 3});
+    constexpr int lease_ttl = 30;
+    Node node("a", etcd.toml(), "", lease_ttl);
+    node.until_leading();
+    const Ctl ctl(node.uri());
+    ctl.done({"drain", "1", "before"});
+    const std::string events = ctl.output({"eventlog"});
+    Paused pause(etcd, paused);
+    SentDrain sent(node.uri(), "2");
+    std::string out;
+    // Each within a second or two of the drain, also the first one.
+    CHECK(seconds_of(ctl, {"status", "-n", "-s", "drained", "-o", "{nodelist}"}, out) < 2.5);
+    CHECK(out == "test1\n");
+    const struct {
+      std::vector<std::string> command;
+      std::string expected;
+    } reads[] = {{{"list", "-n", "-s", "down", "-o", "{nodelist}"}, "test1\n"},
+                 {{"info", "-s", "down"}, "1 Nodes, 4 Cores, 0 GPUs\n"},
+                 {{"info"}, "8 Nodes, 32 Cores, 0 GPUs\n"},
+                 {{"eventlog"}, events}};
+    for (const auto& [command, expected] : reads) {
+      CAPTURE(command[0]);
+      CHECK(seconds_of(ctl, command, out) < 1);
+      CHECK(out == expected);
+    }
+    CHECK(drained(ctl) == "test1 before\n");
+    ctl.done({"R", "show"});
+    ctl.done({"ping", "--count", "1"});
+    ctl.done({"stats"});
+    client::Connection reader(node.uri());
+    CHECK(reader.call("resource.status", json::object(), patience).contains("sequence"));
+    CHECK(reader.call("resource.leader", json::object(), patience).contains("epoch"));
+    const Outcome refused = ctl.run({"--timeout", "1s", "drain", "3", "later"});
+    CHECK(refused.status == 1);
+    CHECK(refused.err.find("etcd has not confirmed a change for ") != std::string::npos);
+    const Outcome members = ctl.run({"cluster"});
+    CHECK(members.status == 1);
+    CHECK(members.err.find("etcd has not answered: ") != std::string::npos);
+    CHECK_FALSE(sent.has_ended);
+    pause.go_on();
+    sent.connection.run_for(patience);
+    CHECK(sent.was_made);
+    CHECK(reasons(reader) == std::vector<std::string>{"before", "stuck"});
+    CHECK(drained(ctl) == "test1 before\ntest2 stuck\n");
+    CHECK_FALSE(reader.call("resource.status", json::object(), patience).contains("sequence"));
+  }
+}
+
+TEST_CASE(
+    "at the end of the lease the client of a stuck drain is disconnected, and the drain is whole or not "
+    "there") {
+  Etcd etcd({.members = 3});
+  constexpr int lease_ttl = 5;
+  Node node("a", etcd.toml(), "", lease_ttl);
+  node.until_leading();
+  const Ctl ctl(node.uri());
+  ctl.done({"drain", "1", "before"});
+  Paused pause(etcd, {0, 1, 2});
+  SentDrain sent(node.uri(), "2");
+  CHECK(drained(ctl) == "test1 before\n");
+  sent.connection.run_for(patience);
+  CHECK(sent.has_ended);
+  CHECK_FALSE(sent.was_made);
+  // It follows now, and tells what its store has.
+  until_serving(node.uri());
+  CHECK(drained(ctl) == "test1 before\n");
+  pause.go_on();
+  node.until_leading();
+  client::Connection reader(node.uri());
+  const std::vector<std::string> made = reasons(reader);
+  const std::string shown = drained(ctl);
+  CHECK(shown == (made.size() == 2 ? "test1 before\ntest2 stuck\n" : "test1 before\n"));
+  MESSAGE("the drain was made: ", made.size() == 2);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::e2e
