@@ -188,7 +188,8 @@ class Server {
             [this] { return leader_->may_serve(); },
             [this](auto take) { leader_->ask_roster(std::move(take)); },
             [this](const std::string& successor) { hand_over(successor); },
-            [this] { return leader_->stalled(); }};
+            [this] { return leader_->stalled(); },
+            [this](const auto& holders) { leader_->keep_holders(holders); }};
   }
 
   void hand_over(const std::string& successor) {
@@ -218,7 +219,8 @@ class Server {
     start.recorded = std::exchange(recorded_, {});
     before_.reset();
     service_.step(
-        engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_});
+        engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_,
+                      leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }

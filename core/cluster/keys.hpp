@@ -5,8 +5,8 @@
 // The text of a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
 // `snapshot` and `snapshot/...` are in snapshots.hpp. `members/NAME` has
 // `{"uri", "applied", "version", "files"}` of each connected member (files.hpp). `successor` has the name of
-// the member to which the last leader has handed over, until a member leads. Numbers in keys have 20 digits,
-// so that keys are in the order of the numbers.
+// the member to which the last leader has handed over, until a member leads. `holders` has a text of the
+// leader for its successor. Numbers in keys have 20 digits, so that keys are in the order of the numbers.
 //
 // Standbys watch the keys from `head` to `leader`: values of keys between them are sent to each standby.
 #pragma once
@@ -38,6 +38,7 @@ inline constexpr std::string_view head_key = "head";
 inline constexpr std::string_view successor_key = "successor";
 inline constexpr std::string_view snapshot_key = "snapshot";
 inline constexpr std::string_view log_folder = "log";
+inline constexpr std::string_view holders_key = "holders";
 inline constexpr std::string_view members_folder = "members";
 
 /// The key that follows all keys of a folder.

@@ -32,6 +32,9 @@ Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
       const SteadyTime sent = lease_pending_->sent;
       lease_pending_.reset();
       on_lease(outcome, sent, now, effects);
+    } else if (holders_pending_ && holders_pending_->id == id) {
+      holders_pending_.reset();
+      on_holders(outcome, now);
     } else if (pending_ && pending_->id == id) {
       pending_.reset();
       on_step(step_, outcome, now, effects);
@@ -74,6 +77,7 @@ void Member::disconnect(SteadyTime now) {
   watch_.reset();
   watch_due_ = {};
   snapshots_.withdraw();
+  holders_pending_.reset();
   lease_due_ = std::min(lease_due_, now);
   due_ = std::min(due_, now);
 }
@@ -84,7 +88,8 @@ std::optional<SteadyTime> Member::next_deadline() const {
   const auto at = [&next](SteadyTime time) { next = next ? std::min(*next, time) : time; };
   if (!lease_pending_) at(lease_due_);
   if (leads()) at(fence());
-  if (!pending_) {
+  if (next_holders_ && !holders_pending_) at(holders_due_);
+  if (!pending_ && !waits_for_holders()) {
     if (!leads()) {
       if (!is_busy_ || resigns_) at(due_);
     } else {
@@ -101,6 +106,7 @@ void Member::proceed(SteadyTime now, Effects& effects) {
     return end(effects, "etcd has not confirmed the lease in time; another member may lead");
   if (role_ == Role::ended) return;
   tend_lease(now, effects);
+  tend_holders(now, effects);
   if (pending_) return;
   if (leads()) return send_lead(now, effects);
   if (resigns_) {
@@ -134,6 +140,7 @@ void Member::send_lead(SteadyTime now, Effects& effects) {
   }
   if (resigns_ && successor_)
     return send(Step::name_successor, guarded({Put{std::string(successor_key), *successor_}}), now, effects);
+  if (waits_for_holders()) return;
   if (resigns_) return send(Step::revoke, Revoke{lease_->id}, now, effects);
   if (compact_) return send(Step::compact, Compact{*compact_}, now, effects);
   if (now >= check_due_) {
@@ -394,6 +401,8 @@ void Member::end(Effects& effects, std::string why) {
   pending_.reset();
   lease_pending_.reset();
   watch_.reset();
+  holders_pending_.reset();
+  next_holders_.reset();
   effects.ended = std::move(why);
 }
 
@@ -402,6 +411,8 @@ void Member::fail(Effects& effects, int errnum, const std::string& why) {
   pending_.reset();
   lease_pending_.reset();
   watch_.reset();
+  holders_pending_.reset();
+  next_holders_.reset();
   effects.failed = Error(errnum, why);
 }
 

@@ -144,6 +144,10 @@ class Member {
   void decline(SteadyTime now) { snapshots_.decline(now); }
   /// For the other members, with the next entry of this one.
   void tell_files(FileDigests files) { files_ = std::move(files); }
+  /// Keeps a text in etcd for the member that leads next: the holders of resources, which it reads as
+  /// holders(). It is put beside the commits, which do not wait for it, and if possible before a resignation;
+  /// a crash may lose it. Ignored unless this member leads.
+  [[nodiscard]] Effects keep_holders(std::string text, SteadyTime now);
   /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
   void disconnect(SteadyTime now);
 
@@ -170,6 +174,8 @@ class Member {
   [[nodiscard]] const std::string& cluster() const noexcept { return *cluster_; }
   [[nodiscard]] Revision epoch() const noexcept { return epoch_; }
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
+  /// The text of the former leader, as this member has found it when it began to lead; empty for none.
+  [[nodiscard]] const std::string& holders() const noexcept { return holders_; }
   /// Batches that are not committed yet.
   [[nodiscard]] std::size_t waiting() const noexcept { return queue_.size(); }
 
@@ -223,6 +229,8 @@ class Member {
   void proceed(SteadyTime now, Effects& effects);
   void tend_lease(SteadyTime now, Effects& effects);
   void on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, Effects& effects);
+  void tend_holders(SteadyTime now, Effects& effects);
+  void on_holders(const Outcome& outcome, SteadyTime now);
   void on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects);
   void on_joined(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_look(const TransactionDone& done, SteadyTime now, Effects& effects);
@@ -257,6 +265,10 @@ class Member {
   void fail(Effects& effects, int errnum, const std::string& why);
   /// The end of the lease has been asked for.
   [[nodiscard]] bool is_over() const noexcept { return pending_ && step_ == Step::revoke; }
+  /// Nothing else is left to do before the lease can end.
+  [[nodiscard]] bool waits_for_holders() const noexcept {
+    return leads() && resigns_ && !successor_ && queue_.empty() && next_holders_;
+  }
   [[nodiscard]] SteadyTime fence() const noexcept {
     return lease_ ? lease_->confirmed + lease_->ttl - settings_.margin : SteadyTime{};
   }
@@ -274,6 +286,16 @@ class Member {
   std::optional<Pending> lease_pending_;
   /// When the next request for the lease is due.
   SteadyTime lease_due_{};
+
+  std::string holders_;
+  /// To be put; nothing once it is there.
+  std::optional<std::string> next_holders_;
+  /// What is being put.
+  std::string put_holders_;
+  std::optional<Pending> holders_pending_;
+  SteadyTime holders_due_{};
+  /// The revision that last modified `holders`; 0 if it is not there.
+  Revision holders_revision_ = 0;
 
   std::optional<Pending> pending_;
   Step step_ = Step::join;

@@ -30,7 +30,7 @@ Transaction Member::look(SteadyTime now) {
   changed_.reset();
   Transaction look;
   look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
-               log_ahead()};
+               log_ahead(), Read{std::string(holders_key)}};
   if (lease_ && now - told_at_ >= between_telling) {
     const Put own = own_entry();
     telling_ = mark_of(own);
@@ -43,7 +43,7 @@ Transaction Member::look(SteadyTime now) {
 }
 
 void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effects) {
-  constexpr std::size_t reads = 4;
+  constexpr std::size_t reads = 5;
   check_found(done, reads);
   const bool was_bounded = reach_ > 0;
   told_ = telling_;
@@ -76,6 +76,9 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
     epoch_ = leader[0].created;
     snapshots_.lead(epoch_);
     head_revision_ = modified(head);
+    const std::vector<KeyValue>& holders = done.found[4];
+    holders_ = holders.empty() ? "" : holders[0].value;
+    holders_revision_ = modified(holders);
     check_due_ = retry_at_ = now;
     watch_.reset();
     effects.leads = true;

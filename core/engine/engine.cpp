@@ -96,6 +96,7 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
     }
   }
   partitions_ = input.partitions;
+  reservations_.begin(input.former_holders, now.steady);
   // With the record of the definition, which drops the drains of targets that are not there: a crash may lose
   // the undrain of excluded targets after it.
   const auto forget_drains = [&] {
@@ -249,9 +250,13 @@ void Engine::take(const Command& command, const Occasion& now, Effects& effects)
   effects.unfit = std::move(unfit);
 }
 
-void Engine::take(const Acquire& input, const Occasion& /*now*/, Effects& effects) {
+void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
+  const std::string name = input.partition.value_or("");
+  // A partition that is gone meanwhile is unknown, and not kept.
+  if (acquisition_.has(input.partition)) reservations_.check(name, now.by, now.steady);
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, input.partition, module_.acquirable(), input.allocations);
+  reservations_.end(name);
   effects.acquired = {resources, kept};
 }
 

@@ -12,6 +12,7 @@
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
+#include "core/module/reservations.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/time.hpp"
 
@@ -34,6 +35,8 @@ struct Start {
   std::vector<module::PartitionRule> partitions;
   /// How long targets that are online at the start stay so without a node agent, where agents are watched.
   Seconds grace{0};
+  /// The holders under the former leader of a cluster (module::Reservations).
+  std::vector<module::PartitionHolder> former_holders = {};
 };
 
 /// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of
@@ -64,7 +67,7 @@ struct Load {
 };
 
 /// A scheduler acquires a partition, or without a name all targets that are in no partition (RFC 28).
-/// Requires a defined inventory.
+/// Requires a defined inventory. The actor of the step is the scheduler.
 struct Acquire {
   HolderId holder = 0;
   std::optional<std::string> partition;
@@ -230,7 +233,7 @@ class Engine {
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
   /// overlap, and EPERM for an Alloc or Free without holders, and what Module::decide(),
-  /// Acquisition::acquire() and nodes::Nodes::hello() throw.
+  /// Acquisition::acquire(), Reservations::check() and nodes::Nodes::hello() throw.
   ///
   /// `by` is the actor that caused the input, and so of its events; nothing for time and for inputs of the
   /// daemon itself. The events that follow from a report of a node agent are by its host.
@@ -252,6 +255,8 @@ class Engine {
   [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
                                                                      const std::string& partition) const;
   [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
+  /// Partitions that are kept for their former holders.
+  [[nodiscard]] const module::Reservations& reservations() const noexcept { return reservations_; }
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
@@ -311,6 +316,7 @@ class Engine {
   /// With brokers: drains of targets that the instance does not have now.
   std::vector<module::RecordedDrain> absent_drains_;
   module::Acquisition acquisition_;
+  module::Reservations reservations_;
   nodes::Nodes nodes_;
   std::vector<module::PartitionRule> partitions_;
   /// When a client last set the expiration of this instance, in wall time.

@@ -100,6 +100,10 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
   return Held{found->second.partition, found->second.kept};
 }
 
+bool Acquisition::has(const std::optional<std::string>& partition) const {
+  return !partition || std::ranges::find(partitions_, *partition, &Partition::name) != partitions_.end();
+}
+
 bool Acquisition::is_held(const std::string& partition) const {
   return std::ranges::any_of(holders_, [&](const auto& held) { return held.second.partition == partition; });
 }

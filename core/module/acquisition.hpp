@@ -76,6 +76,8 @@ class Acquisition {
   /// Grows with each change of reported().
   [[nodiscard]] std::uint64_t reported_version() const noexcept { return reported_version_; }
 
+  /// Whether there is such a partition, or without a name the rest.
+  [[nodiscard]] bool has(const std::optional<std::string>& partition) const;
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const;
   /// Targets of a partition that the holder of another one still keeps, and targets of `acquirable` that its

@@ -42,17 +42,21 @@ void Coordinator::start(Callbacks callbacks) {
 
 void Coordinator::commit(Batch batch) { carry_out(member_.commit(std::move(batch), now())); }
 
-void Coordinator::set_busy(bool is_busy) { carry_out(member_.set_busy(is_busy, runtime_->now())); }
+void Coordinator::set_busy(bool is_busy) { carry_out(member_.set_busy(is_busy, now())); }
 
 void Coordinator::resign(std::optional<std::string> successor) {
   carry_out(member_.resign(now(), std::move(successor)));
 }
 
 void Coordinator::offer(Snapshot snapshot) {
-  carry_out(member_.offer(std::move(snapshot), runtime_->now()));
+  carry_out(member_.offer(std::move(snapshot), now()));
 }
 
-void Coordinator::decline() { member_.decline(runtime_->now()); }
+void Coordinator::decline() { member_.decline(now()); }
+
+void Coordinator::keep_holders(std::string text) {
+  carry_out(member_.keep_holders(std::move(text), now()));
+}
 
 void Coordinator::ask_roster(TakeRoster take) {
   questions_.push_back(std::move(take));

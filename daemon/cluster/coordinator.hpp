@@ -50,6 +50,8 @@ class Coordinator {
 
   void offer(::resourced::cluster::Snapshot snapshot);
   void decline();
+  /// As Member::keep_holders().
+  void keep_holders(std::string text);
 
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
   /// Asks etcd for the members, and calls `take` from the loop with an answer that is not older than the

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "core/error.hpp"
+#include "daemon/cluster/holders_json.hpp"
 #include "daemon/cluster/record_json.hpp"
 
 namespace resourced::daemon::cluster {
@@ -122,6 +124,21 @@ void LeaderLog::finish(std::function<void()> done, std::optional<std::string> su
   successor_ = std::move(successor);
   finished_ = std::move(done);
   commit_soon();
+}
+
+std::vector<module::PartitionHolder> LeaderLog::former_holders() const {
+  const std::string& text = coordinator_.member().holders();
+  if (text.empty()) return {};
+  try {
+    return decode_holders(text);
+  } catch (const Error& error) {
+    spdlog::warn("the holders under the former leader are not known: {}", error.what());
+    return {};
+  }
+}
+
+void LeaderLog::keep_holders(const std::vector<module::PartitionHolder>& holders) {
+  coordinator_.keep_holders(encode_holders(holders));
 }
 
 bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(coordinator_.now()); }

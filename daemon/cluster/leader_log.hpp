@@ -10,8 +10,10 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/module/reservations.hpp"
 #include "core/time.hpp"
 #include "daemon/cluster/coordinator.hpp"
 #include "daemon/store/event_log.hpp"
@@ -41,6 +43,11 @@ class LeaderLog final : public store::EventLog {
   /// Commits what waits and lets another member lead, the `successor` if one is named; calls `done`, and
   /// `deposed` no more. Nothing may be appended from now on.
   void finish(std::function<void()> done, std::optional<std::string> successor = std::nullopt);
+  /// The holders under the former leader. None, with a line of the log, if etcd has a text that cannot be
+  /// read.
+  [[nodiscard]] std::vector<module::PartitionHolder> former_holders() const;
+  /// Keeps the holders for the next leader (Member::keep_holders).
+  void keep_holders(const std::vector<module::PartitionHolder>& holders);
   /// As Coordinator::ask_roster().
   void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
   /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`.

@@ -36,9 +36,10 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
     throw Error(EPROTO, "this daemon keeps no allocations");
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
-  const auto acquired =
-      executor_.step(engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance});
+  const auto acquired = executor_.step(
+      engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance}, wanted.by);
   origins_[holder] = {executor_.now().wall, wanted.by, wanted.allocations};
+  held_();
   std::optional<std::string> allocations;
   if (wanted.allocations) {
     allocations = proto::topics::encode_allocation_list(
@@ -75,6 +76,16 @@ void AcquireTopics::peers(const Call& call) {
   requests_.respond(call, proto::make_payload(proto::topics::encode_peers(peers)));
 }
 
+std::vector<module::PartitionHolder> AcquireTopics::holders() const {
+  std::vector<module::PartitionHolder> holders =
+      executor_.engine().reservations().all(executor_.now().steady);
+  for (const auto& [holder, origin] : origins_) {
+    const auto held = executor_.engine().acquisition().held_by(holder);
+    if (held && origin.by) holders.push_back({held->partition, *origin.by});
+  }
+  return holders;
+}
+
 void AcquireTopics::on_defined() {
   for (const proto::RequestKey key : requests_.registry().with_topic("resource.acquire")) {
     const auto* entry = requests_.registry().find(key);
@@ -92,6 +103,7 @@ void AcquireTopics::release(const streams::Scheduler& scheduler) {
   subscribers_.remove(scheduler.holder);
   origins_.erase(scheduler.holder);
   executor_.step(engine::Release{scheduler.holder});
+  held_();
   // Other holders may have gained resources. Flush later, as this may be called within a flush.
   if (!executor_.engine().acquisition().partitions().empty()) flush_later_();
 }

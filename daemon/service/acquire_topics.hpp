@@ -6,9 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/engine/engine.hpp"
 #include "core/module/actor.hpp"
+#include "core/module/reservations.hpp"
 #include "core/time.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
@@ -21,14 +23,16 @@ namespace resourced::daemon::service {
 
 class AcquireTopics {
  public:
-  /// `flush_later` posts a flush of pending updates to the loop.
+  /// `flush_later` posts a flush of pending updates to the loop. `held` is called when holders() may have
+  /// changed.
   AcquireTopics(Executor& executor, Requests& requests, Answers& answers, streams::Subscribers& subscribers,
-                std::function<void()> flush_later)
+                std::function<void()> flush_later, std::function<void()> held)
       : executor_(executor),
         requests_(requests),
         answers_(answers),
         subscribers_(subscribers),
-        flush_later_(std::move(flush_later)) {}
+        flush_later_(std::move(flush_later)),
+        held_(std::move(held)) {}
 
   void acquire(const Call& call);
   void mute(const Call& call);
@@ -39,6 +43,8 @@ class AcquireTopics {
 
   /// The inventory is known: the acquires that wait for it get their resources.
   void on_defined();
+  /// The holders with an identity, and the former ones whose partitions are kept for them.
+  [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
   /// A scheduler is gone: its resources are free again.
   void release(const streams::Scheduler& scheduler);
 
@@ -59,6 +65,7 @@ class AcquireTopics {
   Answers& answers_;
   streams::Subscribers& subscribers_;
   std::function<void()> flush_later_;
+  std::function<void()> held_;
   /// Of each holder of the engine.
   std::map<engine::HolderId, Origin> origins_;
 };

@@ -12,6 +12,7 @@
 
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
+#include "core/module/reservations.hpp"
 #include "core/module/snapshot.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/topics.hpp"
@@ -35,6 +36,8 @@ struct Leadership {
   std::function<void(const std::string& successor)> hand_over;
   /// Why nothing can be changed now, as earlier changes are not committed; nothing as long as they are.
   std::function<std::optional<std::string>()> stalled;
+  /// Keeps the holders of resources for the next leader. Null where nobody wants them.
+  std::function<void(const std::vector<module::PartitionHolder>&)> keep_holders = nullptr;
 };
 
 /// A daemon of a cluster that another one leads.
@@ -73,6 +76,10 @@ class ClusterTopics {
   /// As Leadership has it.
   [[nodiscard]] std::optional<std::string> stalled() const {
     return leadership_ ? leadership_->stalled() : std::nullopt;
+  }
+  /// As Leadership has it; nothing for other daemons.
+  void keep_holders(const std::vector<module::PartitionHolder>& holders) const {
+    if (leadership_ && leadership_->keep_holders) leadership_->keep_holders(holders);
   }
   /// Of a daemon that leads.
   [[nodiscard]] std::optional<proto::topics::Term> term() const;

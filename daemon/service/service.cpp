@@ -60,8 +60,9 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                    : std::nullopt),
       answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health(),
                cluster_.term(), replica_ ? &*replica_ : nullptr),
-      acquire_(executor_, requests_, answers_, subscribers_,
-               [this] { later_(Seconds(0), [this] { flush(); }); }),
+      acquire_(
+          executor_, requests_, answers_, subscribers_, [this] { later_(Seconds(0), [this] { flush(); }); },
+          [this] { keep_holders(); }),
       allocations_(executor_, requests_),
       journal_([this]() -> const rset::ResourceSet& { return targets(); }, requests_, outbox_, log,
                settings.journal_max, holds_, uptime_, later_),
@@ -314,6 +315,17 @@ void Service::on_jobs(JobAnswer answer) { wait_.on_jobs(std::move(answer)); }
 void Service::on_defined() {
   acquire_.on_defined();
   settle();
+  // Those that are not back by then are forgotten.
+  if (!engine().reservations().all(executor_.now().steady).empty())
+    later_(module::Reservations::patience, [this] { keep_holders(); });
+}
+
+void Service::keep_holders() {
+  if (!cluster_.leads() || is_shut_down_) return;
+  auto holders = acquire_.holders();
+  if (holders == kept_holders_) return;
+  cluster_.keep_holders(holders);
+  kept_holders_ = std::move(holders);
 }
 
 void Service::take(const engine::Input& input, std::string_view source) {
@@ -331,6 +343,8 @@ bool Service::is_idle(proto::ClientId client) {
 void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
 
 void Service::shut_down() {
+  // The holders lose their resources by this daemon's end alone, and may acquire them again.
+  is_shut_down_ = true;
   // Mute first, so that no holder gets the resources that another one releases at the end.
   executor_.step(engine::Mute{});
   end_requests([](proto::ClientId) { return true; });

@@ -177,6 +177,8 @@ class Service final : public transport::Listener {
   void settle();
   /// Has on_time() called when the engine has something due.
   void schedule();
+  /// Keeps the holders of resources for the next leader.
+  void keep_holders();
   /// Answers what waits for a log that commits nothing, and need not.
   void look_for_stall();
   /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.
@@ -212,6 +214,9 @@ class Service final : public transport::Listener {
   StalledAnswers stalled_;
   /// look_for_stall() will be called in a moment.
   bool looks_for_stall_ = false;
+  bool is_shut_down_ = false;
+  /// What keep_holders() has last passed on.
+  std::optional<std::vector<module::PartitionHolder>> kept_holders_;
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;

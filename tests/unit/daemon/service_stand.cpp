@@ -77,7 +77,7 @@ void Stand::start() {
       std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();
   command.recorded = std::move(recorded);
-  service->step(engine::Start{command, partitions});
+  service->step(engine::Start{command, partitions, Seconds(0), former});
   service->on_defined();
   settle();
 }

@@ -90,6 +90,8 @@ class Stand {
   store::Sequence committed = 0;
   /// Of the service from its next start on.
   std::vector<module::PartitionRule> partitions;
+  /// Likewise: the holders under the former leader.
+  std::vector<module::PartitionHolder> former;
   /// Likewise: the service of the leader of a cluster.
   std::optional<service::Leadership> leadership;
   /// Likewise: the service of a standby, which has no inventory of its own.

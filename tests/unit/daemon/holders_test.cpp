@@ -1,0 +1,86 @@
+// A leader keeps the holders of resources for its successor, which lets them acquire first.
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using module::ByUser;
+using module::PartitionHolder;
+using Holders = std::vector<PartitionHolder>;
+
+/// A leader of two partitions and the rest.
+struct HoldersStand : Stand {
+  HoldersStand() {
+    leadership = service::Leadership{"a",
+                                     7,
+                                     [] { return true; },
+                                     [](const service::Leadership::TakeRoster&) {},
+                                     [](const std::string&) {},
+                                     [] { return std::nullopt; },
+                                     [this](const Holders& holders) { kept.push_back(holders); }};
+    partitions.push_back({"batch", text::IdSet{0, 1}, {}});
+    partitions.push_back({"night", text::IdSet{2, 3}, {}});
+    restart();
+  }
+  /// The answer to an acquire.
+  proto::Message acquire(proto::ClientId client, const char* partition) {
+    nlohmann::json payload = nlohmann::json::object();
+    if (*partition != 0) payload["partition"] = partition;
+    request(client, "resource.acquire", payload, streaming);
+    settle();
+    return receive(client);
+  }
+
+  std::vector<Holders> kept;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("holders");
+
+TEST_CASE_FIXTURE(HoldersStand, "each change of the holders is kept, and the end of the daemon is none") {
+  const auto one = connect();
+  const auto two = connect();
+  CHECK(acquire(one, "batch").errnum() == 0);
+  CHECK(kept.back() == Holders{{"batch", ByUser{0}}});
+  CHECK(acquire(two, "").errnum() == 0);
+  CHECK(kept.back() == Holders{{"batch", ByUser{0}}, {"", ByUser{0}}});
+  CHECK(acquire(two, "batch").errnum() == EBUSY);
+  CHECK(kept.size() == 2);
+  disconnect(one);
+  CHECK(kept.back() == Holders{{"", ByUser{0}}});
+  CHECK(kept.size() == 3);
+  service->shut_down();
+  CHECK(kept.size() == 3);
+}
+
+TEST_CASE_FIXTURE(HoldersStand,
+                  "after a takeover others wait, and the reservations are kept until they are over") {
+  former = {{"batch", ByUser{1000}}, {"night", ByUser{0}}};
+  restart();
+  const auto client = connect();
+  const proto::Message refused = acquire(client, "batch");
+  CHECK(refused.errnum() == EBUSY);
+  CHECK(refused.text() ==
+        "partition batch is kept for the former holder for another 10 s, as this daemon has just taken over: "
+        "try again then");
+  CHECK(acquire(client, "night").errnum() == 0);
+  CHECK(kept.back() == Holders{{"batch", ByUser{1000}}, {"night", ByUser{0}}});
+  const auto other = connect();
+  uptime += Seconds(4);
+  CHECK(std::string(acquire(other, "batch").text()).find("another 6 s") != std::string::npos);
+  catch_up();
+  CHECK(uptime >= SteadyTime{} + module::Reservations::patience);
+  CHECK(kept.back() == Holders{{"night", ByUser{0}}});
+  CHECK(acquire(other, "batch").errnum() == 0);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::daemon::test
