@@ -261,6 +261,8 @@ struct Standby::State {
     listeners.stop_reading();
     service.shut_down();
     coordinator->resign();
+    // Without etcd the lease ends by itself.
+    process::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
   }
 
   void reload() {
