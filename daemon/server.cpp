@@ -220,7 +220,8 @@ class Server {
     before_.reset();
     service_.step(
         engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_,
-                      leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
+                      leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(),
+                      leader_ != nullptr});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }

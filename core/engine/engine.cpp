@@ -97,8 +97,8 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   }
   partitions_ = input.partitions;
   reservations_.begin(input.former_holders, now.steady);
-  // With the record of the definition, which drops the drains of targets that are not there: a crash may lose
-  // the undrain of excluded targets after it.
+  // With the record of the definition, which drops the drains of targets that are not there, unless they are
+  // kept below: a crash may lose the undrain of excluded targets after it.
   const auto forget_drains = [&] {
     if (input.command.recorded.drains.size() != module_.drains().ranks().count())
       rewrite_drains(effects.records.back().changes, module_);
@@ -118,6 +118,10 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
     apply(std::move(event), now, effects);
   }
   if (!is_undrained) forget_drains();
+  if (input.keeps_absent) {
+    for (Record& record : effects.records)
+      keep_absent(record.changes, input.command.recorded, *input.command.inventory);
+  }
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
 

@@ -37,6 +37,9 @@ struct Start {
   Seconds grace{0};
   /// The holders under the former leader of a cluster (module::Reservations).
   std::vector<module::PartitionHolder> former_holders = {};
+  /// Drains and properties of targets that the inventory lacks stay recorded, for another daemon of a cluster
+  /// that has them. Otherwise a start drops them.
+  bool keeps_absent = false;
 };
 
 /// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of

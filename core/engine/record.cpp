@@ -203,4 +203,31 @@ void rewrite_scheduled(TableChanges& changes, const Module& module) {
   add_rows(changes.scheduled, module.scheduled_drains(), module);
 }
 
+void keep_absent(TableChanges& changes, const module::RecordedState& recorded,
+                 const rset::ResourceSet& configured) {
+  const auto add = [&](std::vector<TableChanges::Drained>& rows,
+                       const std::vector<module::RecordedDrain>& drains) {
+    for (const module::RecordedDrain& drain : drains) {
+      if (rank_of(drain.target, configured)) continue;
+      TableChanges::Drained& row = rows.emplace_back();
+      row.targets.append(drain.target);
+      row.timestamp = drain.timestamp;
+      row.reason = drain.reason;
+      row.by = drain.by;
+      row.until = drain.until;
+    }
+  };
+  if (changes.forget_drains) add(changes.drained, recorded.drains);
+  if (changes.forget_scheduled) add(changes.scheduled, recorded.scheduled);
+  if (!changes.forget_properties) return;
+  for (const module::RecordedProperty& property : recorded.properties) {
+    if (rank_of(property.target, configured)) continue;
+    using Difference = module::PropertyState::Difference;
+    TableChanges::Property& row = changes.properties.emplace_back();
+    row.name = property.name;
+    row.targets.append(property.target);
+    row.difference = property.present ? Difference::added : Difference::removed;
+  }
+}
+
 }  // namespace resourced::engine

@@ -118,5 +118,9 @@ void add_drains(TableChanges& changes, const module::Module& module);
 void rewrite_drains(TableChanges& changes, const module::Module& module);
 /// The same for scheduled drains.
 void rewrite_scheduled(TableChanges& changes, const module::Module& module);
+/// Adds the recorded drains and properties of targets that are not in `configured` to each table that these
+/// changes replace.
+void keep_absent(TableChanges& changes, const module::RecordedState& recorded,
+                 const rset::ResourceSet& configured);
 
 }  // namespace resourced::engine

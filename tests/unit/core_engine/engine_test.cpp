@@ -101,6 +101,30 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   CHECK(after.module().drains().find(1)->timestamp == wall_time(20));
 }
 
+TEST_CASE("a leader keeps the drains and properties of targets that only other daemons of its cluster have") {
+  Started before("n[0-3]");
+  before.step(DrainCommand{"1-2", "fan", {}});
+  module::DrainCommand later{"3", "later", {}};
+  later.from = wall_time(1000);
+  before.step(later);
+  before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "fast", "1-2"});
+  for (const bool keeps_absent : {true, false}) {
+    CAPTURE(keeps_absent);
+    Engine other;
+    Tables tables = before.tables;
+    Start without = start("n[0-1]", tables.state());
+    without.keeps_absent = keeps_absent;
+    for (const Record& record : other.step(without, at(100)).records) tables.apply(record.changes);
+    CHECK(other.module().drains().ranks() == IdSet{1});
+    Engine again;
+    (void)again.step(start("n[0-3]", tables.state()), at(200));
+    CHECK(again.module().drains().ranks() == (keeps_absent ? IdSet{1, 2} : IdSet{1}));
+    CHECK(again.module().scheduled_drains().ranks() == (keeps_absent ? IdSet{3} : IdSet{}));
+    CHECK(again.module().inventory().properties().at("fast") == (keeps_absent ? IdSet{1, 2} : IdSet{1}));
+    if (keeps_absent) CHECK(again.module().drains().find(2)->timestamp == wall_time(20));
+  }
+}
+
 TEST_CASE("the events that follow from an agent's hello are by its host, those of time are by nobody") {
   Engine engine;
   nodes::Settings settings;
