@@ -59,6 +59,8 @@ class Checker:
         self.expected = {name: deque() for name in followers}
         self.followed = {name: deque() for name in followers}
         self.counts = defaultdict(int)
+        #: The epochs of leaders that began with nodes offline which had been online.
+        self.outages = []
         self.found = []
         self._begin()
 
@@ -246,7 +248,8 @@ class Checker:
                 online = self.fold.online
                 _, _, name, context = events[sequence - self.head - 1]
                 self.fold.apply(name, context)
-                self.counts["outages"] += name == "restart" and not online <= self.fold.online
+                if name == "restart" and not online <= self.fold.online:
+                    self.outages.append(self.epochs[sequence])
             under_way += views.pop(sequence, ())
             under_way = [one for one in under_way if not self._is_true(one[1])]
             for last, record in under_way:

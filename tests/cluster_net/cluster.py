@@ -16,7 +16,7 @@ import time
 
 from checker import Checker
 from fold import up_of
-from members import PARTITIONS, AGENTS, Agent, Daemon, Etcd, Failure, Program, until
+from members import AGENTS, PARTITIONS, Agent, Daemon, Etcd, Failure, Program, until
 from network import Network
 
 HERE = pathlib.Path(__file__).resolve().parent
