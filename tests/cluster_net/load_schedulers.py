@@ -6,7 +6,7 @@ import errno
 import json
 import time
 
-from load_support import Client, connection_to
+from load_support import Client, connection_to, end_with_parent
 from resourced import Acquired, IDset, Lost, ResourcedError, ResourceSet
 from resourced._message import STREAMING
 from resourced._requests import Request
@@ -188,7 +188,8 @@ class CommandScheduler:
         process = await asyncio.create_subprocess_exec(
             f"{self.host.settings['binaries']}/resourcectl", "--uri", self.host.all_uris, "acquire", "--wait",
             "--follow-restart", "--partition", self.PARTITION, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=self.host.environment)
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=self.host.environment,
+            preexec_fn=end_with_parent)
         while line := await process.stdout.readline():
             payload = json.loads(line)
             self.host.response(self.name, payload)

@@ -2,15 +2,26 @@
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import json
 import os
 import random
+import signal
 import sys
 import time
 
 import resourced
 from resourced import ResourcedError
+
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+
+def end_with_parent():
+    """For a process that is about to start: it would stay, as the clients of a host are killed at the end."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def connection_to(host, uri, kind=resourced.Connection):
@@ -54,7 +65,8 @@ class Host:
     async def resourcectl(self, *arguments):
         process = await asyncio.create_subprocess_exec(
             f"{self.settings['binaries']}/resourcectl", "--uri", self.all_uris, *arguments, env=self.environment,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE)
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            preexec_fn=end_with_parent)
         _, text = await process.communicate()
         return process.returncode, text.decode().strip()
 
