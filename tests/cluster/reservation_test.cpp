@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 #include "harness/other_user.hpp"
 
 namespace resourced::e2e {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 #include "harness/ctl.hpp"
 
 namespace resourced::e2e {

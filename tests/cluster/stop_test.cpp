@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cluster_node.hpp"
-#include "etcd_server.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::e2e {
 namespace {

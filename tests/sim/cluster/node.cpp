@@ -210,7 +210,7 @@ daemon::service::Following Node::following() {
 
 daemon::service::Leadership Node::leadership() {
   return {leader_->name(),
-          static_cast<std::uint64_t>(leader_->epoch()),
+          {static_cast<std::uint64_t>(leader_->epoch()), leader_->cluster()},
           [this] { return leader_->may_serve(); },
           [this](auto take) { leader_->ask_roster(std::move(take)); },
           [this](const std::string& successor) {

@@ -18,7 +18,7 @@ using Holders = std::vector<PartitionHolder>;
 struct HoldersStand : Stand {
   HoldersStand() {
     leadership = service::Leadership{"a",
-                                     7,
+                                     {7, "cluster"},
                                      [] { return true; },
                                      [](const service::Leadership::TakeRoster&) {},
                                      [](const std::string&) {},

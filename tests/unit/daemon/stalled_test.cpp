@@ -68,7 +68,7 @@ struct StalledStand : Stand {
   StalledStand() {
     leadership = service::Leadership{
         "a",
-        7,
+        {7, "cluster"},
         [] { return true; },
         [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
         [](const std::string&) {},
