@@ -405,7 +405,7 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"cluster", "snapshot-events", restart, if_written,
      integer<&Config::cluster, &Cluster::snapshot_events, std::uint64_t>(min_snapshot_events,
                                                                          max_snapshot_events),
-     "After so many events a snapshot of the state goes to etcd, where five times as many events stay. A "
+     "After so many events a snapshot of the state goes to etcd, where twenty times as many events stay. A "
      "daemon that was off for longer, or has an empty state directory, begins with the snapshot.",
      ""},
     {"cluster", "advertise", restart, if_written, filled_text<&Config::cluster, &Cluster::advertise>(),

@@ -56,9 +56,9 @@ StoreCopy::Table::Table(Database& database, const std::string& name, int count)
       columns(count) {}
 
 StoreCopy::StoreCopy(const std::string& source, std::string path, std::size_t most_bytes)
-    : path_(std::move(path)),
+    : file_(std::move(path)),
       most_bytes_(most_bytes),
-      target_(make_database(path_)),
+      target_(make_database(file_.path)),
       sum_(std::make_unique<PresentSum>(*target_)) {
   sum_->watch();
   Statement(*target_, "ATTACH DATABASE ? AS source").bind(1, std::string_view(source)).run();
@@ -75,9 +75,9 @@ StoreCopy::StoreCopy(const std::string& source, std::string path, std::size_t mo
   }
 }
 
-StoreCopy::~StoreCopy() {
+StoreCopy::File::~File() {
   std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
+  std::filesystem::remove(path, ignored);
 }
 
 void StoreCopy::read_event(Sequence last) {
@@ -203,9 +203,9 @@ CopiedStore StoreCopy::finish(const module::Snapshot& states) {
   target_.reset();
   CopiedStore copy;
   copy.sequence = event_.row.sequence;
-  copy.file = std::make_shared<files::Descriptor>(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  copy.file = std::make_shared<files::Descriptor>(::open(file_.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (copy.file->get() < 0 || ::fstat(copy.file->get(), &status) != 0) files::fail(path_, errno);
+  if (copy.file->get() < 0 || ::fstat(copy.file->get(), &status) != 0) files::fail(file_.path, errno);
   copy.bytes = static_cast<std::size_t>(status.st_size);
   return copy;
 }

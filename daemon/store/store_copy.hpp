@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/module/snapshot.hpp"
@@ -40,7 +41,7 @@ class StoreCopy {
   /// `source` is the file of an open store. Writes to `path`, which is replaced. Throws Error as Database
   /// does, and ENODATA for a store without events.
   StoreCopy(const std::string& source, std::string path, std::size_t most_bytes);
-  ~StoreCopy();
+  ~StoreCopy() = default;
   StoreCopy(const StoreCopy&) = delete;
   StoreCopy& operator=(const StoreCopy&) = delete;
   StoreCopy(StoreCopy&&) = delete;
@@ -78,7 +79,18 @@ class StoreCopy {
   void write_trimmed();
   void check_size() const;
 
-  const std::string path_;
+  /// Removes the file, also of a copy that cannot be begun.
+  struct File {
+    explicit File(std::string name) : path(std::move(name)) {}
+    ~File();
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    File(File&&) = delete;
+    File& operator=(File&&) = delete;
+    const std::string path;
+  };
+
+  const File file_;
   const std::size_t most_bytes_;
   std::unique_ptr<Database> target_;
   std::unique_ptr<PresentSum> sum_;

@@ -131,7 +131,7 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
   first.process().kill();
   second.until_leading();
   client::Connection next(second.uri());
-  CHECK(states(next.call("resource.status", json::object(), patience))["drains"] == told["drains"]);
+  CHECK(states(next.call("resource.status", json::object(), patience))["drain"] == told["drain"]);
   CHECK(Ctl(second.uri()).output({"allocations"}) == allocations);
   CHECK(leaves_nothing(second));
   drain(next, "3", "after");

@@ -146,7 +146,7 @@ TEST_CASE("a daemon goes on with it, and its past begins with the copy") {
   CHECK(history.at(time).first == then);
   CHECK(history.at(time_before - 1000).second == ENODATA);
   // Its drains and properties are those of the present.
-  CHECK(history.status()["drains"] == then["drains"]);
+  CHECK(history.status()["drain"] == then["drain"]);
   history.run(40);
   for (const Moment& moment : history.moments) {
     if (moment.time > time) history.check(moment);
