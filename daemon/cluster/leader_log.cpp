@@ -82,8 +82,7 @@ void LeaderLog::commit() {
 void LeaderLog::on_committed(Sequence last) {
   ++counters_.commits;
   counters_.events += under_way_.size();
-  for (store::Record& record : under_way_) store_.append(std::move(record));
-  under_way_.clear();
+  store_.append_all(std::exchange(under_way_, {}));
   committed_ = last;
   if (!queue_.empty() || finished_) commit_soon();
   callbacks_.committed(last);

@@ -90,7 +90,7 @@ class LeaderLog final : public store::EventLog {
   /// Not given to the member yet.
   std::deque<store::Record> queue_;
   /// Given to it, and not committed.
-  std::deque<store::Record> under_way_;
+  std::vector<store::Record> under_way_;
   SteadyTime sent_at_{};
   bool is_posted_ = false;
   store::Sequence committed_;

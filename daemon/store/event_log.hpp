@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/module/snapshot.hpp"
@@ -89,6 +91,10 @@ class EventLog {
   /// Queues a record. Sequences come in order without gaps. The loop calls Service::on_committed() once the
   /// record is durable.
   virtual void append(Record record) = 0;
+  /// The same, for records of which a crash may leave all or none.
+  virtual void append_all(std::vector<Record> records) {
+    for (Record& record : records) append(std::move(record));
+  }
 
   /// Queues a question to the log, in order. The loop calls `answer`, never from within this call. The
   /// targets of a filter must have been looked up before it is used.

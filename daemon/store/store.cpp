@@ -76,11 +76,21 @@ void Store::start(Callbacks callbacks) {
 }
 
 void Store::append(Record record) {
-  if (record.snapshot) wants_snapshot_ = false;
+  std::vector<Record> records;
+  records.push_back(std::move(record));
+  append_all(std::move(records));
+}
+
+// The writing thread takes the whole queue for one commit.
+void Store::append_all(std::vector<Record> records) {
   const std::lock_guard lock(mutex_);
-  RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
-  queue_.push_back(std::move(record));
-  if (queue_.size() == 1) wake_.notify_one();
+  const bool was_empty = queue_.empty();
+  for (Record& record : records) {
+    if (record.snapshot) wants_snapshot_ = false;
+    RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
+    queue_.push_back(std::move(record));
+  }
+  if (was_empty) wake_.notify_one();
 }
 
 void Store::ask(Question question) {

@@ -77,6 +77,7 @@ class Store final : public EventLog {
   void start(Callbacks callbacks);
 
   void append(Record record) override;
+  void append_all(std::vector<Record> records) override;
   void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override;
   void find_start(const EventFilter& filter, std::size_t most,
                   std::function<void(HistoryStart)> answer) override;

@@ -52,6 +52,8 @@ class SimulatedEtcd {
     }
     for (const LeaseId id : ended) end(id);
   }
+  [[nodiscard]] Revision revision() const noexcept { return revision_; }
+  [[nodiscard]] Revision compacted() const noexcept { return compacted_; }
 
  private:
   struct Lease {
@@ -167,6 +169,7 @@ class SimulatedEtcd {
   std::map<std::string, LeaseId> bound_;
   std::map<LeaseId, Lease> leases_;
   Revision revision_ = 1;
+  Revision compacted_ = 0;
   LeaseId last_lease_ = 0;
 };
 

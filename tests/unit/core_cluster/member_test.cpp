@@ -258,6 +258,22 @@ TEST_CASE_FIXTURE(World, "a replica that was killed in the middle of a batch get
   CHECK(seat.member.applied() == 9);
 }
 
+TEST_CASE_FIXTURE(World, "a replica that a crash has left within a batch goes on there") {
+  Seat first = leader();
+  first.take(first.member.commit({1, 4, "abcd"}, now));
+  first.take(first.member.commit({5, 9, "efghi, in several parts"}, now));
+  first.run(now, Seconds(0.1));
+  for (Sequence applied = 1; applied <= 9; ++applied) {
+    CAPTURE(applied);
+    Seat second(etcd, settings_of("b"), {"process of a", applied});
+    second.run(now, Seconds(1));
+    CHECK_FALSE(second.failed);
+    CHECK(second.member.applied() == 9);
+    REQUIRE_FALSE(second.entries.empty());
+    CHECK(second.entries.back().last == 9);
+  }
+}
+
 TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name their key") {
   const auto failure = [&](const std::string& key, const std::string& value) {
     World world;

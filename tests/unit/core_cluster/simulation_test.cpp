@@ -250,6 +250,7 @@ class Cluster {
     if (batch.first > node.replica.size() + 1) fault("a gap in the entries");
     for (; words >> word; ++sequence) {
       if (sequence > node.replica.size()) node.replica.push_back(word);
+      if (node.replica[sequence - 1] != word) fault("a replica that has another event");
       // Killed before it has all of the batch.
       if (!is_calm_ && chance(200)) node.is_cut = true;
       if (node.is_cut) return;
@@ -375,6 +376,8 @@ class Cluster {
       case 1: {
         if (!chance(3)) return;
         node.member.reset();
+        // The disk has the events a little later than etcd, and perhaps a part of a batch.
+        node.replica.resize(node.replica.size() - std::min<std::size_t>(node.replica.size(), random_() % 10));
         // Sometimes for long, or with another disk.
         const SteadyTime back = now_ + any(chance(4) ? 30 : 5);
         if (chance(8)) {

@@ -87,6 +87,25 @@ TEST_CASE("records wait for no question") {
   CHECK(store.counters().events == 1);
 }
 
+TEST_CASE("records that are appended together are committed together") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::vector<Sequence> committed;
+  store.start({[](const std::function<void()>& work) { work(); },
+               [&](Sequence last) { committed.push_back(last); }, [](const Error& /*error*/) {}});
+  constexpr Sequence together = 50;
+  constexpr Sequence most = 100 * together;
+  for (Sequence first = 1; first <= most; first += together) {
+    std::vector<Record> records;
+    for (Sequence at = first; at < first + together; ++at) records.push_back(drain_record(at, 0, "a", "x"));
+    store.append_all(std::move(records));
+  }
+  store.stop();
+  REQUIRE_FALSE(committed.empty());
+  CHECK(committed.back() == most);
+  for (const Sequence last : committed) CHECK(last % together == 0);
+}
+
 TEST_CASE("what is not a store is refused and left as it is") {
   const resourced::test::TempDir dir;
   SUBCASE("text") {
