@@ -144,9 +144,10 @@ void Member::send_lead(SteadyTime now, Effects& effects) {
   if (resigns_) return send(Step::revoke, Revoke{lease_->id}, now, effects);
   if (compact_) return send(Step::compact, Compact{*compact_}, now, effects);
   if (now >= check_due_) {
-    const Put own = own_entry();
-    telling_ = own.value;
-    return send(Step::check, guarded({own}), now, effects);
+    // The Read makes etcd ask its majority; without a Put it makes no revision.
+    std::vector<Operation> operations{Read{member_key(settings_.name)}};
+    if (auto own = news()) operations.emplace_back(std::move(*own));
+    return send(Step::check, guarded(std::move(operations)), now, effects);
   }
   send_upkeep(now, effects);
 }
@@ -267,10 +268,7 @@ void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects&
     case Step::commit:
       return on_commit(*done, now, effects);
     case Step::check:
-      if (!done->held) return end(effects, "another member leads");
-      told_ = telling_;
-      check_due_ = now + settings_.lease_ttl / 3;
-      return;
+      return on_check(*done, now, effects);
     case Step::name_successor:
       if (!done->held) return end(effects, "another member leads");
       return successor_.reset();
@@ -301,6 +299,15 @@ Put Member::own_entry() const {
   json entry{{"uri", settings_.uri}, {"applied", applied_}, {"version", settings_.version}};
   if (json files = encode_files(files_); !files.empty()) entry["files"] = std::move(files);
   return {member_key(settings_.name), entry.dump(), lease_ ? lease_->id : 0};
+}
+
+std::string Member::mark_of(const Put& own) { return fmt::format("{} {}", own.lease, own.value); }
+
+std::optional<Put> Member::news() {
+  Put own = own_entry();
+  telling_ = mark_of(own);
+  if (telling_ == told_) return std::nullopt;
+  return own;
 }
 
 // A member without any events may begin a cluster that is not there, others only if they are told to.
@@ -384,6 +391,17 @@ void Member::on_commit(const TransactionDone& done, SteadyTime now, Effects& eff
     return finish_batch(head[0].modified, effects);
   retry_at_ = now;
   end(effects, "the head of the log in etcd was changed by another program");
+}
+
+void Member::on_check(const TransactionDone& done, SteadyTime now, Effects& effects) {
+  if (!done.held) return end(effects, "another member leads");
+  check_found(done, 1);
+  const bool was_told = telling_ != told_ || !done.found[0].empty();
+  told_ = was_told ? telling_ : "";
+  check_due_ = now + settings_.lease_ttl / 3;
+  if (!compact_next_) compact_next_ = done.revision;
+  if (done.revision - *compact_next_ < settings_.compact_after) return;
+  compact_ = std::exchange(compact_next_, done.revision);
 }
 
 void Member::finish_batch(Revision head, Effects& effects) {

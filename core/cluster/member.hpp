@@ -81,6 +81,8 @@ struct Settings {
   /// After so many commits, older events are removed.
   std::size_t trim_after = 1000;
   SnapshotSettings snapshots = {};
+  /// Of all revisions of etcd, at least so many stay readable, and at most twice as many.
+  Revision compact_after = 10000;
 };
 
 /// The replica of a member when it joins.
@@ -244,6 +246,7 @@ class Member {
   void on_restore(const TransactionDone& done, SteadyTime now, Effects& effects);
   void on_part(const TransactionDone& done, Effects& effects);
   void on_commit(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void on_check(const TransactionDone& done, SteadyTime now, Effects& effects);
   /// False if events are missing before it.
   [[nodiscard]] bool take_entry(const KeyValue& entry);
   void end_entry(Effects& effects);
@@ -260,6 +263,9 @@ class Member {
   [[nodiscard]] Transaction commit() const;
   [[nodiscard]] Transaction guarded(std::vector<Operation> then) const;
   [[nodiscard]] Put own_entry() const;
+  [[nodiscard]] static std::string mark_of(const Put& own);
+  /// The entry of this member, if it differs from the one that etcd has.
+  [[nodiscard]] std::optional<Put> news();
   [[nodiscard]] std::size_t parts_of(const Batch& batch) const noexcept;
   void end(Effects& effects, std::string why);
   void fail(Effects& effects, int errnum, const std::string& why);
@@ -321,7 +327,7 @@ class Member {
   /// While it lacks events that the log has no more.
   std::optional<SnapshotReading> restoring_;
   bool waits_for_snapshot_ = false;
-  /// What `members/NAME` has, with its lease.
+  /// What `members/NAME` has, with its lease; empty if that is not known.
   std::string told_;
   SteadyTime told_at_{};
   std::string telling_;
@@ -338,6 +344,8 @@ class Member {
   /// Events up to this one are removed by the trim that is under way, or was last.
   Sequence trimmed_ = 0;
   std::optional<Revision> compact_;
+  /// Older revisions are forgotten once enough others have followed.
+  std::optional<Revision> compact_next_;
   SteadyTime check_due_{};
   SteadyTime retry_at_{};
   bool resigns_ = false;

@@ -19,8 +19,6 @@ namespace {
 
 constexpr Seconds between_telling{1};
 
-std::string mark_of(const Put& own) { return fmt::format("{} {}", own.lease, own.value); }
-
 Revision modified(const std::vector<KeyValue>& found) { return found.empty() ? 0 : found[0].modified; }
 
 }  // namespace
@@ -32,10 +30,8 @@ Transaction Member::look(SteadyTime now) {
   look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
                log_ahead(), Read{std::string(holders_key)}};
   if (lease_ && now - told_at_ >= between_telling) {
-    const Put own = own_entry();
-    telling_ = mark_of(own);
-    if (telling_ != told_) {
-      look.then.emplace_back(own);
+    if (auto own = news()) {
+      look.then.emplace_back(std::move(*own));
       told_at_ = now;
     }
   }

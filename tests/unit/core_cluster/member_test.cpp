@@ -207,6 +207,37 @@ TEST_CASE_FIXTURE(World, "a leader without an answer serves until half a second 
   CHECK_FALSE(seat.member.may_serve(silent + Seconds(2.5)));
 }
 
+TEST_CASE_FIXTURE(World, "an hour without changes makes no revisions") {
+  Seat first = leader();
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(1));
+  const Revision before = etcd.revision();
+  for (int step = 0; step < 36000; ++step) {
+    first.run(now, Seconds(0.1));
+    second.run(now, Seconds(0));
+  }
+  CHECK(first.member.leads());
+  CHECK(etcd.revision() <= before + 1);
+  // Another program has removed its entry.
+  (void)etcd.carry_out(Transaction{{}, {Delete{"members/a", "members/a0"}}, {}}, now);
+  first.run(now, Seconds(5));
+  CHECK(etcd.keys().contains("members/a"));
+}
+
+TEST_CASE_FIXTURE(World, "a leader has old revisions forgotten, however few events there are") {
+  Settings settings = settings_of("a");
+  settings.compact_after = 100;
+  Seat seat(etcd, settings);
+  seat.run(now, Seconds(1));
+  REQUIRE(seat.member.leads());
+  for (Sequence event = 1; event <= 1000; ++event) {
+    seat.take(seat.member.commit({event, event, "x"}, now));
+    seat.run(now, Seconds(0.1));
+  }
+  CHECK(etcd.compacted() > etcd.revision() - 250);
+  CHECK(etcd.compacted() < etcd.revision() - 50);
+}
+
 TEST_CASE_FIXTURE(World, "an outcome that comes after the end of the lease commits nothing") {
   Seat seat = leader();
   const Effects effects = seat.member.commit({1, 1, "a"}, now);
