@@ -351,6 +351,8 @@ class Member {
   bool resigns_ = false;
   /// To be named before the lease ends.
   std::optional<std::string> successor_;
+  /// The lease of the last campaign, to which a key `leader` of this process is bound.
+  LeaseId campaigned_ = 0;
   /// When it was first seen that nobody leads.
   std::optional<SteadyTime> vacant_since_;
 };

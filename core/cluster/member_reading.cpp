@@ -67,7 +67,9 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   if (applied_ < last && ahead.empty() && !was_bounded) return lack_events(now);
   take_entries(ahead, effects);
   if (applied_ < last || incomplete_) return;
-  if (is_own && lease_ && now < fence() && !resigns_) {
+  // The look may be from before the lease of the key has ended.
+  const bool has_won = is_own && lease_ && lease_->id == campaigned_;
+  if (has_won && now < fence() && !resigns_) {
     role_ = Role::leading;
     epoch_ = leader[0].created;
     snapshots_.lead(epoch_);
@@ -89,8 +91,9 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   if (!vacant_since_) vacant_since_ = now;
   const bool is_left_to_another = !successor.empty() && successor[0].value != settings_.name &&
                                   now - *vacant_since_ < settings_.hand_over;
-  if (lease_ && now < fence() && !resigns_ && !is_left_to_another)
-    send(Step::campaign, campaign(), now, effects);
+  if (!lease_ || now >= fence() || resigns_ || is_left_to_another) return;
+  campaigned_ = lease_->id;
+  send(Step::campaign, campaign(), now, effects);
 }
 
 // A bounded range costs etcd less: it visits all keys of a range, whatever the limit.

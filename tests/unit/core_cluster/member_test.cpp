@@ -238,6 +238,43 @@ TEST_CASE_FIXTURE(World, "a leader has old revisions forgotten, however few even
   CHECK(etcd.compacted() < etcd.revision() - 50);
 }
 
+TEST_CASE_FIXTURE(World, "a member does not lead by a look from before its lease has ended") {
+  Seat seat(etcd, settings_of("a"));
+  // Until it has won, and looks whether it has.
+  std::deque<std::pair<RequestId, Request>> requests;
+  const auto take = [&](Effects effects) {
+    CHECK_FALSE(effects.leads);
+    for (auto& request : effects.requests) requests.push_back(std::move(request));
+  };
+  const auto answer = [&] {
+    const auto [id, request] = std::move(requests.front());
+    requests.pop_front();
+    take(seat.member.answer(id, etcd.carry_out(request, now), now));
+  };
+  take(seat.member.tick(now));
+  while (!etcd.keys().contains("leader")) {
+    if (requests.empty()) take(seat.member.tick(now = *seat.member.next_deadline()));
+    answer();
+  }
+  REQUIRE(requests.size() == 1);
+  const auto [look, request] = std::move(requests.front());
+  requests.pop_front();
+  const Outcome outcome = etcd.carry_out(request, now);
+  (void)etcd.carry_out(Revoke{1}, now);
+  while (etcd.keys().contains("leader") || requests.empty()) {
+    now = *seat.member.next_deadline();
+    take(seat.member.tick(now));
+  }
+  // The lease is asked for, is found to have ended, and another one is granted.
+  answer();
+  take(seat.member.tick(now = *seat.member.next_deadline()));
+  answer();
+  CHECK(seat.member.is_in_touch(now));
+  take(seat.member.answer(look, outcome, now));
+  CHECK_FALSE(seat.member.leads());
+  seat.run(now, Seconds(1));
+}
+
 TEST_CASE_FIXTURE(World, "an outcome that comes after the end of the lease commits nothing") {
   Seat seat = leader();
   const Effects effects = seat.member.commit({1, 1, "a"}, now);
