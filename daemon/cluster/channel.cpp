@@ -45,7 +45,9 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
     request_ = message_of(request, link_.endpoint());
     timer_.expires_after(timeout);
     timer_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error) self->fail("no answer in time");
+      // One that was due already when the request ended is of before.
+      const bool is_due = self->timer_.expiry() <= asio::steady_timer::clock_type::now();
+      if (!error && is_due) self->fail("no answer in time");
     });
     if (is_open_) return write();
     link_.open([self = shared_from_this()](const error_code& error) {
