@@ -299,6 +299,8 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
   constexpr int invalid_argument = 3;
   constexpr int not_found = 5;
   constexpr int unauthenticated = 16;
+  // A proxy has waited for too long: what became of the request is not known.
+  constexpr unsigned request_timeout = 408;
   EtcdFailure failure{Kind::unknown, fmt::format("HTTP status {}", status)};
   int code = 0;
   std::string message;
@@ -318,7 +320,7 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
   } else if (code == unauthenticated ||
              (code == invalid_argument && (has("user name is empty") || has("revision of auth store")))) {
     failure.kind = Kind::token;
-  } else if (is_of_client) {
+  } else if (is_of_client && status != request_timeout && !has("too many requests")) {
     failure.kind = Kind::refused;
   }
   return failure;

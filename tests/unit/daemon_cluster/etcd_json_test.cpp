@@ -123,6 +123,9 @@ TEST_CASE("a failure says whether the request may have been carried out") {
   CHECK(kind(403, R"({"error":"etcdserver: permission denied","code":7})") == Kind::refused);
   CHECK(kind(503, R"({"error":"etcdserver: no leader","code":14})") == Kind::unknown);
   CHECK(kind(500, "<html>") == Kind::unknown);
+  CHECK(kind(408, R"({"error":"context deadline exceeded","code":4})") == Kind::unknown);
+  CHECK(kind(429, R"({"error":"etcdserver: too many requests","code":8})") == Kind::unknown);
+  CHECK(kind(429, R"({"error":"etcdserver: mvcc: database space exceeded","code":8})") == Kind::refused);
   CHECK(decode_failure(403, R"({"error":"etcdserver: permission denied","code":7})").why ==
         "etcdserver: permission denied");
 }
