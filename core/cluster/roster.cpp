@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::cluster {
@@ -19,9 +20,18 @@ Transaction ask_roster() {
           {}};
 }
 
+namespace {
+
+// For log lines, errors and tables.
+std::string line_of(const std::string& key, const json& object, const char* name) {
+  return json_text::printable_line(text_of(key, object, name));
+}
+
+}  // namespace
+
 Leader read_leader(const KeyValue& leader) {
   const json value = object_of(leader.key, leader.value);
-  return {text_of(leader.key, value, "name"), text_of(leader.key, value, "uri"),
+  return {line_of(leader.key, value, "name"), line_of(leader.key, value, "uri"),
           text_of(leader.key, value, "process"), leader.created};
 }
 
@@ -34,9 +44,10 @@ Roster read_roster(const TransactionDone& done) {
   for (const KeyValue& member : done.found[2]) {
     const json value = object_of(member.key, member.value);
     Standing standing;
-    standing.name = member.key.substr(std::min(member.key.size(), member_key("").size()));
-    standing.uri = text_of(member.key, value, "uri");
-    if (value.contains("version")) standing.version = text_of(member.key, value, "version");
+    standing.name =
+        json_text::printable_line(member.key.substr(std::min(member.key.size(), member_key("").size())));
+    standing.uri = line_of(member.key, value, "uri");
+    if (value.contains("version")) standing.version = line_of(member.key, value, "version");
     standing.applied = number_of(member.key, value, "applied");
     if (value.contains("files")) standing.files = read_files(value["files"]);
     roster.members.push_back(std::move(standing));

@@ -44,6 +44,20 @@ int refusal(const std::string& self, const std::optional<std::string>& name, con
 
 TEST_SUITE_BEGIN("roster");
 
+TEST_CASE_FIXTURE(Keys, "texts of another program stay on their line") {
+  put("leader", R"({"name":"b\nc","uri":"tcp://b\u001b[2J","process":"p"})");
+  put("members/a\nb", R"({"uri":"\r","applied":11,"version":"\n"})");
+  const Roster roster = read();
+  REQUIRE(roster.leader);
+  REQUIRE(roster.members.size() == 1);
+  const Standing& member = roster.members.front();
+  for (const std::string& text :
+       {roster.leader->name, roster.leader->uri, member.name, member.uri, member.version}) {
+    CAPTURE(text);
+    CHECK(text.find_first_of("\n\r\x1b") == std::string::npos);
+  }
+}
+
 TEST_CASE_FIXTURE(Keys, "it has the leader, the head and the members in the order of their names") {
   put("leader", R"({"name":"b","uri":"tcp://b","process":"p"})");
   put("head", "12");
