@@ -218,10 +218,9 @@ class Server {
     const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
     start.recorded = std::exchange(recorded_, {});
     before_.reset();
-    service_.step(
-        engine::Start{std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_,
-                      leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(),
-                      leader_ != nullptr});
+    service_.step(engine::Start{
+        std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_,
+        leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(), leader_ != nullptr});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }

@@ -48,15 +48,11 @@ void Coordinator::resign(std::optional<std::string> successor) {
   carry_out(member_.resign(now(), std::move(successor)));
 }
 
-void Coordinator::offer(Snapshot snapshot) {
-  carry_out(member_.offer(std::move(snapshot), now()));
-}
+void Coordinator::offer(Snapshot snapshot) { carry_out(member_.offer(std::move(snapshot), now())); }
 
 void Coordinator::decline() { member_.decline(now()); }
 
-void Coordinator::keep_holders(std::string text) {
-  carry_out(member_.keep_holders(std::move(text), now()));
-}
+void Coordinator::keep_holders(std::string text) { carry_out(member_.keep_holders(std::move(text), now())); }
 
 void Coordinator::ask_roster(TakeRoster take) {
   questions_.push_back(std::move(take));

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "harness/etcd.hpp"
 #include "harness/ctl.hpp"
+#include "harness/etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
