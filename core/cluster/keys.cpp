@@ -54,15 +54,6 @@ EntryHeader header_in(const std::string& key, std::string_view text) {
   return header;
 }
 
-Sequence sequence_in(const std::string& log_key) {
-  Sequence sequence = 0;
-  const char* const end = log_key.data() + log_key.size();
-  const char* const begin = log_key.data() + std::min(log_key.size(), log_folder.size() + 1);
-  const auto [at, error] = std::from_chars(begin, end, sequence);
-  if (error != std::errc() || at != end) throw Garbled(log_key);
-  return sequence;
-}
-
 }  // namespace
 
 // '0' follows '/', so this ends the keys of a folder.
@@ -103,11 +94,20 @@ Sequence sequence_of(const KeyValue& head) {
   return sequence;
 }
 
+Sequence last_in_entry(const std::string& log_key) {
+  Sequence sequence = 0;
+  const char* const end = log_key.data() + log_key.size();
+  const char* const begin = log_key.data() + std::min(log_key.size(), log_folder.size() + 1);
+  const auto [at, error] = std::from_chars(begin, end, sequence);
+  if (error != std::errc() || at != end) throw Garbled(log_key);
+  return sequence;
+}
+
 EntryHeader entry_header(const KeyValue& entry) {
   const std::size_t line = entry.value.find('\n');
   if (line == std::string::npos) throw Garbled(entry.key);
   EntryHeader header = header_in(entry.key, std::string_view(entry.value).substr(0, line));
-  header.last = sequence_in(entry.key);
+  header.last = last_in_entry(entry.key);
   header.text = line + 1;
   if (header.first == 0 || header.last < header.first) throw Garbled(entry.key);
   return header;

@@ -70,6 +70,8 @@ struct EntryHeader {
   /// Where its text begins.
   std::size_t text = 0;
 };
+/// The last event of an entry of the log, by its key. Throws Garbled.
+[[nodiscard]] Sequence last_in_entry(const std::string& log_key);
 /// Throws Garbled, and Error EPROTONOSUPPORT for a format that this version does not know.
 [[nodiscard]] EntryHeader entry_header(const KeyValue& entry);
 /// Throws Error EBADMSG unless so many Reads of a transaction have been answered.

@@ -114,7 +114,7 @@ void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
   if (bytes > settings_.page_bytes) {
     reach_ = std::max<Sequence>(1, reach_ * settings_.page_bytes / bytes);
   } else if (bytes <= settings_.page_bytes / 2) {
-    const Sequence events = entry_header(found.back()).last - applied_;
+    const Sequence events = last_in_entry(found.back().key) - applied_;
     reach_ = std::clamp(2 * std::max(reach_, events), settings_.least_reach, settings_.most_reach);
   }
 }

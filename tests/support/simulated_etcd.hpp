@@ -169,7 +169,6 @@ class SimulatedEtcd {
   std::map<std::string, LeaseId> bound_;
   std::map<LeaseId, Lease> leases_;
   Revision revision_ = 1;
-  Revision compacted_ = 0;
   LeaseId last_lease_ = 0;
 };
 
