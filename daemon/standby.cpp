@@ -1,5 +1,6 @@
 #include "daemon/standby.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -69,6 +70,7 @@ std::string host_name() {
   settings.lease_ttl = cluster.lease_ttl;
   constexpr std::size_t kept_snapshots = 20;
   settings.keep = kept_snapshots * cluster.snapshot_events;
+  settings.trim_after = std::min<std::size_t>(settings.trim_after, cluster.snapshot_events);
   settings.snapshots.events = cluster.snapshot_events;
   constexpr double events_per_second = 1000;
   settings.snapshots.pause = Seconds(static_cast<double>(cluster.snapshot_events) / events_per_second);

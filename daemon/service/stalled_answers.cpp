@@ -1,6 +1,7 @@
 #include "daemon/service/stalled_answers.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -84,6 +85,9 @@ void StalledAnswers::on_read(Read& read, store::EventLog::Past past) {
   read.is_asked = false;
   // Such an event would be in the log of this daemon alone.
   RESOURCED_INVARIANT(past.sequence <= outbox_.committed());
+  // As a standby says it that knows no inventory yet: a log without events has no states.
+  if (past.failure && past.failure->errnum() == ENODATA)
+    past.failure = Error(EAGAIN, "the inventory is not known yet");
   if (!past.failure) {
     read.payload = proto::make_payload(std::move(past.text));
     read.sequence = past.sequence;

@@ -2,10 +2,29 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "daemon/store/past_reader.hpp"
+#include "proto/event_json.hpp"
+
 namespace resourced::sim {
+
+std::optional<module::Snapshot> states_of(const Disk& disk) {
+  std::size_t at = disk.records.size();
+  while (at > 0 && !disk.records[at - 1].snapshot) --at;
+  if (at == 0) return std::nullopt;
+  module::Snapshot states = *disk.records[at - 1].snapshot;
+  for (; at < disk.records.size(); ++at) {
+    const daemon::store::Record& record = disk.records[at];
+    const auto event = daemon::store::event_of({record.sequence, record.timestamp, record.text,
+                                                record.name == proto::define_name, record.resources,
+                                                record.hidden, record.of_ledger});
+    if (event) module::fold(*event, states);
+  }
+  return states;
+}
 
 void SimLog::append(daemon::store::Record record) {
   if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
@@ -61,8 +80,18 @@ void SimLog::read_page(const daemon::store::EventFilter& /*filter*/, daemon::sto
   });
 }
 
-void SimLog::read_past(PastQuestion /*question*/, Render /*render*/, std::function<void(Past)> /*answer*/) {
-  throw std::logic_error("no simulated client asks for the past");
+// A leader asks for the end of the log while etcd confirms nothing.
+void SimLog::read_past(PastQuestion /*question*/, Render render, std::function<void(Past)> answer) {
+  questions_.emplace_back([this, render = std::move(render), answer = std::move(answer)] {
+    Past past;
+    if (const auto states = states_of(disk_)) {
+      past.sequence = disk_.last();
+      past.text = render(*states, past.sequence);
+    } else {
+      past.failure = Error(ENODATA, "the log has no states");
+    }
+    answer(std::move(past));
+  });
 }
 
 void SimLog::read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,

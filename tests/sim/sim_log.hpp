@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/engine/tables.hpp"
+#include "core/module/snapshot.hpp"
 #include "daemon/store/event_log.hpp"
 
 namespace resourced::sim {
@@ -19,6 +21,9 @@ struct Disk {
 
   [[nodiscard]] daemon::store::Sequence last() const { return records.size(); }
 };
+
+/// The states after the last event; nothing for a log without any.
+[[nodiscard]] std::optional<module::Snapshot> states_of(const Disk& disk);
 
 class SimLog final : public daemon::store::EventLog {
  public:

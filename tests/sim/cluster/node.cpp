@@ -8,7 +8,7 @@
 
 #include "checks.hpp"
 #include "core/module/snapshot.hpp"
-#include "daemon/cluster/following.hpp"
+#include "daemon/cluster/record_json.hpp"
 #include "daemon/store/past_reader.hpp"
 #include "inventory.hpp"
 #include "proto/event_json.hpp"
@@ -21,22 +21,6 @@ namespace store = daemon::store;
 namespace {
 
 constexpr double longest_write = 0.02;
-
-// The states after the last event, as Store::last_states() finds them.
-std::optional<module::Snapshot> states_of(const Disk& disk) {
-  std::size_t at = disk.records.size();
-  while (at > 0 && !disk.records[at - 1].snapshot) --at;
-  if (at == 0) return std::nullopt;
-  module::Snapshot states = *disk.records[at - 1].snapshot;
-  for (; at < disk.records.size(); ++at) {
-    const store::Record& record = disk.records[at];
-    const auto event =
-        store::event_of({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
-                         record.resources, record.hidden, record.of_ledger});
-    if (event) module::fold(*event, states);
-  }
-  return states;
-}
 
 }  // namespace
 
@@ -80,8 +64,12 @@ void Node::follow() {
   daemon::cluster::Coordinator::Callbacks callbacks;
   callbacks.joined = [this](const std::string& cluster) { identity_ = cluster; };
   callbacks.entry = [this](const cluster::Batch& batch) {
-    daemon::cluster::take_entry(batch, *log_,
-                                [this](const store::Record& record) { service_->follow(record); });
+    for (store::Record& record : daemon::cluster::decode_records(batch.text, batch.first, batch.last)) {
+      // A store that was cut by a kill has a part of the first batch.
+      if (record.sequence <= disk_.last()) continue;
+      service_->follow(record);
+      log_->append(std::move(record));
+    }
   };
   callbacks.leads = [this] { next_ = Next::lead; };
   callbacks.ended = [this](const std::string& /*why*/) { next_ = Next::exit; };
