@@ -152,7 +152,7 @@ TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a
   }
   second.process().kill();
   const int known = head(etcd);
-  change(leader, 200);
+  change(leader, 400);
   until_trimmed(etcd, known + 1);
   second.start();
   for (int round = 0; round < 2; ++round) {
@@ -189,7 +189,7 @@ TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store o
   first.until_leading();
   client::Connection leader(first.uri());
   drain(leader, fmt::format("0-{}", count - 1), "all of them");
-  change(leader, 200);
+  change(leader, 400);
   until_trimmed(etcd, 3);
   Node second("b", etcd.toml(), small, 2, hosts);
   const Deadline deadline(std::chrono::seconds(240));
