@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,6 +81,10 @@ fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
           },
           [&connection, answer_to](fifo::Pool::JobId id, fifo::Scheduler::Done done) {
             client::free(connection, {std::to_string(id)}, answer_to(std::move(done)));
+          },
+          [&connection](std::function<void()> work) {
+            constexpr client::Milliseconds pause{500};
+            connection.after(pause, std::move(work));
           }};
 }
 

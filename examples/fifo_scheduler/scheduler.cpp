@@ -33,6 +33,12 @@ std::string_view trimmed(std::string_view text) {
 /// but perhaps not yet.
 bool is_of_targets(int errnum) { return errnum == EHOSTDOWN || errnum == EINVAL || errnum == EPERM; }
 
+/// Whether the daemon has refused a change as it cannot commit now, or does not lead its cluster.
+bool may_pass(const Scheduler::Answer& answer) {
+  return answer.kind == Scheduler::Answer::Kind::refused &&
+         (answer.errnum == EAGAIN || answer.errnum == EHOSTUNREACH);
+}
+
 }  // namespace
 
 void Scheduler::say(const Json& object) { say_(object.dump(-1, ' ', false, Json::error_handler_t::replace)); }
@@ -79,12 +85,17 @@ void Scheduler::free(std::string_view argument) {
 void Scheduler::release(Pool::JobId id) {
   if (!ledger_) return on_released(id, {});
   freeing_.insert(id);
+  to_free_.erase(id);
   ledger_->free(id, [this, id](const Answer& answer) { on_released(id, answer); });
 }
 
 void Scheduler::on_released(Pool::JobId id, const Answer& answer) {
   // The allocations after the next acquire tell whether it is still there.
   if (answer.kind == Answer::Kind::unknown) return;
+  if (may_pass(answer)) {
+    to_free_.insert(id);
+    return stall();
+  }
   // An operator may have freed it (ENOENT).
   if (answer.kind == Answer::Kind::refused && answer.errnum != ENOENT) {
     freeing_.erase(id);
@@ -96,15 +107,30 @@ void Scheduler::on_released(Pool::JobId id, const Answer& answer) {
 
 void Scheduler::finish_release(Pool::JobId id) {
   freeing_.erase(id);
+  to_free_.erase(id);
   pool_.release(id);
   if (id < first_foreign) say({{"free", id}});
   try_head_ = true;
 }
 
+void Scheduler::stall() {
+  if (!std::exchange(is_stalled_, true)) ledger_->later([this] { resume(); });
+}
+
+void Scheduler::resume() {
+  is_stalled_ = false;
+  try_head_ = true;
+  // After a loss the next allocations tell which are still there.
+  if (acquired_) {
+    for (const Pool::JobId id : std::exchange(to_free_, {})) release(id);
+  }
+  schedule();
+}
+
 void Scheduler::deny(Pool::JobId id, std::string_view why) { say({{"id", id}, {"denied", why}}); }
 
 void Scheduler::schedule() {
-  if (!acquired_) return;
+  if (!acquired_ || is_stalled_) return;
   if (std::exchange(judge_, false)) judge_queue();
   if (!std::exchange(try_head_, false)) return;
   while (!queue_.empty()) {
@@ -139,6 +165,11 @@ void Scheduler::on_recorded(Pool::JobId id, const Answer& answer) {
   pool_.release(id);
   try_head_ = true;
   Job& job = recorded.mapped().job;
+  if (may_pass(answer)) {
+    if (!std::exchange(job.is_told, true)) say({{"id", id}, {"wait", answer.why}});
+    requeue(std::move(job));
+    return stall();
+  }
   const std::uint64_t view = recorded.mapped().view;
   const bool was_old = is_of_targets(answer.errnum) || (answer.errnum == EBUSY && view != view_);
   if (!was_old || ++job.refusals == most_refusals) return deny(id, answer.why);
@@ -198,6 +229,7 @@ void Scheduler::judge_queue() {
 std::string Scheduler::reason_to_wait() const {
   if (!acquired_) return "the daemon is away";
   if (queue_.size() > 1) return fmt::format("{} is first", queue_[queue_.size() - 2].id);
+  if (is_stalled_) return "the daemon cannot commit changes";
   if (pool_.expired(clock_())) return "the resources have expired";
   return "too little is up and free";
 }

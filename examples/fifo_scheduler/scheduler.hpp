@@ -6,6 +6,7 @@
 // the next scheduler after a crash finds in the ledger all that was printed. Where the connection is lost
 // before the ledger's answer, the allocations after the next acquire tell what was done. An allocation that
 // the ledger refuses because targets were drained or removed meanwhile goes back to its place in the queue.
+// While the ledger cannot commit, nothing is allocated, and what it refused is asked for again after a pause.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,8 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Ledger {
     std::function<void(Pool::JobId, const rset::ResourceSet&, Done done)> alloc;
     std::function<void(Pool::JobId, Done done)> free;
+    /// Calls `work` after a pause.
+    std::function<void(std::function<void()> work)> later;
   };
 
   /// Without a ledger each change counts as done at once.
@@ -62,9 +65,9 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
   /// several of them, and the state is complete only after the last.
   void schedule();
-  /// Whether an answer of the ledger is due.
+  /// Whether an answer of the ledger is due, or the end of a pause for it.
   [[nodiscard]] bool is_waiting_for_ledger() const noexcept {
-    return !recording_.empty() || !freeing_.empty();
+    return !recording_.empty() || !freeing_.empty() || is_stalled_;
   }
   /// The error that has ended the acquisition.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
@@ -88,6 +91,8 @@ class Scheduler final : public client::AcquisitionObserver {
     /// from.
     int refusals = 0;
     std::optional<std::uint64_t> refused_view = std::nullopt;
+    /// The user was told that the ledger cannot commit.
+    bool is_told = false;
   };
 
   void say(const nlohmann::ordered_json& object);
@@ -99,6 +104,9 @@ class Scheduler final : public client::AcquisitionObserver {
   void release(Pool::JobId id);
   void on_released(Pool::JobId id, const Answer& answer);
   void finish_release(Pool::JobId id);
+  /// The ledger cannot commit: allocates nothing for a while.
+  void stall();
+  void resume();
   /// Puts a job back into the queue, which is in the order of ids.
   void requeue(Job job);
   /// Targets are up, down or gone that were not before.
@@ -123,6 +131,9 @@ class Scheduler final : public client::AcquisitionObserver {
   };
   std::map<Pool::JobId, Recording> recording_;
   std::set<Pool::JobId> freeing_;
+  /// Those of freeing_ that the ledger could not commit, to be asked for again.
+  std::set<Pool::JobId> to_free_;
+  bool is_stalled_ = false;
   /// Allocations of the ledger whose ids are not of this program.
   std::map<std::string, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;

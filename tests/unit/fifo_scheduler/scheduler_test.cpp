@@ -2,6 +2,7 @@
 #include "examples/fifo_scheduler/scheduler.hpp"
 
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -212,7 +213,13 @@ struct LedgerStand {
     std::string text;
     Scheduler::Done done;
   };
+  /// The pauses are over.
+  void pass_time() {
+    for (const auto& work : std::exchange(later, {})) work();
+  }
+
   std::vector<Call> calls;
+  std::vector<std::function<void()>> later;
   std::vector<Json> said;
   Scheduler scheduler{
       [this](std::string_view line) { said.push_back(Json::parse(line)); }, [] { return wall_time(1000); },
@@ -222,7 +229,8 @@ struct LedgerStand {
           },
           [this](Pool::JobId id, Scheduler::Done done) {
             calls.push_back({"free " + std::to_string(id), std::move(done)});
-          }}};
+          },
+          [this](std::function<void()> work) { later.push_back(std::move(work)); }}};
 };
 
 const Scheduler::Answer recorded{};
@@ -297,6 +305,55 @@ TEST_CASE("a job that the ledger refuses again and again is denied in the end") 
   }
   CHECK(last.back() == R"({"id":1,"denied":"so it is"})");
   CHECK(stand.asked().empty());
+}
+
+TEST_CASE("jobs wait, in their order, while the ledger cannot commit or its daemon does not lead") {
+  for (const int errnum : {EAGAIN, EHOSTUNREACH}) {
+    CAPTURE(errnum);
+    LedgerStand stand;
+    CHECK(stand.asked({"slot=1/node", "slot=1/node", "slot=4/node"}) == Lines{"1 n0", "2 n1"});
+    CHECK(stand.refuse(errnum) == Lines{R"({"id":1,"wait":"so it is"})"});
+    CHECK(stand.refuse(errnum) == Lines{R"({"id":2,"wait":"so it is"})"});
+    // Nothing is asked for before the pause is over; it is told once, and never counted.
+    CHECK(stand.asked().empty());
+    CHECK(stand.scheduler.is_waiting_for_ledger());
+    for (int again = 0; again < 20; ++again) {
+      REQUIRE(stand.later.size() == 1);
+      stand.pass_time();
+      CHECK(stand.asked() == Lines{"1 n0", "2 n1"});
+      CHECK(stand.refuse(errnum).empty());
+      CHECK(stand.refuse(errnum).empty());
+    }
+    stand.pass_time();
+    CHECK(stand.asked() == Lines{"1 n0", "2 n1"});
+    CHECK(stand.answer(recorded) == Lines{R"({"id":1,"R":"n0"})"});
+    CHECK(stand.answer(recorded) == Lines{R"({"id":2,"R":"n1"})"});
+    CHECK_FALSE(stand.scheduler.is_waiting_for_ledger());
+  }
+}
+
+TEST_CASE("a free waits, too, while the ledger cannot commit") {
+  LedgerStand stand;
+  stand.asked({"slot=4/node"});
+  stand.answer(recorded);
+  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
+  CHECK(stand.refuse(EAGAIN).empty());
+  CHECK(stand.scheduler.is_waiting_for_ledger());
+  stand.pass_time();
+  CHECK(stand.asked() == Lines{"free 1"});
+  CHECK(stand.refuse(EAGAIN).empty());
+  SUBCASE("until it can") {
+    stand.pass_time();
+    CHECK(stand.asked() == Lines{"free 1"});
+  }
+  SUBCASE("until the next connection, which asks for it anew, once") {
+    stand.lose();
+    client::Allocation held{"1", four_nodes()};
+    stand.connect({held});
+    stand.pass_time();
+    CHECK(stand.asked() == Lines{"free 1"});
+  }
+  CHECK(stand.answer(recorded) == Lines{R"({"free":1})"});
 }
 
 TEST_CASE("what a change of the targets does not explain is denied at once") {
