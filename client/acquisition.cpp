@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/backoff.hpp"
+#include "client/repeatable.hpp"
 #include "core/error.hpp"
 #include "core/module/delta.hpp"
 #include "proto/topics/acquire.hpp"
@@ -66,8 +67,6 @@ void apply_update(Picture& picture, const module::Delta& update) {
 }
 
 constexpr std::string_view topic = "resource.acquire";
-/// The error text of a daemon that shuts down in good order.
-constexpr std::string_view unloaded = "the resource module was unloaded";
 constexpr BackoffLimits pauses{Milliseconds(20), Milliseconds(500)};
 
 }  // namespace
@@ -128,7 +127,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     }
     if (const auto& leader = picture_.leader;
         leader && !connection_.follows(leader->epoch, leader->cluster)) {
-      connection_.forget(*std::exchange(request_, std::nullopt));
+      if (request_) connection_.forget(*std::exchange(request_, std::nullopt));
       request_after_pause();
       return;
     }
@@ -170,7 +169,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   void fail(const Response& response) {
     const Error& error = response.error();
-    const bool shut_down = error.errnum() == ECANCELED && error.what() == unloaded;
+    const bool shut_down = error.errnum() == ECANCELED && is_shut_down(error);
     if (response.local() ? error.errnum() == ECONNRESET : (shut_down && options_.follow_restart)) {
       const bool told = state_ == State::lost;
       state_ = State::lost;

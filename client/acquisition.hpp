@@ -63,7 +63,7 @@ struct AcquisitionOptions {
   /// its other targets are free.
   bool allocations = false;
   /// Wait for the daemon after it has shut down in good order (ECANCELED `the resource module was unloaded`),
-  /// which otherwise is an error, as in RFC 28.
+  /// which otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
   bool follow_restart = false;
   /// Wait for a daemon that is not there yet, instead of an error.
   bool wait_for_daemon = false;

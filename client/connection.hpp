@@ -17,10 +17,11 @@
 //
 // With the URIs of several daemons, those of a cluster, all are asked at once, and the one that leads gets
 // the requests, each of which waits for it (wait_for_daemon). A question (client/repeatable.hpp) whose answer
-// was lost is sent again. A change is sent again only after a refusal that says that nothing was changed
-// (EHOSTUNREACH of a standby, EAGAIN of a leader that cannot commit), and only if no later request was sent,
-// so that changes keep their order. One whose answer was lost fails with ECONNRESET, as it may have been
-// made.
+// was lost is sent again, once. A change is sent again only after a refusal that says that nothing was
+// changed (EHOSTUNREACH of a standby, EAGAIN of a leader that cannot commit), and only if nothing but
+// questions was sent after it, so that changes keep their order. One whose answer was lost fails with
+// ECONNRESET, as it may have been made. A leader that shuts down in good order counts as a lost connection:
+// its streams fail with ECONNRESET, and nothing more is sent to it.
 //
 // Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response, and not at all after forget() of its request or
@@ -99,18 +100,20 @@ struct ConnectionOptions {
   /// The time-out of call() where none is given.
   Milliseconds call_timeout{30000};
   /// With several URIs: how long connect() looks for the leader, as a standby takes some seconds to take
-  /// over, and how long a request without a time-out that the daemon refuses with EAGAIN is sent again.
+  /// over, and how long a change without a time-out that the daemon refuses with EAGAIN is sent again.
   Milliseconds failover_timeout{20000};
   /// The longest that close() waits for messages on their way out.
   Milliseconds linger{1000};
-  /// ZMTP heartbeats (ipc: and tcp:): how often, and how long without a sign of life until the connection
-  /// counts as lost.
-  Milliseconds heartbeat_interval{5000};
-  Milliseconds heartbeat_timeout{15000};
+  /// Heartbeats, of ZMTP for ipc: and tcp: URIs: how often, and how long without a sign of life until the
+  /// connection counts as lost. By default 5 s and 15 s, and with several URIs 1 s and 3 s, as another daemon
+  /// leads by then. A local: URI has them only with others, as requests.
+  std::optional<Milliseconds> heartbeat_interval = std::nullopt;
+  std::optional<Milliseconds> heartbeat_timeout = std::nullopt;
   /// Whether the daemon, too, is to take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
   bool heartbeat_ttl = true;
-  /// The pause between attempts to connect for requests with wait_for_daemon: from the first, doubled up to
-  /// the second.
+  /// The pause between attempts to connect for requests with wait_for_daemon, and between questions for the
+  /// leader: from the first, doubled up to the second. With several URIs a random part of its second half is
+  /// left out.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
   /// The longest message that is accepted, in bytes; a longer one ends the connection. An R of a million

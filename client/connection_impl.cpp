@@ -18,9 +18,6 @@
 namespace resourced::client {
 namespace {
 
-/// A question is sent again so often.
-constexpr unsigned most_losses = 2;
-
 Response response_of(proto::Message message) {
   if (message.errnum() != 0) return {message.topic, proto::response_error(message), false};
   const bool last = proto::is_final(message);
@@ -34,9 +31,13 @@ Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::o
       places_(proto::split_uris(uri_)),
       options_(options),
       keys_(std::move(keys)),
-      context_(Link::make_context()),
       hold_({options.retry_first, options.retry_most}),
-      retry_({options.retry_first, options.retry_most}) {}
+      retry_({options.retry_first, options.retry_most}) {
+  using std::chrono::seconds;
+  options_.heartbeat_interval = options.heartbeat_interval.value_or(seconds(has_places() ? 1 : 5));
+  options_.heartbeat_timeout = options.heartbeat_timeout.value_or(seconds(has_places() ? 3 : 15));
+  for (std::size_t i = 0; i < places_.size(); ++i) contexts_.push_back(Link::make_context());
+}
 
 void Connection::Impl::refuse_inside_handler(const char* function) const {
   if (processing_) throw Error(EDEADLK, fmt::format("{} called from a handler", function));
@@ -73,9 +74,11 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
     entry->timer = timers_.add(Clock::now() + options.timeout,
                                [this, id, timeout = options.timeout] { time_out(id, timeout); });
   }
+  if (has_places()) look_at_link();
   if (options.streaming) services_.emplace(proto::split_topic(entry->message.topic).service);
   requests_.emplace(id, std::move(entry));
-  outgoing_.push_back({id, {}});
+  const bool waits = hold_timer_ && !is_question(requests_.at(id)->message.topic);
+  (waits ? held_ : outgoing_).push_back({id, {}});
   flush();
   rearm();
   return id;
@@ -137,9 +140,8 @@ void Connection::Impl::close() {
   failures_.clear();
   timers_.clear();
   retry_timer_.reset();
-  hold_timer_.reset();
   // Waits for messages on their way out.
-  context_.reset();
+  contexts_.clear();
   rearm();
 }
 
@@ -247,6 +249,7 @@ bool Connection::Impl::deliver_failure() {
 void Connection::Impl::dispatch(proto::Message message) {
   const auto tag = message.matchtag;
   if (tags_.receive(message) != proto::MatchtagState::pending) return;
+  if (probe_ && probe_->tag == tag) return on_probed(message);
   const auto id = by_tag_.at(tag);
   const Response response = response_of(std::move(message));
   if (has_places() && put_off(id, response)) return;
@@ -261,7 +264,7 @@ void Connection::Impl::dispatch(proto::Message message) {
 }
 
 bool Connection::Impl::may_flush() const noexcept {
-  if (!connected_ || losing_ || hold_timer_ || outgoing_.empty()) return false;
+  if (!connected_ || losing_ || leaving_timer_ || outgoing_.empty()) return false;
   return outgoing_.front().id == 0 || tags_.size() < proto::MatchtagPool::default_limit;
 }
 
@@ -280,7 +283,7 @@ bool Connection::Impl::flush_one() {
       return false;
     }
     request->sent = true;
-    last_sent_ = std::max(last_sent_, next.id);
+    if (!is_question(request->message.topic)) last_sent_ = std::max(last_sent_, next.id);
     by_tag_.emplace(request->message.matchtag, next.id);
   }
   outgoing_.pop_front();
@@ -297,7 +300,7 @@ void Connection::Impl::flush() {
 void Connection::Impl::start_link() {
   if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
   if (has_places()) return start_search();
-  link_ = std::make_unique<Link>(*context_, uri_, options_, keys_, wakeup_);
+  link_ = std::make_unique<Link>(*contexts_.front(), uri_, options_, keys_, wakeup_);
   connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
     connect_timer_.reset();
     attempt_failed(ConnectFailure::timed_out);
@@ -331,7 +334,11 @@ void Connection::Impl::on_event(Link::Event event) {
 }
 
 void Connection::Impl::drop_link() {
-  if (connect_timer_) timers_.cancel(*std::exchange(connect_timer_, std::nullopt));
+  for (auto* timer : {&connect_timer_, &leaving_timer_, &probe_timer_}) {
+    if (*timer) timers_.cancel(*std::exchange(*timer, std::nullopt));
+  }
+  probe_.reset();
+  end_hold();
   link_.reset();
   connected_ = false;
   losing_ = false;
@@ -360,47 +367,19 @@ void Connection::Impl::attempt_failed(ConnectFailure failure) {
   if (!outgoing_.empty()) retry_later();
 }
 
-void Connection::Impl::link_lost() {
-  drop_link();
-  const Error error = lost_error();
-  std::deque<Outgoing> waiting;
-  for (auto& entry : std::exchange(outgoing_, {})) {
-    const Request* request = find_open(entry.id);
-    if (request != nullptr && request->wait_for_daemon) waiting.push_back(std::move(entry));
-  }
-  outgoing_ = std::move(waiting);
-  // In the order in which they were made, except those that remain in outgoing_.
-  std::set<RequestId> ended;
-  std::vector<RequestId> again;
-  for (const auto& [id, request] : requests_) {
-    if (request->failure || (!request->sent && request->wait_for_daemon)) continue;
-    // A question that ends every daemon that it reaches must not go through the whole cluster for ever.
-    if (has_places() && request->sent && is_question(request->message.topic) &&
-        request->losses < most_losses) {
-      ++request->losses;
-      again.push_back(id);
-    } else {
-      ended.insert(id);
-    }
-  }
-  for (const auto id : ended) fail(id, error);
-  send_again(again);
-  if (!outgoing_.empty()) retry_later();
-}
-
 void Connection::Impl::retry_later() {
-  retry_timer_ = timers_.add(Clock::now() + retry_.next(), [this] {
+  retry_timer_ = timers_.add(Clock::now() + (has_places() ? retry_.next(random_) : retry_.next()), [this] {
     retry_timer_.reset();
     if (!link_ && !search_) try_link();
   });
 }
 
-Error Connection::Impl::lost_error() const {
+Error Connection::Impl::lost_error(std::string_view topic) const {
   return {ECONNRESET,
           fmt::format("lost the connection to the daemon at {}{}", uri_,
-                      has_places() ? "; a change that was sent may have been made, which the status or the "
-                                     "event log shows"
-                                   : "")};
+                      has_places() && is_change(topic)
+                          ? "; the change may have been made, which the status or the event log shows"
+                          : "")};
 }
 
 Error Connection::Impl::attempt_error() const {
@@ -436,14 +415,26 @@ void Connection::Impl::time_out(RequestId id, Milliseconds timeout) {
   if (request->sent) {
     tags_.cancel(request->message.matchtag);
     by_tag_.erase(request->message.matchtag);
-  } else if (request->refusal) {
-    return fail(id, *request->refusal);
-  } else if (search_) {
-    return fail(id, search_->why(uri_));
   }
+  fail(id, late_error(*request, timeout));
+}
+
+Error Connection::Impl::late_error(const Request& request, Milliseconds timeout) const {
   const auto seconds = std::chrono::duration<double>(timeout).count();
-  fail(id, Error(ETIMEDOUT,
-                 fmt::format("{}: no answer from {} within {:g} s", request->message.topic, uri_, seconds)));
+  if (!request.sent) {
+    if (request.refusal) return *request.refusal;
+    if (search_) return search_->why(uri_);
+    // The first one was refused, and the others wait for it.
+    const auto first = held_.empty() ? requests_.end() : requests_.find(held_.front().id);
+    if (hold_timer_ && first != requests_.end() && first->second->refusal) {
+      const Error& refusal = *first->second->refusal;
+      return {refusal.errnum(),
+              fmt::format("{}: not sent to {} within {:g} s, as an earlier change was refused: {}",
+                          request.message.topic, uri_, seconds, refusal.what())};
+    }
+  }
+  return {ETIMEDOUT,
+          fmt::format("{}: no answer from {} within {:g} s", request.message.topic, uri_, seconds)};
 }
 
 }  // namespace resourced::client

@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -100,8 +102,19 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void end_search();
   /// Keeps a request that a daemon of a cluster has refused as it cannot carry it out now, to send it again.
   [[nodiscard]] bool put_off(RequestId id, const Response& response);
+  [[nodiscard]] bool send_again_after_refusal(RequestId id, Request & request, const Error& refusal);
+  /// The daemon shuts down: sends it nothing more, and waits for its last answers.
+  void leave();
+  /// Sends nothing but questions for a while.
+  void hold();
+  void end_hold();
   /// These requests are to be sent next.
   void send_again(const std::vector<RequestId>& ids);
+  /// Notices a loss before something is sent. What was sent may have been carried out.
+  void look_at_link();
+  /// Asks over a link without heartbeats whether the daemon still leads, again and again.
+  void probe_link();
+  void on_probed(const proto::Message& answer);
   /// Starts a link now or, where that fails, later.
   void try_link();
   void attempt_failed(ConnectFailure failure);
@@ -109,7 +122,9 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void drop_link();
   void retry_later();
   [[nodiscard]] Error attempt_error() const;
-  [[nodiscard]] Error lost_error() const;
+  /// `topic` is that of a request that was sent.
+  [[nodiscard]] Error lost_error(std::string_view topic = {}) const;
+  [[nodiscard]] Error late_error(const Request& request, Milliseconds timeout) const;
 
   /// A request that has neither been answered nor failed; null if there is none.
   [[nodiscard]] Request* find_open(RequestId id);
@@ -127,7 +142,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   ConnectionOptions options_;
   std::optional<proto::KeyFile> keys_;
   Wakeup wakeup_;
-  Link::ContextPtr context_;
+  /// One for each place: a name look-up holds up the thread of its context.
+  std::vector<Link::ContextPtr> contexts_;
   std::unique_ptr<Link> link_;
   Timers timers_;
   /// With several places, while no link is there and one is wanted.
@@ -137,9 +153,21 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   std::optional<Error> refused_;
   /// Of the last leader.
   proto::topics::Term term_;
-  /// While it is set nothing is sent: a request was refused, and is to be sent again first.
+  /// While it is set nothing but questions is sent: a change was refused, and is to be sent again first.
   std::optional<TimerId> hold_timer_;
   Backoff hold_;
+  /// What waits for the end of the hold.
+  std::deque<Outgoing> held_;
+  /// While it is set nothing is sent: the daemon shuts down.
+  std::optional<TimerId> leaving_timer_;
+  std::optional<TimerId> probe_timer_;
+  /// The question of probe_link() that is not answered yet.
+  struct Probe {
+    std::uint32_t tag = 0;
+    Clock::time_point sent;
+  };
+  std::optional<Probe> probe_;
+  Random random_{std::random_device{}()};
 
   /// Every request whose handler may still be called.
   std::unordered_map<RequestId, RequestPtr> requests_;
@@ -149,6 +177,7 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   /// The requests that failed, in the order in which their handlers are to be called. Some may be forgotten.
   std::deque<RequestId> failures_;
   RequestId last_id_ = 0;
+  /// Of a request that is no question.
   RequestId last_sent_ = 0;
   /// Services with streams of this client: close() sends each a SERVICE.disconnect.
   std::set<std::string, std::less<>> services_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +13,13 @@
 #include "client/repeatable.hpp"
 
 namespace resourced::client {
+namespace {
+
+/// A question is sent again so often: one that ends the daemon must not go through the whole cluster.
+constexpr unsigned most_losses = 1;
+constexpr std::string_view probe_topic = "resource.leader";
+
+}  // namespace
 
 void Connection::Impl::connect_places() {
   struct Wanted {
@@ -32,7 +41,7 @@ void Connection::Impl::connect_places() {
 
 void Connection::Impl::start_search() {
   search_ = std::make_unique<LeaderSearch>(
-      LeaderSearch::Context{*context_, options_, keys_, wakeup_, timers_}, places_, term_);
+      LeaderSearch::Context{contexts_, options_, keys_, wakeup_, timers_, random_}, places_, term_);
   rearm();
 }
 
@@ -43,6 +52,7 @@ void Connection::Impl::end_search() {
     (void)follows(std::move(found->term));
     connected_ = true;
     retry_.reset();
+    if (!link_->has_heartbeats()) probe_link();
     return;
   }
   if (!search_->is_over()) return;
@@ -64,35 +74,72 @@ bool Connection::Impl::follows(proto::topics::Term term) {
 }
 
 bool Connection::Impl::put_off(RequestId id, const Response& response) {
+  Request& request = *requests_.at(id);
+  const std::string& topic = request.message.topic;
   if (response.ok()) {
-    hold_.reset();
+    if (is_change(topic)) hold_.reset();
     return false;
   }
-  Request& request = *requests_.at(id);
-  const int errnum = response.error().errnum();
-  const std::string& topic = request.message.topic;
-  // EHOSTUNREACH of resource.wait is about its targets.
-  const bool is_of_standby = errnum == EHOSTUNREACH && topic != "resource.wait";
-  if (is_of_standby && request.message.has(proto::flag::streaming)) {
+  const Error& error = response.error();
+  const bool has_ended = is_shut_down(error);
+  const bool does_not_lead = is_of_standby(topic, error);
+  if (has_ended) leave();
+  if (does_not_lead) losing_ = true;
+  if ((has_ended || does_not_lead) && request.message.has(proto::flag::streaming)) {
     by_tag_.erase(request.message.matchtag);
     fail(id, lost_error());
-    losing_ = true;
     return true;
   }
-  if (!is_of_standby && !(errnum == EAGAIN && is_change(topic))) return false;
-  if (!is_question(topic) && id != last_sent_) return false;
+  if (has_ended && is_question(topic)) {
+    if (request.losses >= most_losses) return false;
+    ++request.losses;
+    by_tag_.erase(request.message.matchtag);
+    send_again({id});
+    return true;
+  }
+  const bool cannot_commit = error.errnum() == EAGAIN && is_change(topic);
+  if (!does_not_lead && !cannot_commit) return false;
+  if (!send_again_after_refusal(id, request, error)) return false;
+  if (cannot_commit) hold();
+  return true;
+}
+
+bool Connection::Impl::send_again_after_refusal(RequestId id, Request& request, const Error& refusal) {
+  if (!is_question(request.message.topic) && id != last_sent_) return false;
   const auto now = Clock::now();
   if (!request.refusal) request.refused = now;
   if (!request.timer && now - request.refused >= options_.failover_timeout) return false;
-  request.refusal = response.error();
+  request.refusal = refusal;
   by_tag_.erase(request.message.matchtag);
   send_again({id});
-  if (is_of_standby) {
-    losing_ = true;
-  } else {
-    hold_timer_ = timers_.add(now + hold_.next(), [this] { hold_timer_.reset(); });
-  }
   return true;
+}
+
+void Connection::Impl::leave() {
+  if (leaving_timer_) return;
+  leaving_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
+    leaving_timer_.reset();
+    losing_ = link_ != nullptr;
+  });
+}
+
+void Connection::Impl::hold() {
+  hold_timer_ = timers_.add(Clock::now() + hold_.next(random_), [this] {
+    hold_timer_.reset();
+    end_hold();
+  });
+  const auto waits = [this](const Outgoing& entry) {
+    const Request* request = find_open(entry.id);
+    return request != nullptr && !is_question(request->message.topic);
+  };
+  std::ranges::copy_if(outgoing_, std::back_inserter(held_), waits);
+  std::erase_if(outgoing_, waits);
+}
+
+void Connection::Impl::end_hold() {
+  if (hold_timer_) timers_.cancel(*std::exchange(hold_timer_, std::nullopt));
+  std::ranges::move(std::exchange(held_, {}), std::back_inserter(outgoing_));
+  std::ranges::stable_sort(outgoing_, {}, [](const Outgoing& entry) { return entry.id; });
 }
 
 void Connection::Impl::send_again(const std::vector<RequestId>& ids) {
@@ -101,6 +148,58 @@ void Connection::Impl::send_again(const std::vector<RequestId>& ids) {
     outgoing_.push_back({id, {}});
   }
   std::ranges::stable_sort(outgoing_, {}, [](const Outgoing& entry) { return entry.id; });
+}
+
+void Connection::Impl::link_lost() {
+  drop_link();
+  std::deque<Outgoing> waiting;
+  for (auto& entry : std::exchange(outgoing_, {})) {
+    const Request* request = find_open(entry.id);
+    if (request != nullptr && request->wait_for_daemon) waiting.push_back(std::move(entry));
+  }
+  outgoing_ = std::move(waiting);
+  // In the order in which they were made, except those that remain in outgoing_.
+  std::set<RequestId> ended;
+  std::vector<RequestId> again;
+  for (const auto& [id, request] : requests_) {
+    if (request->failure || (!request->sent && request->wait_for_daemon)) continue;
+    if (has_places() && request->sent && is_question(request->message.topic) &&
+        request->losses < most_losses) {
+      ++request->losses;
+      again.push_back(id);
+    } else {
+      ended.insert(id);
+    }
+  }
+  for (const auto id : ended) fail(id, lost_error(requests_.at(id)->message.topic));
+  send_again(again);
+  if (!outgoing_.empty()) retry_later();
+}
+
+void Connection::Impl::look_at_link() {
+  if (!link_ || losing_) return;
+  if (const auto event = link_->next_event()) on_event(*event);
+}
+
+void Connection::Impl::probe_link() {
+  const auto now = Clock::now();
+  if (!probe_ && tags_.size() < proto::MatchtagPool::default_limit) {
+    const auto tag = tags_.allocate();
+    if (link_->send(proto::make_request(std::string(probe_topic), tag, nullptr, 0))) {
+      probe_ = Probe{tag, now};
+    } else {
+      tags_.release(tag);
+    }
+  } else if (probe_ && now - probe_->sent >= *options_.heartbeat_timeout) {
+    losing_ = true;
+    return;
+  }
+  probe_timer_ = timers_.add(now + *options_.heartbeat_interval, [this] { probe_link(); });
+}
+
+void Connection::Impl::on_probed(const proto::Message& answer) {
+  probe_.reset();
+  if (answer.errnum() == EHOSTUNREACH) losing_ = true;
 }
 
 }  // namespace resourced::client

@@ -21,7 +21,8 @@ LeaderSearch::LeaderSearch(Context context, const std::vector<std::string>& plac
                            proto::topics::Term former)
     : context_(context), former_(std::move(former)) {
   const BackoffLimits limits{context.options.retry_first, context.options.retry_most};
-  for (const std::string& uri : places) places_.push_back(std::make_unique<Place>(uri, limits));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places_.push_back(std::make_unique<Place>(places[i], *context.links[i], limits));
   for (const auto& place : places_) connect(*place);
 }
 
@@ -72,8 +73,8 @@ Error LeaderSearch::why(const std::string& uri) const {
 void LeaderSearch::connect(Place& place) {
   place.is_asked = false;
   try {
-    place.link =
-        std::make_unique<Link>(context_.links, place.uri, context_.options, context_.keys, context_.wakeup);
+    place.link = std::make_unique<Link>(place.links, place.uri, context_.options, context_.keys,
+                                        context_.wakeup, Link::Backlog::refuse);
   } catch (const Error&) {
     return pause(place);  // no descriptors left, for example
   }
@@ -125,7 +126,9 @@ void LeaderSearch::fail(Place& place, ConnectFailure failure) {
   pause(place);
 }
 
-void LeaderSearch::pause(Place& place) { set_timer(place, place.pause.next(), &LeaderSearch::go_on); }
+void LeaderSearch::pause(Place& place) {
+  set_timer(place, place.pause.next(context_.random), &LeaderSearch::go_on);
+}
 
 void LeaderSearch::go_on(Place& place) { place.link ? ask(place) : connect(place); }
 

@@ -29,11 +29,13 @@ struct FoundLeader {
 class LeaderSearch {
  public:
   struct Context {
-    Link::Context& links;
+    /// One for each place.
+    const std::vector<Link::ContextPtr>& links;
     const ConnectionOptions& options;
     const std::optional<proto::KeyFile>& keys;
     Wakeup& wakeup;
     Timers& timers;
+    Random& random;
   };
   /// Begins to ask. The last leader was of `former`, so one of an earlier term is none. What `context` refers
   /// to must outlive this.
@@ -55,8 +57,10 @@ class LeaderSearch {
 
  private:
   struct Place {
-    Place(std::string where, BackoffLimits limits) : uri(std::move(where)), pause(limits) {}
+    Place(std::string where, Link::Context& context, BackoffLimits limits)
+        : uri(std::move(where)), links(context), pause(limits) {}
     std::string uri;
+    Link::Context& links;
     std::unique_ptr<Link> link;
     /// The question is sent, and not answered.
     bool is_asked = false;

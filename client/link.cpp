@@ -70,39 +70,26 @@ Link::Impl::~Impl() = default;
 class Link::ZmqImpl final : public Impl {
  public:
   ZmqImpl(Context& context, const std::string& uri, const ConnectionOptions& options,
-          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
+          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup) try
       : wakeup_(wakeup),
         socket_(context, zmq::socket_type::dealer),
         monitor_(context, zmq::socket_type::pair) {
+    configure(options, keys);
+    open_monitor(socket_, monitor_, context.monitor_address(), monitored);
     try {
-      socket_.set(zmq::sockopt::linger, 0);
-      socket_.set(zmq::sockopt::ipv6, true);
-      socket_.set(zmq::sockopt::reconnect_ivl, never);
-      // The connection times the attempt; libzmq would report a handshake that takes too long as one that the
-      // other end broke off.
-      socket_.set(zmq::sockopt::handshake_ivl, 0);
-      socket_.set(zmq::sockopt::heartbeat_ivl, to_int(options.heartbeat_interval));
-      socket_.set(zmq::sockopt::heartbeat_timeout, to_int(options.heartbeat_timeout));
-      if (options.heartbeat_ttl) socket_.set(zmq::sockopt::heartbeat_ttl, to_int(options.heartbeat_timeout));
-      socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
-      if (keys) {
-        socket_.set(zmq::sockopt::curve_serverkey, keys->server_key);
-        socket_.set(zmq::sockopt::curve_publickey, keys->public_key);
-        socket_.set(zmq::sockopt::curve_secretkey, keys->secret_key);
-      }
-      open_monitor(socket_, monitor_, context.monitor_address(), monitored);
       if (uninterrupted([&] { return zmq_connect(socket_.handle(), uri.c_str()); }) < 0) throw zmq::error_t();
-    } catch (const zmq::error_t& error) {
-      throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
+      wakeup_.add(socket_.get(zmq::sockopt::fd));
+      wakeup_.add(monitor_.get(zmq::sockopt::fd));
+    } catch (...) {
+      stop_monitor();
+      throw;
     }
-    wakeup_.add(socket_.get(zmq::sockopt::fd));
-    wakeup_.add(monitor_.get(zmq::sockopt::fd));
+  } catch (const zmq::error_t& error) {
+    throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
   }
 
   ~ZmqImpl() override {
-    // Done while monitor_ still exists: without it, the next event would block the thread of libzmq for ever,
-    // and with it every later link.
-    zmq_socket_monitor(socket_.handle(), nullptr, 0);
+    stop_monitor();
     wakeup_.remove(monitor_.get(zmq::sockopt::fd));
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
   }
@@ -162,6 +149,27 @@ class Link::ZmqImpl final : public Impl {
   void set_linger(Milliseconds time) override { socket_.set(zmq::sockopt::linger, to_int(time)); }
 
  private:
+  void configure(const ConnectionOptions& options, const std::optional<proto::KeyFile>& keys) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::ipv6, true);
+    socket_.set(zmq::sockopt::reconnect_ivl, never);
+    // The connection times the attempt; libzmq would report a handshake that takes too long as one that the
+    // other end broke off.
+    socket_.set(zmq::sockopt::handshake_ivl, 0);
+    socket_.set(zmq::sockopt::heartbeat_ivl, to_int(*options.heartbeat_interval));
+    socket_.set(zmq::sockopt::heartbeat_timeout, to_int(*options.heartbeat_timeout));
+    if (options.heartbeat_ttl) socket_.set(zmq::sockopt::heartbeat_ttl, to_int(*options.heartbeat_timeout));
+    socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_message_size));
+    if (!keys) return;
+    socket_.set(zmq::sockopt::curve_serverkey, keys->server_key);
+    socket_.set(zmq::sockopt::curve_publickey, keys->public_key);
+    socket_.set(zmq::sockopt::curve_secretkey, keys->secret_key);
+  }
+
+  // Must be called while monitor_ exists: otherwise the next event would block the thread of libzmq for ever,
+  // and with it every later link.
+  void stop_monitor() noexcept { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
+
   Wakeup& wakeup_;
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
@@ -172,9 +180,10 @@ class Link::ZmqImpl final : public Impl {
 };
 
 Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options,
-           const std::optional<proto::KeyFile>& keys, Wakeup& wakeup)
-    : impl_(uri.starts_with("local:") ? make_local_link(uri, options, wakeup)
-                                      : std::make_unique<ZmqImpl>(context, uri, options, keys, wakeup)) {}
+           const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Backlog backlog)
+    : has_heartbeats_(!uri.starts_with("local:")),
+      impl_(has_heartbeats_ ? std::make_unique<ZmqImpl>(context, uri, options, keys, wakeup)
+                            : make_local_link(uri, options, wakeup, backlog)) {}
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }

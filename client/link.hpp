@@ -31,10 +31,13 @@ class Link {
   using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
   [[nodiscard]] static ContextPtr make_context();
 
-  /// Starts to connect, with CURVE if there are keys. Adds the sockets to `wakeup`. Throws Error for a URI
-  /// that ZeroMQ refuses, or if there are no descriptors left.
+  /// Whether a local: link waits for up to 250 ms while the daemon's socket has a full backlog, or fails.
+  enum class Backlog { wait, refuse };
+
+  /// Starts to connect, with CURVE if there are keys. Adds the sockets to `wakeup`. The options must have the
+  /// times of heartbeats. Throws Error for a URI that ZeroMQ refuses, or if there are no descriptors left.
   Link(Context& context, const std::string& uri, const ConnectionOptions& options,
-       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup);
+       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Backlog backlog = Backlog::wait);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -51,6 +54,9 @@ class Link {
   /// call before the caller waits for the descriptors.
   [[nodiscard]] bool ready(bool to_send);
 
+  /// Whether the end of a daemon that does not close the connection is an event.
+  [[nodiscard]] bool has_heartbeats() const noexcept { return has_heartbeats_; }
+
   /// How long messages that were sent may take to leave after the link is destroyed. Zero unless set.
   void set_linger(Milliseconds time);
 
@@ -58,6 +64,7 @@ class Link {
 
  private:
   class ZmqImpl;
+  bool has_heartbeats_;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -78,6 +85,7 @@ class Link::Impl {
 /// daemon, and the daemon bounds frames. Starts to connect to a `local://PATH`. Throws Error if there are no
 /// descriptors left; an address that cannot be reached is an event of the link.
 [[nodiscard]] std::unique_ptr<Link::Impl> make_local_link(const std::string& uri,
-                                                          const ConnectionOptions& options, Wakeup& wakeup);
+                                                          const ConnectionOptions& options, Wakeup& wakeup,
+                                                          Link::Backlog backlog);
 
 }  // namespace resourced::client

@@ -40,9 +40,10 @@ ConnectFailure refusal(int errnum) {
 
 class LocalLink final : public Link::Impl {
  public:
-  LocalLink(const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup)
+  LocalLink(const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup, Link::Backlog backlog)
       : wakeup_(wakeup),
-        socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        socket_(::socket(
+            AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (backlog == Link::Backlog::refuse ? SOCK_NONBLOCK : 0), 0)),
         decoder_(options.max_message_size) {
     if (socket_ < 0) throw Error(errno, fmt::format("cannot connect to {}: {}", uri, std::strerror(errno)));
     connect_to(proto::parse_endpoint(uri, proto::EndpointUse::connect).path);
@@ -92,8 +93,8 @@ class LocalLink final : public Link::Impl {
   void set_linger(Milliseconds time) override { linger_ = time; }
 
  private:
-  // connect(2) succeeds at once, unless the backlog of the daemon's socket is full. It waits for up to 250 ms
-  // then, as no descriptor tells when there is room again.
+  // connect(2) succeeds at once, unless the backlog of the daemon's socket is full. A blocking socket waits
+  // for up to 250 ms then, as no descriptor tells when there is room again.
   void connect_to(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -203,8 +204,8 @@ class LocalLink final : public Link::Impl {
 }  // namespace
 
 std::unique_ptr<Link::Impl> make_local_link(const std::string& uri, const ConnectionOptions& options,
-                                            Wakeup& wakeup) {
-  return std::make_unique<LocalLink>(uri, options, wakeup);
+                                            Wakeup& wakeup, Link::Backlog backlog) {
+  return std::make_unique<LocalLink>(uri, options, wakeup, backlog);
 }
 
 }  // namespace resourced::client

@@ -5,28 +5,47 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string_view>
+
+#include "core/error.hpp"
+#include "proto/topics/leader.hpp"
 
 namespace resourced::client {
 
 /// A request that changes nothing and has one response. Not resource.wait: its sender asks for something else
 /// after a loss.
 [[nodiscard]] inline bool is_question(std::string_view topic) noexcept {
-  constexpr std::array<std::string_view, 14> questions{
-      "resource.allocations", "resource.peers",  "feasibility.check",     "resource.status",
-      "resource.status-at",   "resource.report", "resource.sched-status", "resource.get",
-      "resource.stats-get",   "resource.ready",  "resource.metrics",      "resource.ping",
-      "config.get",           "attr.get"};
+  constexpr std::array<std::string_view, 15> questions{
+      "resource.allocations",  "resource.peers",     "feasibility.check",
+      "resource.status",       "resource.status-at", "resource.report",
+      "resource.sched-status", "resource.get",       "resource.stats-get",
+      "resource.ready",        "resource.metrics",   "resource.ping",
+      "resource.cluster",      "config.get",         "attr.get"};
   return std::ranges::find(questions, topic) != questions.end();
 }
 
-/// A request by which an operator or a scheduler changes the state.
+/// A request that changes the state.
 [[nodiscard]] inline bool is_change(std::string_view topic) noexcept {
-  constexpr std::array<std::string_view, 10> changes{
-      "resource.drain",      "resource.undrain",          "resource.property", "resource.expiration",
-      "resource.shrink",     "resource.unshrink",         "resource.alloc",    "resource.free",
-      "resource.force-free", "resource.expiration-update"};
+  constexpr std::array<std::string_view, 12> changes{"resource.drain",      "resource.undrain",
+                                                     "resource.property",   "resource.expiration",
+                                                     "resource.shrink",     "resource.unshrink",
+                                                     "resource.alloc",      "resource.free",
+                                                     "resource.force-free", "resource.expiration-update",
+                                                     "resource.reload",     "resource.monitor-force-down"};
   return std::ranges::find(changes, topic) != changes.end();
+}
+
+/// Whether a daemon has refused a request as it does not lead. In answers to resource.wait the errno alone
+/// does not say that.
+[[nodiscard]] inline bool is_of_standby(std::string_view topic, const Error& error) {
+  return topic == "resource.wait" ? proto::topics::is_of_standby(error) : error.errnum() == EHOSTUNREACH;
+}
+
+/// Whether a daemon that shuts down in good order has ended a request.
+[[nodiscard]] inline bool is_shut_down(const Error& error) {
+  return (error.errnum() == ECANCELED || error.errnum() == ENODATA) &&
+         std::string_view(error.what()) == "the resource module was unloaded";
 }
 
 }  // namespace resourced::client

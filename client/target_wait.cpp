@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/backoff.hpp"
+#include "proto/topics/leader.hpp"
 #include "proto/topics/wait.hpp"
 
 namespace resourced::client {
@@ -13,10 +14,11 @@ namespace {
 
 constexpr BackoffLimits wait_pauses{Milliseconds(20), Milliseconds(500)};
 
-/// Whether the daemon has ended the request although it could have gone on.
+/// Whether the daemon has ended the request although it, or the next leader, could have gone on.
 bool is_interruption(const Response& response) {
   const int errnum = response.error().errnum();
-  return response.local() ? errnum == ECONNRESET : errnum == ECANCELED || errnum == EAGAIN;
+  if (response.local()) return errnum == ECONNRESET;
+  return errnum == ECANCELED || errnum == EAGAIN || proto::topics::is_of_standby(response.error());
 }
 
 proto::topics::WaitRequest request_of(const TargetWaitOptions& options) {

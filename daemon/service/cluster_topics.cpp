@@ -37,7 +37,7 @@ ClusterTopics::Role ClusterTopics::role() const {
 
 void ClusterTopics::check(Needs needs) const {
   if (standing_ && needs != Needs::log)
-    throw Error(EHOSTUNREACH, "this daemon does not lead its cluster: " + standing_().text);
+    throw proto::topics::standby_refusal(standing_().text);
 }
 
 std::optional<std::string> ClusterTopics::standing() const {

@@ -1,14 +1,27 @@
 #include "proto/topics/leader.hpp"
 
 #include <cerrno>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto::topics {
+namespace {
+
+constexpr std::string_view does_not_lead = "this daemon does not lead its cluster: ";
+
+}  // namespace
+
+Error standby_refusal(const std::string& standing) {
+  return {EHOSTUNREACH, std::string(does_not_lead) + standing};
+}
+
+bool is_of_standby(const Error& error) {
+  return error.errnum() == EHOSTUNREACH && std::string_view(error.what()).starts_with(does_not_lead);
+}
 
 bool may_follow(const Term& former, const Term& next) noexcept {
   const bool are_same = former.cluster.empty() || next.cluster.empty() || former.cluster == next.cluster;

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/error.hpp"
+
 namespace resourced::proto::topics {
 
 /// Counts the leaders of a cluster: each has a higher one than those before it.
@@ -24,6 +26,11 @@ struct Term {
 /// Whether a client that has talked to a leader of `former` may talk to one of `next`. A former leader does
 /// not know yet that another one leads.
 [[nodiscard]] bool may_follow(const Term& former, const Term& next) noexcept;
+
+/// The refusal of a daemon that does not lead, with EHOSTUNREACH; `standing` names the leader.
+[[nodiscard]] Error standby_refusal(const std::string& standing);
+/// Whether an error is such a refusal.
+[[nodiscard]] bool is_of_standby(const Error& error);
 
 [[nodiscard]] std::string encode_leader(const std::optional<Term>& term);
 /// The members `"epoch":N,"cluster":ID` of an object.

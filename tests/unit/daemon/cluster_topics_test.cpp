@@ -1,12 +1,16 @@
 // resource.leader, resource.cluster and resource.hand-over, with an etcd that answers when the test wants.
 #include <cerrno>
 #include <deque>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include <doctest/doctest.h>
 
+#include "client/repeatable.hpp"
+#include "daemon/service/topics.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -53,6 +57,21 @@ struct LeaderStand : Stand {
 }  // namespace
 
 TEST_SUITE_BEGIN("topics of a cluster");
+
+TEST_CASE("clients of a cluster know which topics are changes, and which questions") {
+  // With another kind of answer, or about the daemon or the connection that is asked.
+  const std::set<std::string_view> others{
+      "resource.acquire",        "resource.acquire-cancel", "resource.acquire-mute",   "resource.journal",
+      "resource.journal-cancel", "resource.agent",          "resource.agent-cancel",   "resource.agent-beat",
+      "resource.agent-health",   "resource.disconnect",     "resource.monitor-waitup", "resource.wait",
+      "resource.wait-cancel",    "resource.stats-clear",    "resource.leader",         "resource.hand-over"};
+  for (const service::Topic& topic : service::Topics::all()) {
+    CAPTURE(topic.name);
+    const bool is_change = topic.needs == service::Needs::commits;
+    CHECK(client::is_change(topic.name) == is_change);
+    CHECK(client::is_question(topic.name) == (!is_change && !others.contains(topic.name)));
+  }
+}
 
 TEST_CASE("a daemon on its own is in no cluster") {
   Stand stand;
