@@ -87,6 +87,20 @@ std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus
   return endpoints;
 }
 
+std::string advertised_uri(const Options& options, const config::Config& config) {
+  const std::string& written = config.cluster.advertise;
+  const std::string uri = written.empty() ? endpoints(options, config.bus).front().uri() : written;
+  try {
+    const std::string host = proto::parse_endpoint(uri, proto::EndpointUse::connect).host;
+    if (host != "0.0.0.0" && host != "::") return uri;
+  } catch (const Error& error) {
+    if (!written.empty()) throw config.fault("cluster.advertise", error.what());
+  }
+  throw config.fault(
+      "cluster.advertise",
+      fmt::format("clients cannot connect to {}: set it to a URI such as tcp://HOST:7481", uri));
+}
+
 peers::Access access(const config::Config& config) {
   const std::string& file = config.http.token_file;
   return {config.access, geteuid(), file.empty() ? peers::Tokens() : peers::Tokens::load(file)};

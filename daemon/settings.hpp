@@ -34,6 +34,10 @@ void log_passed_over(const config::Config& config);
 /// `bus.insecure` is set.
 [[nodiscard]] std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus& bus);
 
+/// Where clients reach this daemon of a cluster: `cluster.advertise`, else its first endpoint. Throws Error
+/// EINVAL that names the setting if no client can connect there.
+[[nodiscard]] std::string advertised_uri(const Options& options, const config::Config& config);
+
 /// The rules of access, with the tokens of http.token-file. Throws Error that names a file that cannot be
 /// used.
 [[nodiscard]] peers::Access access(const config::Config& config);

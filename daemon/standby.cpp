@@ -64,7 +64,7 @@ std::string host_name() {
   const config::Cluster& cluster = config.cluster;
   ::resourced::cluster::Settings settings;
   settings.name = cluster.name.empty() ? host_name() : cluster.name;
-  settings.uri = cluster.advertise.empty() ? endpoints(options, config.bus).front().uri() : cluster.advertise;
+  settings.uri = advertised_uri(options, config);
   settings.process = cluster::random_name();
   settings.version = RESOURCED_VERSION;
   settings.lease_ttl = cluster.lease_ttl;
