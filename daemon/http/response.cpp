@@ -98,6 +98,8 @@ unsigned status_of(int errnum) noexcept {
     case EBUSY:
     case EOVERFLOW:
     case ECANCELED:
+    // A standby, or a daemon that may know more later.
+    case EHOSTUNREACH:
       return Status::unavailable;
     case ETIMEDOUT:
       return Status::timed_out;

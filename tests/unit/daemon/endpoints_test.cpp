@@ -1,7 +1,14 @@
-// Endpoints that are accepted, and those that are refused because they are reachable from the network.
+// Endpoints that are accepted, and those that are refused because they are reachable from the network, and
+// the HTTP status of an error of a topic.
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "daemon/http/response.hpp"
 #include "daemon/settings.hpp"
 
 namespace resourced::daemon {
@@ -52,6 +59,38 @@ TEST_CASE("tcp beyond loopback takes CURVE, or the site's word") {
     CHECK(refusal(uri) == EACCES);
     CHECK(refusal(uri, curve) == 0);
     CHECK(refusal(uri, insecure) == 0);
+  }
+}
+
+TEST_CASE("a daemon of a cluster tells clients a URI that they can use") {
+  const auto advertised = [](const std::string& listen, const std::string& advertise) {
+    Options options;
+    options.listen = {listen};
+    config::Config config;
+    config.bus.insecure = true;
+    config.cluster.advertise = advertise;
+    try {
+      return advertised_uri(options, config);
+    } catch (const Error& error) {
+      CHECK(error.errnum() == EINVAL);
+      return std::string(error.what());
+    }
+  };
+  CHECK(advertised("tcp://mgmt1:7481", "") == "tcp://mgmt1:7481");
+  CHECK(advertised("ipc:///run/bus", "") == "ipc:///run/bus");
+  CHECK(advertised("tcp://*:7481", "tcp://mgmt1:7481") == "tcp://mgmt1:7481");
+  for (const char* listen : {"tcp://*:7481", "tcp://0.0.0.0:7481", "tcp://[::]:7481", "tcp://mgmt1:*"}) {
+    CAPTURE(listen);
+    CHECK(advertised(listen, "").find("cluster.advertise: clients cannot connect to ") != std::string::npos);
+  }
+  CHECK(advertised("tcp://mgmt1:7481", "mgmt1").find("cluster.advertise: ") != std::string::npos);
+}
+
+TEST_CASE("http: an error that may pass is 503, and no fault of the daemon") {
+  constexpr unsigned unavailable = 503;
+  for (const int errnum : {EAGAIN, EBUSY, ECANCELED, EHOSTUNREACH}) {
+    CAPTURE(errnum);
+    CHECK(http::status_of(errnum) == unavailable);
   }
 }
 
