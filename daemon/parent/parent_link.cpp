@@ -29,6 +29,10 @@ client::ConnectionOptions connection_options(const config::Config& config) {
 }  // namespace
 
 void check_parent(const config::Config& config) {
+  if (proto::split_uris(config.resource.parent_uri).size() > 1) {
+    throw config.fault("resource.parent-uri",
+                       "several URIs: name one daemon of the cluster, as each tells what its log has");
+  }
   try {
     (void)proto::parse_endpoint(config.resource.parent_uri, proto::EndpointUse::connect);
   } catch (const Error& error) {
