@@ -96,6 +96,8 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   client::ConnectionOptions connection_options;
   // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
   connection_options.heartbeat_ttl = false;
+  // While no daemon of a cluster leads, thousands of agents ask each.
+  connection_options.retry_most = std::chrono::seconds(5);
   connection_options.key_file = options.key_file;
   client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {
