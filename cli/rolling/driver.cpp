@@ -13,6 +13,7 @@
 #include "core/module/event.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/topics/journal.hpp"
+#include "proto/topics/leader.hpp"
 #include "proto/topics/operate.hpp"
 #include "proto/topics/status.hpp"
 
@@ -29,10 +30,11 @@ constexpr Milliseconds pause_between_looks{100};
 /// The clocks of this machine and of the daemon may differ by this.
 constexpr Seconds clock_slack{300};
 
-/// The daemon has ended, or cannot be reached for now.
+/// The daemon has ended, cannot be reached for now, or does not lead its cluster.
 bool is_interruption(const Response& response) {
   const int errnum = response.error().errnum();
-  return response.local() ? errnum == ECONNRESET : errnum == ECANCELED || errnum == EAGAIN;
+  if (response.local()) return errnum == ECONNRESET;
+  return errnum == ECANCELED || errnum == EAGAIN || proto::topics::is_of_standby(response.error());
 }
 
 client::SendOptions patient() {
@@ -136,6 +138,12 @@ void Driver::look_after(Milliseconds pause) {
   });
 }
 
+// A standby answers looks, so without a pause they would be as fast as it answers.
+void Driver::look_after_change(const Response& response) {
+  if (response.ok() || !is_interruption(response)) return look();
+  look_after(pause_between_looks);
+}
+
 void Driver::look() {
   if (std::exchange(is_looking_, true)) {
     must_look_again_ = true;
@@ -224,7 +232,7 @@ void Driver::drain(std::size_t node) {
           throw Error(response.error());
         }
         record();
-        look();
+        look_after_change(response);
       },
       patient());
 }
@@ -270,7 +278,7 @@ void Driver::undrain(const Action& action) {
           throw Error(response.error());
         }
         record();
-        look();
+        look_after_change(response);
       },
       patient());
 }

@@ -61,6 +61,7 @@ class Driver {
   void follow_journal();
   void take_events(const client::Response& response);
   void look();
+  void look_after_change(const client::Response& response);
   void look_after(client::Milliseconds pause);
   void act(const Actions& actions);
   void begin(const Action& action);

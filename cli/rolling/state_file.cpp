@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -20,6 +21,7 @@
 #include "core/json/reader.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "proto/uri.hpp"
 
 namespace resourced::cli::rolling {
 
@@ -27,8 +29,8 @@ using nlohmann::json;
 
 namespace {
 
-/// A URI that names a path by its one canonical form, as two runs of one work must not have two states.
-std::string canonical_uri(const std::string& uri) {
+/// A URI that names a path by its one canonical form.
+std::string canonical_place(const std::string& uri) {
   for (const std::string_view scheme : {"ipc://", "local://"}) {
     if (!uri.starts_with(scheme)) continue;
     std::error_code failure;
@@ -36,6 +38,13 @@ std::string canonical_uri(const std::string& uri) {
     if (!failure) return std::string(scheme) + path.string();
   }
   return uri;
+}
+
+/// Those of a cluster in one order, as two runs of one work must not have two states.
+std::string canonical_uri(const std::string& uri) {
+  std::set<std::string> places;
+  for (const std::string& place : proto::split_uris(uri)) places.insert(canonical_place(place));
+  return fmt::format("{}", fmt::join(places, ","));
 }
 
 /// Ranks, or hosts and selectors, in one order and each once.

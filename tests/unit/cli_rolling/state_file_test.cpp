@@ -37,6 +37,10 @@ TEST_CASE("other spellings of a URI or of targets are the same work") {
   for (const char* const targets : {"n3,n1,n0", "n[0-1],n3", "n[0,1],n[3,3]"})
     CHECK(default_state_path({work.uri, targets, {"true"}}) == path);
   CHECK(default_state_path({work.uri, "n[0-1,4]", {"true"}}) != path);
+  // The daemons of a cluster.
+  CHECK(default_state_path({"tcp://b:1,ipc://" + root + "/./a", "n0", {}}) ==
+        default_state_path({"ipc://" + root + "/a,tcp://b:1,tcp://b:1", "n0", {}}));
+  CHECK(default_state_path({"tcp://b:1,tcp://a:1", "n0", {}}) != default_state_path({"tcp://b:1", "n0", {}}));
   CHECK(default_state_path({"tcp://h:1", "0,1", {}}) == default_state_path({"tcp://h:1", "0-1", {}}));
   CHECK(default_state_path({"tcp://h:1", "property:a,all", {}}) ==
         default_state_path({"tcp://h:1", "all,property:a", {}}));
