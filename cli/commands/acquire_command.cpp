@@ -67,7 +67,9 @@ class Printer : public client::AcquisitionObserver {
 };
 
 void acquire(Context& context, const AcquireOptions& options) {
-  auto& connection = context.connection();
+  using Absent = Context::Absent;
+  auto& connection =
+      context.connection(options.acquisition.wait_for_daemon ? Absent::is_waited_for : Absent::fails);
   process::SignalLoop loop;
   const Interrupts interrupts(loop);
   Printer printer(context, options);

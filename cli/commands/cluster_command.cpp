@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "cli/views/listing.hpp"
 #include "core/error.hpp"
 #include "proto/topics/cluster.hpp"
+#include "proto/uri.hpp"
 
 namespace resourced::cli::commands {
 
@@ -35,12 +37,27 @@ void show(Context& context, views::OutputOptions options) {
       views::cluster_view(proto::topics::parse_cluster(context.call("resource.cluster"))), options);
 }
 
-/// Waits until a daemon leads. The successor listens only then, and its URI may be for other hosts.
+bool is_usable(const std::string& uri) {
+  try {
+    (void)proto::parse_endpoint(uri, proto::EndpointUse::connect);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Waits until a daemon leads. The URI of the successor may be for other hosts, or of no use.
 proto::topics::Cluster next_leader(Context& context, const std::string& successor) {
   client::ConnectionOptions options;
   options.key_file = context.key_file;
   options.call_timeout = options.failover_timeout = context.timeout();
-  client::Connection connection(fmt::format("{},{}", context.connection().uri(), successor), options);
+  std::string uris = context.connection().uri();
+  if (is_usable(successor)) {
+    uris += ',' + successor;
+  } else if (!context.connection().has_places()) {
+    throw Error(EINVAL, fmt::format("no client can connect to its URI {}", successor));
+  }
+  client::Connection connection(std::move(uris), options);
   return proto::topics::parse_cluster(connection.call("resource.cluster"));
 }
 

@@ -24,18 +24,20 @@ Context::Context(std::istream& in, std::ostream& out, std::ostream& err, bool te
 
 Context::~Context() = default;
 
-client::Connection& Context::connection() {
+client::Connection& Context::connection(Absent daemon) {
   if (!connection_) {
     client::ConnectionOptions options;
     options.call_timeout = timeout_;
     if (failover_timeout_) options.failover_timeout = *failover_timeout_;
     options.key_file = key_file;
     connection_ = std::make_unique<client::Connection>(uri, options);
+    if (connection_->has_places() && daemon == Absent::fails) connection_->connect();
   }
   return *connection_;
 }
 
 void Context::set_timeout(std::optional<client::Milliseconds> longest) {
+  if (longest == client::Milliseconds(0)) throw UsageError("--timeout: 0s leaves no time for an answer");
   constexpr client::Milliseconds without_limit = std::chrono::hours(24 * 365);
   timeout_ = longest.value_or(without_limit);
   failover_timeout_ = timeout_;

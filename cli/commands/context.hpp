@@ -75,7 +75,10 @@ class Context {
   /// The number of arguments behind a `--`.
   std::optional<std::size_t> words_behind_dashes;
 
-  [[nodiscard]] client::Connection& connection();
+  enum class Absent { fails, is_waited_for };
+  /// With several URIs it has the daemon that leads, or throws Error EHOSTUNREACH after the time-out, 20 s by
+  /// default; unless the daemon is waited for.
+  [[nodiscard]] client::Connection& connection(Absent daemon = Absent::fails);
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
   /// Also the longest wait for a daemon that leads, which is shorter by default. Nothing: without a limit.

@@ -80,19 +80,17 @@ rset::ResourceSet fetch_inventory(Context& context) {
 class Reader {
  public:
   Reader(Context& context, const EventlogOptions& options, JournalRequest wanted,
-         std::optional<WallTime> until)
+         std::optional<WallTime> until, std::optional<views::TargetClip> clip)
       : context_(context),
         options_(options),
         wanted_(std::move(wanted)),
         until_(until),
         times_(time_format(options, context.terminal())),
+        clip_(std::move(clip)),
         follower_(context.connection(), options.follow,
                   {.events = [this](const json& events, auto last) { take(events, last); },
                    .ended = [this](const client::Response& response) { end(response); },
                    .changed = [this](const auto& loss) { tell(loss); }}) {
-    // For a person the sets of an event have the named targets alone; a program gets events as they are.
-    if (wanted_.targets && context.terminal() && !options.json)
-      clip_.emplace(*wanted_.targets, fetch_inventory(context));
     if (!options.cursor.empty()) {
       cursor_.emplace(options.cursor);
       wanted_.after = cursor_->number();
@@ -270,9 +268,14 @@ void read_journal(Context& context, const EventlogOptions& options) {
   if (!options.until.empty()) until = parse_time(options.until, context.now(), Unsigned::back);
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
+  // For a person the sets of an event have the named targets alone; a program gets events as they are. Asked
+  // before the loop takes the signals, so that Ctrl-C ends the wait for the answer.
+  std::optional<views::TargetClip> clip;
+  if (request.targets && context.terminal() && !options.json)
+    clip.emplace(*request.targets, fetch_inventory(context));
   process::SignalLoop loop;
   const Interrupts interrupts(loop);
-  Reader reader(context, options, request, until);
+  Reader reader(context, options, request, until, std::move(clip));
   const bool must_end = !options.follow && options.wait_for.empty();
   bool timed_out = false;
   std::optional<PastWatch> watch;

@@ -45,6 +45,7 @@ void JournalFollower::ask(const proto::topics::JournalRequest& request) {
   end();
   wanted_ = request;
   has_last_ = request.after.has_value();
+  has_begun_ = false;
   send(false);
 }
 
@@ -64,6 +65,7 @@ void JournalFollower::receive(const client::Response& response) {
     if (events == nullptr) throw Error(EPROTO, "the daemon sent a journal response without events");
     const auto last = proto::topics::find_journal_last(payload);
     pause_.reset();
+    has_begun_ = true;
     if (last) {
       wanted_.after = last;
       has_last_ = true;
@@ -72,7 +74,9 @@ void JournalFollower::receive(const client::Response& response) {
     return callbacks_.events(*events, last);
   }
   request_.reset();
-  if (!reconnects_ || !has_last_ || !is_interruption(response)) return callbacks_.ended(response);
+  // The leader of a cluster may end before it has answered.
+  const bool can_go_on = has_last_ || (connection_.has_places() && !has_begun_);
+  if (!reconnects_ || !can_go_on || !is_interruption(response)) return callbacks_.ended(response);
   if (!std::exchange(is_lost_, true) && callbacks_.changed) callbacks_.changed(response.error());
   timer_ = connection_.after(pause_.next(), [this] {
     timer_.reset();

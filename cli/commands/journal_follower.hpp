@@ -48,6 +48,8 @@ class JournalFollower {
   proto::topics::JournalRequest wanted_;
   /// `wanted_.after` is that of a response, or of an earlier run: the journal can go on there.
   bool has_last_ = false;
+  /// A response has come.
+  bool has_begun_ = false;
   bool is_lost_ = false;
   std::optional<client::Connection::RequestId> request_;
   std::optional<client::Connection::TimerId> timer_;

@@ -119,9 +119,10 @@ void LiveCluster::ask_for(const char* topic, std::function<void(json)> use) {
   connection_.send(topic, [use = std::move(use)](const client::Response& response) {
     if (response.ok()) return use(response.payload());
     const int errnum = response.error().errnum();
-    // The inventory is not known yet, the daemon has no such topic, or the connection is lost.
+    // The inventory is not known yet, the daemon has no such topic or does not lead, or the connection is
+    // lost.
     const bool is_known = response.local() || errnum == EAGAIN || errnum == ENOENT || errnum == ENOSYS ||
-                          errnum == EPERM || errnum == ECANCELED;
+                          errnum == EPERM || errnum == ECANCELED || errnum == EHOSTUNREACH;
     if (!is_known) throw Error(response.error());
     use(nullptr);
   });

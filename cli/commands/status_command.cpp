@@ -1,4 +1,5 @@
 // resourcectl status, list, info, R show: the operator's and the scheduler's view of the resources.
+#include <cerrno>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -12,9 +13,23 @@
 #include "cli/commands/time_argument.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
+#include "core/error.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
+
+namespace {
+
+/// A standby of a cluster that does not reach etcd tells what it knew last.
+void warn_if_old(Context& context) {
+  try {
+    (void)context.call("resource.ready");
+  } catch (const Error& error) {
+    if (error.errnum() == EAGAIN) context.warn(std::string("this may be old: ") + error.what());
+  }
+}
+
+}  // namespace
 
 void register_status(CLI::App& app, Context& context) {
   struct Options {
@@ -59,6 +74,7 @@ void register_status(CLI::App& app, Context& context) {
             : context.call("resource.status-at", proto::topics::encode_status_at_request(
                                                      parse_time(options->at, context.now(), Unsigned::back)));
     context.out() << status_text(status, options->output, options->filter);
+    if (status.contains("sequence")) warn_if_old(context);
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "client/target_wait.hpp"
 #include "places.hpp"
 #include "proto/local_frame.hpp"
 #include "proto/message.hpp"
@@ -204,6 +205,21 @@ TEST_CASE_FIXTURE(Places, "a daemon behind a local URI that hangs is left") {
   lead(bus, connection);
   bus.respond(expect(bus, connection, "resource.status"), "{\"at\":2}");
   CHECK(answer(connection) == "{\"at\":2}");
+}
+
+TEST_CASE_FIXTURE(Places, "a wait outlives a standby, and tells its refusal from that of the targets") {
+  Connection connection(first);
+  FakeBus bus(first);
+  std::optional<Error> failure;
+  client::TargetWait wait(connection, {.targets = "n0"}, [&](const std::optional<Error>& error) {
+    failure = error;
+    connection.stop();
+  });
+  bus.fail(expect(bus, connection, "resource.wait"), EHOSTUNREACH,
+           "this daemon does not lead its cluster: standby, no leader");
+  bus.fail(expect(bus, connection, "resource.wait"), EHOSTUNREACH, "nobody reports what runs on n0");
+  wire::pump(connection, [&] { return failure.has_value(); });
+  CHECK(std::string(failure->what()) == "nobody reports what runs on n0");
 }
 
 TEST_CASE_FIXTURE(Places, "a client without descriptors looks for the leader until it has some") {
