@@ -1,4 +1,5 @@
 // resourcectl cluster, against daemons with their log in the real etcd.
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -135,6 +136,13 @@ TEST_CASE("a hand-over to a daemon that cannot be reached from here says that it
   second.until_leading();
 }
 
+TEST_CASE("a daemon that would tell others a URI of no use does not start") {
+  Etcd etcd;
+  Node node("a", etcd.toml(), "advertise = \"tcp://*:7481\"\n");
+  CHECK(node.process().wait(Deadline(std::chrono::seconds(30))) == 1);
+  CHECK(node.log().find("cluster.advertise: ") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Pair, "a daemon that is stopped while it hands over stops") {
   (void)settled(ctl);
   ctl.done({"cluster", "hand-over"});
@@ -145,9 +153,7 @@ TEST_CASE_FIXTURE(Pair, "a daemon that is stopped while it hands over stops") {
 TEST_CASE_FIXTURE(Pair, "a scheduler follows a hand-over to the next epoch") {
   client::Connection connection(both(first, second));
   Epochs epochs(connection);
-  client::AcquisitionOptions options;
-  options.follow_restart = true;
-  const client::Acquisition acquisition(connection, epochs, options);
+  const client::Acquisition acquisition(connection, epochs);
   REQUIRE(connection.run_for(patience));
   (void)settled(ctl);
   ctl.done({"cluster", "hand-over"});

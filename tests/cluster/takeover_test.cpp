@@ -116,6 +116,33 @@ TEST_CASE("a leader that was paused is deposed, and follows") {
   CHECK(reasons(again) == std::vector<std::string>{"before", "after"});
 }
 
+TEST_CASE("a client that is connected to a leader that is paused finds the next one within seconds") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  const Node second(name_after(first, "b"), etcd.toml());
+  client::Connection connection(both(first, second));
+  drain(connection, "0", "before");
+  const auto begin = std::chrono::steady_clock::now();
+  first.process().signal(SIGSTOP);
+  bool is_made = false;
+  for (const Deadline deadline(patience); !is_made && !deadline.passed();) {
+    try {
+      drain(connection, "1", "after");
+      is_made = true;
+    } catch (const Error& error) {
+      // The first one was sent into a connection that nothing had told to be lost.
+      CHECK(error.errnum() == ECONNRESET);
+    }
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  first.process().signal(SIGCONT);
+  CHECK(is_made);
+  MESSAGE("first answered change after ", took.count(), " s");
+  constexpr double lease_ttl = 2;
+  constexpr double most = lease_ttl + 5;
+  CHECK(took.count() < most);
+}
+
 TEST_CASE("a killed member of etcd changes nothing, and without a majority nobody is answered") {
   Etcd etcd({.members = 3});
   // The members of etcd may take two seconds to elect another leader.
