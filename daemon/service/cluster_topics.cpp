@@ -36,8 +36,7 @@ ClusterTopics::Role ClusterTopics::role() const {
 }
 
 void ClusterTopics::check(Needs needs) const {
-  if (standing_ && needs != Needs::log)
-    throw proto::topics::standby_refusal(standing_().text);
+  if (standing_ && needs != Needs::log) throw proto::topics::standby_refusal(standing_().text);
 }
 
 std::optional<std::string> ClusterTopics::standing() const {
