@@ -199,8 +199,8 @@ struct Standby::State {
   }
 
   void restore(const SnapshotHeader& snapshot) {
-    spdlog::info("takes the snapshot of event {} in place of this store, which lacks events of the log",
-                 snapshot.sequence);
+    spdlog::info("takes the snapshot of event {} in place of this store, which ends with event {}",
+                 snapshot.sequence, store.last_sequence());
     try {
       incoming.emplace(directory);
       incoming_last = snapshot.sequence;
