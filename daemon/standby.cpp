@@ -190,7 +190,7 @@ struct Standby::State {
 
   // Again and again, as the leader may read its files again, too.
   void compare_files() {
-    constexpr Seconds pause{1};
+    static constexpr Seconds pause{1};
     coordinator->ask_roster([this](const auto& answer) {
       if (const auto* roster = std::get_if<Roster>(&answer)) leading = leading_files(*roster);
       tell(process::steady_clock());
