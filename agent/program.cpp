@@ -99,6 +99,12 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   // While no daemon of a cluster leads, thousands of agents ask each.
   connection_options.retry_most = std::chrono::seconds(5);
   connection_options.key_file = options.key_file;
+  // With several URIs heartbeats are frequent by default, which thousands of agents need not be: their nodes
+  // stay online for longer.
+  if (client::Connection(options.uri, connection_options).has_places()) {
+    connection_options.heartbeat_interval = std::chrono::seconds(2);
+    connection_options.heartbeat_timeout = std::chrono::seconds(6);
+  }
   client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {
     process::notify_status(text);
