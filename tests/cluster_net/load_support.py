@@ -25,7 +25,7 @@ def end_with_parent():
 
 
 def connection_to(host, uri, kind=resourced.Connection):
-    return kind(uri, key_file=host.settings["key"], connect_timeout=1, failover_attempt=0.5, linger=0,
+    return kind(uri, key_file=host.settings["key"], connect_timeout=1, linger=0,
                 heartbeat_interval=0.5, heartbeat_timeout=2, retry_most=0.2)
 
 
