@@ -100,7 +100,8 @@ struct Effects {
   std::vector<std::pair<RequestId, Request>> requests;
   /// The replica belongs to this cluster from now on. To be recorded before the entries.
   std::optional<std::string> joined;
-  /// Events for the replica, in order. The first batch may begin with some that it has.
+  /// Events for the replica, in order. The first batch begins with some that the replica has, as far as
+  /// etcd still has the last of them: the owner compares it, since a store with other events does not fit.
   std::vector<Batch> entries;
   /// A leader wants a snapshot of its replica, of some event up to `applied()`: by offer() or decline().
   bool wants_snapshot = false;
@@ -128,6 +129,7 @@ class Member {
         cluster_(std::move(replica.cluster)),
         founds_(replica.founds),
         applied_(replica.applied),
+        is_compared_(replica.applied == 0),
         snapshots_(settings_.snapshots) {}
 
   /// The time of next_deadline() has come, or the start. An earlier or later call does no harm.
@@ -157,6 +159,8 @@ class Member {
   [[nodiscard]] bool leads() const noexcept { return role_ == Role::leading; }
   [[nodiscard]] bool has_ended() const noexcept { return role_ == Role::ended; }
   [[nodiscard]] bool has_joined() const noexcept { return role_ != Role::joining; }
+  /// Whether the last look found nothing more than the replica was given.
+  [[nodiscard]] bool is_abreast() const noexcept { return is_abreast_; }
   /// Whether this member leads, and no other can lead at this time.
   [[nodiscard]] bool may_serve(SteadyTime now) const noexcept {
     return leads() && !is_over() && now < fence();
@@ -324,6 +328,11 @@ class Member {
   Sequence reach_ = 0;
   bool is_busy_ = false;
   std::optional<Incomplete> incomplete_;
+  /// The last event of an entry whose parts were not there.
+  Sequence without_parts_ = 0;
+  /// The entry with the last event of the replica was read, if etcd still has it.
+  bool is_compared_;
+  bool is_abreast_ = false;
   /// While it lacks events that the log has no more.
   std::optional<SnapshotReading> restoring_;
   bool waits_for_snapshot_ = false;

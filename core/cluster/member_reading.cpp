@@ -66,7 +66,10 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   due_ = now;
   if (applied_ < last && ahead.empty() && !was_bounded) return lack_events(now);
   take_entries(ahead, effects);
-  if (applied_ < last || incomplete_) return;
+  is_abreast_ = applied_ == last && !incomplete_;
+  // An entry that begins after the replica ends was the first that etcd still has.
+  if (is_abreast_) is_compared_ = true;
+  if (!is_abreast_) return;
   // The look may be from before the lease of the key has ended.
   const bool has_won = is_own && lease_ && lease_->id == campaigned_;
   if (has_won && now < fence() && !resigns_) {
@@ -98,8 +101,9 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
 
 // A bounded range costs etcd less: it visits all keys of a range, whatever the limit.
 Read Member::log_ahead() const {
-  if (reach_ == 0) return {log_key(applied_ + 1), end_of(log_folder), settings_.page};
-  return {log_key(applied_ + 1), log_key(applied_ + reach_ + 1), reach_};
+  std::string first = log_key(is_compared_ ? applied_ + 1 : applied_);
+  if (reach_ == 0) return {std::move(first), end_of(log_folder), settings_.page};
+  return {std::move(first), log_key(applied_ + reach_ + 1), reach_};
 }
 
 // By what the last look has read, as far as it did not read all there is.
@@ -141,12 +145,15 @@ void Member::take_entries(const std::vector<KeyValue>& found, Effects& effects) 
 bool Member::take_entry(const KeyValue& entry) {
   const EntryHeader header = entry_header(entry);
   if (header.first > applied_ + 1) return false;
+  if (header.parts > 0 && header.last == without_parts_)
+    throw Garbled(part_key(header.last, header.epoch, 0));
   incomplete_ = {{header.first, header.last, entry.value.substr(header.text)}, header.epoch, header.parts};
   return true;
 }
 
 void Member::end_entry(Effects& effects) {
   applied_ = incomplete_->batch.last;
+  is_compared_ = true;
   sizes_.add(applied_, incomplete_->batch.text.size());
   if (applied_ > settings_.keep) sizes_.drop(applied_ - settings_.keep);
   effects.entries.push_back(std::move(incomplete_->batch));
@@ -181,8 +188,11 @@ void Member::on_restore(const TransactionDone& done, SteadyTime now, Effects& ef
 
 void Member::on_part(const TransactionDone& done, Effects& effects) {
   check_found(done, 1);
-  // Removed meanwhile: the next look finds that this replica is too far behind.
-  if (done.found[0].empty()) return incomplete_.reset();
+  if (done.found[0].empty()) {
+    // Removed with its entry: the next look finds that this replica is too far behind.
+    without_parts_ = incomplete_->batch.last;
+    return incomplete_.reset();
+  }
   for (const KeyValue& part : done.found[0]) {
     if (part.key != part_key(incomplete_->batch.last, incomplete_->epoch, incomplete_->read))
       throw Garbled(part.key);

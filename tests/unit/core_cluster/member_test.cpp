@@ -342,6 +342,31 @@ TEST_CASE_FIXTURE(World, "a replica that a crash has left within a batch goes on
   }
 }
 
+TEST_CASE_FIXTURE(World, "a member gets the last event of its replica once more, to compare it") {
+  Seat first = leader();
+  for (Sequence event = 1; event <= 3; ++event) first.take(first.member.commit({event, event, "x"}, now));
+  first.run(now, Seconds(0.1));
+  Seat second(etcd, settings_of("b"), {"process of a", 2});
+  second.run(now, Seconds(1));
+  REQUIRE(second.entries.size() == 2);
+  CHECK(second.entries[0].first == 2);
+  CHECK(second.entries[1].first == 3);
+  Seat third(etcd, settings_of("c"), {"process of a", 3});
+  third.run(now, Seconds(1));
+  REQUIRE(third.entries.size() == 1);
+  CHECK(third.entries[0].first == 3);
+}
+
+TEST_CASE_FIXTURE(World, "an entry whose parts are not there ends the member") {
+  put("id", "this");
+  put("head", "1");
+  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":2}\n");
+  Seat seat(etcd, settings_of("b"));
+  seat.run(now, Seconds(1));
+  REQUIRE(seat.failed);
+  CHECK(std::string(seat.failed->what()).starts_with("part/00000000000000000001/"));
+}
+
 TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name their key") {
   const auto failure = [&](const std::string& key, const std::string& value) {
     World world;
