@@ -14,20 +14,21 @@ namespace {
 
 // A batch is one transaction of etcd, which takes 1.5 MiB.
 constexpr std::size_t most_batch_bytes = std::size_t{128} << 10;
-// Etcd commits within milliseconds; a second is more than a busy disk takes.
-constexpr Seconds longest_commit{1};
 // Etcd has three of them at most, and 2 GiB by default.
 constexpr std::size_t most_snapshot_bytes = std::size_t{256} << 20;
-// More than all clients have under way as long as etcd commits.
-constexpr std::size_t most_waiting = 65536;
+
+std::size_t size_of(const store::Record& record) {
+  return sizeof(record) + record.text.size() + (record.resources ? record.resources->size() : 0);
+}
 
 }  // namespace
 
 using store::Sequence;
 
 LeaderLog::LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store,
-                     CopyStore copy_store)
+                     CopyStore copy_store, LogLimits limits)
     : store_(store),
+      limits_(limits),
       committed_(store.last_sequence()),
       stored_(committed_),
       copy_store_(std::move(copy_store)),
@@ -40,14 +41,52 @@ void LeaderLog::start(Callbacks callbacks) {
   own.wants_snapshot = [this] { make_snapshot(); };
   own.ended = [this](const std::string& why) {
     if (finished_) return std::exchange(finished_, nullptr)();
-    callbacks_.deposed(why);
+    callbacks_.deposed(gives_up_.empty() ? why : gives_up_);
   };
+  own.changed = [this] { watch(); };
   own.failed = [ended = own.ended](const Error& error) { ended(error.what()); };
   coordinator_.start(std::move(own));
 }
 
+void LeaderLog::Load::add(const Load& other) noexcept {
+  events += other.events;
+  bytes += other.bytes;
+}
+
+void LeaderLog::Load::remove(const Load& other) noexcept {
+  events -= other.events;
+  bytes -= other.bytes;
+}
+
+bool LeaderLog::Load::is_beyond(const LogLimits& limits) const noexcept {
+  return events > limits.most_events || bytes > limits.most_bytes;
+}
+
+// Called with each answer of etcd.
+void LeaderLog::watch() {
+  const std::string& refusal = coordinator_.member().refusal();
+  const bool was_refused = std::exchange(is_refused_, !refusal.empty());
+  if (is_refused_ && !was_refused) spdlog::error("etcd refuses requests: {}", refusal);
+  if (!is_refused_ && was_refused) spdlog::info("etcd carries out requests again");
+  // A disk that hangs would keep journals and questions waiting for ever.
+  if (unstored_.empty() || finished_ || !gives_up_.empty()) return;
+  const Seconds hangs = coordinator_.now() - stored_at_;
+  if (hangs < limits_.longest_hang) return;
+  gives_up_ = fmt::format("the store has not written an event for {:.0f} s", hangs.count());
+  coordinator_.resign();
+}
+
 void LeaderLog::append(store::Record record) {
-  queue_.push_back(std::move(record));
+  std::vector<store::Record> records;
+  records.push_back(std::move(record));
+  append_all(std::move(records));
+}
+
+void LeaderLog::append_all(std::vector<store::Record> records) {
+  Step step{std::move(records)};
+  for (const store::Record& record : step.records) step.bytes += size_of(record);
+  waiting_.add({step.records.size(), step.bytes});
+  queue_.push_back(std::move(step));
   commit_soon();
 }
 
@@ -62,18 +101,24 @@ void LeaderLog::commit_soon() {
 
 void LeaderLog::commit() {
   if (!under_way_.empty()) return;
-  if (!coordinator_.member().leads()) return;
+  if (!coordinator_.member().leads() || !gives_up_.empty()) return;
   if (queue_.empty()) {
     if (finished_) coordinator_.resign(successor_);
     return;
   }
   ::resourced::cluster::Batch batch;
-  batch.first = queue_.front().sequence;
+  batch.first = queue_.front().records.front().sequence;
   while (!queue_.empty() && batch.text.size() < most_batch_bytes) {
-    batch.text += encode_record(queue_.front());
-    batch.last = queue_.front().sequence;
-    under_way_.push_back(std::move(queue_.front()));
+    Step step = std::move(queue_.front());
     queue_.pop_front();
+    const Load load{step.records.size(), step.bytes};
+    waiting_.remove(load);
+    under_way_load_.add(load);
+    for (store::Record& record : step.records) {
+      batch.text += encode_record(record);
+      batch.last = record.sequence;
+      under_way_.push_back(std::move(record));
+    }
   }
   sent_at_ = coordinator_.now();
   coordinator_.commit(std::move(batch));
@@ -82,6 +127,9 @@ void LeaderLog::commit() {
 void LeaderLog::on_committed(Sequence last) {
   ++counters_.commits;
   counters_.events += under_way_.size();
+  if (unstored_.empty()) stored_at_ = coordinator_.now();
+  unstored_load_.add(under_way_load_);
+  unstored_.emplace_back(last, std::exchange(under_way_load_, {}));
   store_.append_all(std::exchange(under_way_, {}));
   committed_ = last;
   if (!queue_.empty() || finished_) commit_soon();
@@ -90,6 +138,11 @@ void LeaderLog::on_committed(Sequence last) {
 
 void LeaderLog::on_stored(Sequence last) {
   stored_ = last;
+  stored_at_ = coordinator_.now();
+  while (!unstored_.empty() && unstored_.front().first <= last) {
+    unstored_load_.remove(unstored_.front().second);
+    unstored_.pop_front();
+  }
   while (!questions_.empty() && questions_.front().first <= stored_) {
     const std::function<void()> question = std::move(questions_.front().second);
     questions_.pop_front();
@@ -143,14 +196,22 @@ void LeaderLog::keep_holders(const std::vector<module::PartitionHolder>& holders
 bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(coordinator_.now()); }
 
 std::optional<std::string> LeaderLog::stalled() const {
-  if (under_way_.empty()) return std::nullopt;
-  const Seconds waited = coordinator_.now() - sent_at_;
-  if (waited > longest_commit) {
-    return fmt::format("etcd has not confirmed a change for {:.0f} s: nothing can be changed until it does",
-                       waited.count());
+  const SteadyTime now = coordinator_.now();
+  if (!under_way_.empty() && now - sent_at_ > limits_.longest_commit) {
+    const std::string& refusal = coordinator_.member().refusal();
+    const std::string& trouble = refusal.empty() ? coordinator_.trouble() : refusal;
+    return fmt::format("etcd has not confirmed a change for {:.0f} s: nothing can be changed until it does{}",
+                       (now - sent_at_).count(), trouble.empty() ? "" : fmt::format(" ({})", trouble));
   }
-  if (queue_.size() > most_waiting)
-    return fmt::format("{} changes wait for etcd: try again later", queue_.size());
+  if (waiting_.is_beyond(limits_))
+    return fmt::format("{} changes wait for etcd: try again later", waiting_.events);
+  if (!unstored_.empty() && now - stored_at_ > limits_.longest_store) {
+    return fmt::format(
+        "the store has not written an event for {:.0f} s: nothing can be changed until it does",
+        (now - stored_at_).count());
+  }
+  if (unstored_load_.is_beyond(limits_))
+    return fmt::format("{} events wait for the store: try again later", unstored_load_.events);
   return std::nullopt;
 }
 

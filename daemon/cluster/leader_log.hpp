@@ -21,6 +21,19 @@
 
 namespace resourced::daemon::cluster {
 
+/// When a leader refuses changes, and when it gives up.
+struct LogLimits {
+  /// That may wait for etcd, and as many for the store.
+  std::size_t most_events = 65536;
+  std::size_t most_bytes = std::size_t{64} << 20;
+  /// Etcd commits within milliseconds; a second is more than a busy disk takes.
+  Seconds longest_commit{1};
+  /// So long the store may make no progress before changes are refused, and before another member should
+  /// lead.
+  Seconds longest_store{5};
+  Seconds longest_hang{20};
+};
+
 class LeaderLog final : public store::EventLog {
  public:
   struct Callbacks {
@@ -35,7 +48,7 @@ class LeaderLog final : public store::EventLog {
   /// `member` leads, and `store` has all of the log. Both must outlive this. Without `copy_store` other
   /// members get no snapshots.
   LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, store::EventLog& store,
-            CopyStore copy_store = nullptr);
+            CopyStore copy_store = nullptr, LogLimits limits = {});
 
   void start(Callbacks callbacks);
   /// The store has this event and all before it.
@@ -52,8 +65,8 @@ class LeaderLog final : public store::EventLog {
   void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
   /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`.
   [[nodiscard]] bool may_serve() const;
-  /// Why a change should be refused: etcd has not confirmed the last commit for some time, or many events
-  /// wait for the next ones.
+  /// Why a change should be refused: etcd or the store has not confirmed the last commit for some time, or
+  /// many events wait for them.
   [[nodiscard]] std::optional<std::string> stalled() const;
   [[nodiscard]] const std::string& name() const noexcept { return coordinator_.member().name(); }
   [[nodiscard]] const std::string& cluster() const noexcept { return coordinator_.member().cluster(); }
@@ -65,6 +78,8 @@ class LeaderLog final : public store::EventLog {
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return store_.last_timestamp(); }
   void append(store::Record record) override;
+  /// In one commit.
+  void append_all(std::vector<store::Record> records) override;
   void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override;
   void find_start(const store::EventFilter& filter, std::size_t most,
                   std::function<void(store::HistoryStart)> answer) override;
@@ -76,6 +91,21 @@ class LeaderLog final : public store::EventLog {
   [[nodiscard]] Counters counters() const override { return counters_; }
 
  private:
+  /// Events of which a member has all or none.
+  struct Step {
+    std::vector<store::Record> records;
+    std::size_t bytes = 0;
+  };
+  /// Events that wait.
+  struct Load {
+    std::size_t events = 0;
+    std::size_t bytes = 0;
+    void add(const Load& other) noexcept;
+    void remove(const Load& other) noexcept;
+    [[nodiscard]] bool is_beyond(const LogLimits& limits) const noexcept;
+  };
+
+  void watch();
   void commit_soon();
   void commit();
   void on_committed(store::Sequence last);
@@ -84,17 +114,28 @@ class LeaderLog final : public store::EventLog {
   void on_snapshot(std::variant<store::CopiedStore, Error> made);
 
   store::EventLog& store_;
+  const LogLimits limits_;
   Callbacks callbacks_;
   std::function<void()> finished_;
   std::optional<std::string> successor_;
   /// Not given to the member yet.
-  std::deque<store::Record> queue_;
+  std::deque<Step> queue_;
+  Load waiting_;
   /// Given to it, and not committed.
   std::vector<store::Record> under_way_;
+  Load under_way_load_;
   SteadyTime sent_at_{};
   bool is_posted_ = false;
   store::Sequence committed_;
   store::Sequence stored_;
+  /// Commits that the store does not have yet, each with its last event.
+  std::deque<std::pair<store::Sequence, Load>> unstored_;
+  Load unstored_load_;
+  /// When the store last had something new, or had all.
+  SteadyTime stored_at_{};
+  bool is_refused_ = false;
+  /// Why this member lets another one lead.
+  std::string gives_up_;
   /// Questions, each with the event that the store must have before it is asked.
   std::deque<std::pair<store::Sequence, std::function<void()>>> questions_;
   Counters counters_;

@@ -88,6 +88,10 @@ class CopiedLog final : public store::EventLog {
     copy_(record);
     log_.append(std::move(record));
   }
+  void append_all(std::vector<store::Record> records) override {
+    for (const store::Record& record : records) copy_(record);
+    log_.append_all(std::move(records));
+  }
   void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override {
     log_.find_targets(std::move(targets), std::move(answer));
   }

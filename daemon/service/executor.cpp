@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <spdlog/spdlog.h>
 
@@ -32,6 +33,12 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   engine::Effects effects = engine_.step(input, now_(), std::move(by));
   const bool is_of_scheduler =
       std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
+  struct Logged {
+    store::LoggedEvent event;
+    text::IdSet ranks;
+  };
+  std::vector<Logged> logged;
+  std::vector<store::Record> rows;
   for (engine::Record& record : effects.records) {
     listeners_.applied(record);
     if (record.event.by && !is_of_scheduler) listeners_.caused(record);
@@ -42,11 +49,13 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     store::Record row = stored(std::move(record));
     if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
       row.snapshot = std::make_shared<const module::Snapshot>(snapshot_of(engine_.module()));
-    store::LoggedEvent event{row.sequence,  row.timestamp, row.text,     defines,
-                             row.resources, row.hidden,    row.of_ledger};
-    log_.append(std::move(row));
-    listeners_.logged(std::move(event), std::move(ranks));
+    logged.push_back(
+        {{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden, row.of_ledger},
+         std::move(ranks)});
+    rows.push_back(std::move(row));
   }
+  if (!rows.empty()) log_.append_all(std::move(rows));
+  for (Logged& entry : logged) listeners_.logged(std::move(entry.event), std::move(entry.ranks));
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
   if (!effects.records.empty() || effects.health_changed) listeners_.changed();
