@@ -69,6 +69,14 @@ void check_resources(const ResourceSet& now, const Config& next_config, const Re
     refuse(next_config, key, "starttime and expiration ");
 }
 
+bool follows_anew(const Config& now, const Config& next) {
+  return !next.resource.parent_uri.empty() && std::ranges::any_of(settings(), [&](const Setting& setting) {
+    return setting.change == Change::parent && !setting.value.same(now, next);
+  });
+}
+
+}  // namespace
+
 void check_settings(const Config& now, const Config& next) {
   for (const Setting& setting : settings()) {
     if (setting.change == Change::restart && setting.value.same && !setting.value.same(now, next))
@@ -77,14 +85,6 @@ void check_settings(const Config& now, const Config& next) {
   if (now.resource.parent_uri.empty() != next.resource.parent_uri.empty())
     refuse(next, "resource.parent-uri", "");
 }
-
-bool follows_anew(const Config& now, const Config& next) {
-  return !next.resource.parent_uri.empty() && std::ranges::any_of(settings(), [&](const Setting& setting) {
-    return setting.change == Change::parent && !setting.value.same(now, next);
-  });
-}
-
-}  // namespace
 
 ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                        const Inventory& next_inventory) {

@@ -16,6 +16,9 @@ struct ReloadPlan {
   bool parent = false;  ///< the enclosing instance is elsewhere, or followed in another way
 };
 
+/// Throws Error EINVAL "FILE:LINE: KEY: ..." for the first setting that needs a restart.
+void check_settings(const Config& now, const Config& next);
+
 /// The table of settings says which may change (Change). Hosts, cores, gpus and scheduling of the inventory
 /// must be equal, and both or neither must have a parent. Throws Error EINVAL "FILE:LINE: KEY: ..." for the
 /// first difference that needs a restart. Pass an empty Inventory for a configuration without one.

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,8 +16,7 @@
 #include "config/config.hpp"
 #include "config/inventory.hpp"
 #include "core/error.hpp"
-#include "core/module/module.hpp"
-#include "core/module/partition.hpp"
+#include "core/module/command.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/peers/tokens.hpp"
@@ -27,7 +25,6 @@
 #include "daemon/settings.hpp"
 #include "daemon/store/import.hpp"
 #include "daemon/store/store.hpp"
-#include "process/loop.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {
@@ -45,36 +42,6 @@ std::optional<RecordedState> peek(const std::string& directory) {
     fmt::print(stderr, "resourced: {}: changes made at run time are not checked\n", error.what());
     return std::nullopt;
   }
-}
-
-// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
-// Throws the error with which a start would fail. `fault` is that of starting_inventory().
-std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
-                                             RecordedState recorded, const std::optional<Error>& fault) {
-  const bool loaded = is_loaded(config, inventory, recorded);
-  if (!loaded && fault) throw Error(*fault);
-  if (was_loaded(recorded)) fmt::print("{}\n", in_force(config, inventory, loaded));
-  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
-  const config::Absent absent = absent_targets(config, recorded);
-  if (loaded) {
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
-  } else if (!config.resource.has_inventory()) {
-    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
-  }
-  module::StartCommand start;
-  start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
-  start.exclude = inventory.exclude;
-  start.recorded = std::move(recorded);
-  const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : module::Module::start(start, process::wall_clock())) {
-    const auto* define = std::get_if<module::DefineEvent>(&event.body);
-    if (define == nullptr) continue;
-    (void)divide_at_start(rules, *define);
-    inventory.resources = *define->inventory;
-    inventory.exclude = define->exclude;
-  }
-  return inventory;
 }
 
 // Tokens and key are secret, so the user that runs --check may not be able to read them.
@@ -101,6 +68,8 @@ void check(const Options& options) {
   std::optional<config::Inventory> defined;
   if (const auto recorded = peek(state); recorded || config.resource.has_inventory()) {
     defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
+    if (recorded && was_loaded(*recorded))
+      fmt::print("{}\n", in_force(config, inventory, is_loaded(config, inventory, *recorded)));
   }
   (void)endpoints(options, config.bus);
   if (!config.resource.parent_uri.empty()) parent::check_parent(config);

@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/settings.hpp"
+#include "process/loop.hpp"
 
 namespace resourced::daemon {
 
@@ -128,6 +131,33 @@ config::Inventory discovered_inventory(const config::Config& config, const Resou
   config::add_queue_properties(config, effective, absent);
   text::IdSet exclude = config::load_exclude(config, effective, absent);
   return {std::move(effective), "dynamic-discovery", std::move(exclude)};
+}
+
+std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
+                                             RecordedState recorded, const std::optional<Error>& fault) {
+  const bool loaded = is_loaded(config, inventory, recorded);
+  if (!loaded && fault) throw Error(*fault);
+  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
+  const config::Absent absent = absent_targets(config, recorded);
+  if (loaded) {
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  } else if (!config.resource.has_inventory()) {
+    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
+    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+  }
+  module::StartCommand start;
+  start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
+  start.exclude = inventory.exclude;
+  start.recorded = std::move(recorded);
+  const auto rules = partition_rules(config, inventory.resources, absent);
+  for (const auto& [event, is_recorded] : module::Module::start(start, process::wall_clock())) {
+    const auto* define = std::get_if<module::DefineEvent>(&event.body);
+    if (define == nullptr) continue;
+    (void)divide_at_start(rules, *define);
+    inventory.resources = *define->inventory;
+    inventory.exclude = define->exclude;
+  }
+  return inventory;
 }
 
 module::ReloadCommand reload_command(const config::Config& next, const config::Inventory& inventory,

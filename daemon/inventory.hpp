@@ -74,6 +74,13 @@ void log_unreported(const config::Config& config, const rset::ResourceSet& found
                                                      const rset::ResourceSet& resources,
                                                      config::Absent absent);
 
+/// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
+/// Throws the error with which a start would fail. `fault` is that of starting_inventory().
+[[nodiscard]] std::optional<config::Inventory> check_start(const config::Config& config,
+                                                           config::Inventory inventory,
+                                                           module::RecordedState recorded,
+                                                           const std::optional<Error>& fault);
+
 /// The command that makes a changed configuration take effect.
 [[nodiscard]] module::ReloadCommand reload_command(const config::Config& next,
                                                    const config::Inventory& inventory,

@@ -1,6 +1,7 @@
 #include "daemon/server.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -24,8 +25,10 @@
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/cluster/file_digests.hpp"
+#include "daemon/cluster/identity.hpp"
 #include "daemon/cluster/leader_log.hpp"
 #include "daemon/cluster/loop_runtime.hpp"
+#include "daemon/cluster/resignation.hpp"
 #include "daemon/instance/host.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
@@ -57,14 +60,19 @@ namespace asio = boost::asio;
 
 class Server {
  public:
-  /// `member` leads a cluster; null for a daemon on its own. `grace` is how long the targets that were online
-  /// in the log stay so without their agents.
-  Server(const Options& options, config::Config config, cluster::Member* member = nullptr,
-         Seconds grace = Seconds(0))
+  /// What a leader takes over from another one of its cluster.
+  struct Takeover {
+    /// There was another one: its inventory stays.
+    bool has_inventory = false;
+    /// How long the targets that were online in the log stay so without their agents.
+    Seconds grace{};
+  };
+  /// `member` leads a cluster; null for a daemon on its own.
+  Server(const Options& options, config::Config config, cluster::Member* member, Takeover takeover)
       : options_(options),
         config_(std::move(config)),
-        grace_(grace),
         member_(member),
+        takeover_(takeover),
         inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
@@ -94,6 +102,7 @@ class Server {
         upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history),
         agent_timer_(loop_),
         watchdog_(loop_) {
+    if (member != nullptr) require_all(*member);
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
     listeners_.listen(endpoints_, config_);
@@ -128,18 +137,41 @@ class Server {
   [[nodiscard]] bool is_deposed() const noexcept { return is_deposed_; }
   /// As of the last reload.
   [[nodiscard]] const config::Config& configuration() const noexcept { return config_; }
+  /// A SIGHUP has come too late for a reload.
+  [[nodiscard]] bool wants_reload() const noexcept { return wants_reload_; }
 
  private:
+  // A full disk may have kept the last events of the log from the replica.
+  void require_all(const cluster::Member& member) const {
+    if (store_.last_sequence() == member.applied()) return;
+    throw Error(EIO, fmt::format("the store has events up to {}, and the log up to {}: see that the disk has "
+                                 "room, and start again",
+                                 store_.last_sequence(), member.applied()));
+  }
+
+  // Before the first event of a daemon on its own. Errors of the start come first, as the store cannot go
+  // back.
+  void leave() {
+    const std::string directory = state_directory(options_, config_);
+    if (!cluster::read_identity(directory)) return;
+    if (!host_) (void)check_start(config_, inventory_, recorded_, fault_);
+    leave_cluster(directory);
+  }
+
   void start_module() {
     recorded_ = store_.load();
-    if (grace_ > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
+    if (takeover_.grace > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
       before_ = last_states(store_);
     if (store_.damage()) spdlog::error("{}", store_.damage()->what());
     if (member_ != nullptr) member_->tell_files(cluster::file_digests(config_, inventory_));
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
-    loaded_ = is_loaded(config_, inventory_, recorded_);
+    config::Config start = config_;
+    // Only the start of a process discovers anew.
+    if (takeover_.has_inventory) start.resource.rediscover = false;
+    loaded_ = is_loaded(start, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
+    if (!leader_) leave();
     if (was_loaded(recorded_)) spdlog::info("{}", in_force(config_, inventory_, loaded_));
     if (!loaded_ && was_loaded(recorded_)) recorded_.inventory = {};
     absent_ = absent_targets(config_, recorded_);
@@ -163,7 +195,7 @@ class Server {
       return;
     }
     const bool is_named = inventory_.handed_down || config_.resource.has_inventory();
-    const bool is_kept = recorded_.inventory.resources && !is_named && !config_.resource.rediscover;
+    const bool is_kept = recorded_.inventory.resources && !is_named && !start.resource.rediscover;
     if (loaded_ || is_kept) {
       define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
     } else if (inventory_.handed_down) {
@@ -219,7 +251,7 @@ class Server {
     start.recorded = std::exchange(recorded_, {});
     before_.reset();
     service_.step(engine::Start{
-        std::move(start), partition_rules(config_, inventory_.resources, absent_), grace_,
+        std::move(start), partition_rules(config_, inventory_.resources, absent_), takeover_.grace,
         leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(), leader_ != nullptr});
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
@@ -285,7 +317,11 @@ class Server {
   }
 
   void take_signal(int number) {
-    if (number == SIGHUP) return stopping_ ? void() : reload();
+    if (number == SIGHUP && stopping_) {
+      wants_reload_ = true;
+      return;
+    }
+    if (number == SIGHUP) return reload();
     spdlog::info("stopping on signal {}", number);
     if (is_deposed_) process::notify_stopping();
     // It hands over: then it does not follow.
@@ -416,9 +452,9 @@ class Server {
 
   const Options options_;
   config::Config config_;
-  const Seconds grace_;
   /// Null for a daemon on its own.
   cluster::Member* const member_;
+  const Takeover takeover_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;
@@ -454,6 +490,7 @@ class Server {
   bool announced_ = false;
   bool stopping_ = false;
   bool is_deposed_ = false;
+  bool wants_reload_ = false;
   int exit_status_ = 0;
 };
 
@@ -461,17 +498,32 @@ class Server {
 int run_member(const Options& options, config::Config config) {
   // When the cluster last had a leader, as far as this process knows.
   std::optional<SteadyTime> led;
+  bool reloads = false;
   while (true) {
-    const std::unique_ptr<cluster::Member> member = follow(options, config, led);
+    const std::unique_ptr<cluster::Member> member =
+        follow(options, config, led, std::exchange(reloads, false));
     if (!member) return 0;
+    Server::Takeover takeover{led.has_value(), Seconds(0)};
     // What was online before a longer time without a leader says nothing of the present.
     const Seconds grace = config.cluster.takeover_grace;
-    const bool takes_over = led && process::steady_clock() - *led <= grace;
-    Server server(options, config, member.get(), takes_over ? grace : Seconds(0));
-    const int status = server.run();
-    led = process::steady_clock();
-    if (!server.is_deposed()) return status;
-    config = reloaded(server.configuration(), config);
+    if (led && process::steady_clock() - *led <= grace) takeover.grace = grace;
+    std::unique_ptr<Server> server;
+    try {
+      server = std::make_unique<Server>(options, config, member.get(), takeover);
+    } catch (const Error&) {
+      cluster::resign(config.cluster, *member);
+      throw;
+    }
+    const int status = server->run();
+    led = std::min(process::steady_clock(), member->may_serve_until());
+    if (!server->is_deposed()) {
+      server.reset();
+      // As after a failure of its store.
+      if (status != 0 && member->leads()) cluster::resign(config.cluster, *member);
+      return status;
+    }
+    config = reloaded(server->configuration(), config);
+    reloads = server->wants_reload();
   }
 }
 
@@ -482,9 +534,7 @@ int run(const Options& options) {
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
   if (config.cluster.is_set()) return run_member(options, std::move(config));
-  Server server(options, config);
-  leave_cluster(state_directory(options, config));
-  return server.run();
+  return Server(options, std::move(config), nullptr, {}).run();
 }
 
 }  // namespace resourced::daemon

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -18,14 +19,18 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "config/reload.hpp"
 #include "core/cluster/files.hpp"
 #include "core/cluster/member.hpp"
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
+#include "daemon/cluster/etcd_client.hpp"
 #include "daemon/cluster/file_digests.hpp"
 #include "daemon/cluster/identity.hpp"
 #include "daemon/cluster/intake.hpp"
 #include "daemon/cluster/loop_runtime.hpp"
+#include "daemon/cluster/record_json.hpp"
+#include "daemon/cluster/resignation.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
 #include "daemon/process.hpp"
@@ -80,17 +85,61 @@ std::string host_name() {
 
 // Throws what a start as the leader would, as far as the configuration alone decides. Returns the digests of
 // its files.
-FileDigests check_configuration(const Options& options, const config::Config& config) {
+FileDigests check_configuration(const config::Config& config, const std::string& directory,
+                                const std::vector<proto::Endpoint>& at) {
   std::optional<Error> fault;
-  const config::Inventory inventory = starting_inventory(config, state_directory(options, config), fault);
+  const config::Inventory inventory = starting_inventory(config, directory, fault);
+  (void)parent_connection(config, at);
   (void)access(config);
   (void)http_site(config.http);
   return cluster::file_digests(config, inventory);
 }
 
+// The same with the state of the replica.
+void check_with(const store::Store::Present& present, const config::Config& config,
+                const std::string& directory) {
+  if (const auto* error = std::get_if<Error>(&present)) throw Error(*error);
+  std::optional<Error> fault;
+  config::Inventory inventory = starting_inventory(config, directory, fault);
+  (void)check_start(config, std::move(inventory), std::get<module::RecordedState>(present), fault);
+}
+
+// What two members must have alike of an event, as etcd has it.
+std::string compared(store::Sequence sequence, WallTime timestamp, const std::string& text) {
+  store::Record record;
+  record.sequence = sequence;
+  record.timestamp = timestamp;
+  record.text = text;
+  return cluster::encode_record(record);
+}
+
 // An empty log tells none, and needs no line.
 std::optional<module::Snapshot> states_of(store::Store& store) {
   return store.last_sequence() > 0 ? last_states(store) : std::nullopt;
+}
+
+constexpr std::chrono::seconds patience{10};
+
+// Before anything is written. Throws Error if etcd has a cluster already, or does not answer.
+void refuse_other_cluster(asio::io_context& loop, const config::Cluster& settings,
+                          const std::optional<std::string>& own) {
+  namespace requests = ::resourced::cluster;
+  cluster::EtcdClient etcd(loop, settings);
+  std::optional<requests::Outcome> outcome;
+  etcd.send(requests::Transaction{{}, {requests::Read{std::string(requests::id_key)}}, {}},
+            [&](const requests::Outcome& answer) {
+              outcome = answer;
+              loop.stop();
+            });
+  loop.run_for(patience);
+  const auto* done = outcome ? std::get_if<requests::TransactionDone>(&*outcome) : nullptr;
+  if (done == nullptr) throw Error(ETIMEDOUT, "etcd does not answer: " + etcd.trouble());
+  requests::check_found(*done, 1);
+  if (done->found[0].empty()) return;
+  throw Error(EEXIST, fmt::format("etcd has a cluster at {} already{}", settings.prefix,
+                                  own == done->found[0][0].value
+                                      ? ", and this store is of it: start without --cluster-init"
+                                      : "; to join it, start with an empty store"));
 }
 
 }  // namespace
@@ -102,6 +151,7 @@ struct Standby::State {
         directory(state_directory(options, config)),
         at(endpoints(options, config.bus)),
         store(directory),
+        last(store.last_event()),
         states(states_of(store)),
         service(store, process::wall_clock, service_settings()),
         listeners(loop, service, config),
@@ -114,8 +164,9 @@ struct Standby::State {
                   store.append(std::move(record));
                 },
                 [this](bool is_busy) { coordinator->set_busy(is_busy); },
-                [this](const Error& error) { fail(error); }}) {
-    files = check_configuration(options, config);
+                [this](const Error& error) { fail(error); },
+                [this](const store::Record& record) { compare(record); }}) {
+    files = check_configuration(config, directory, at);
     listeners.listen(at, config);
     Replica replica;
     replica.cluster = cluster::read_identity(directory);
@@ -182,6 +233,7 @@ struct Standby::State {
     callbacks.changed = [this] {
       const SteadyTime now = process::steady_clock();
       if (member->follows() && member->is_in_touch(now)) leader_seen = now;
+      check_once();
       tell(now);
     };
     coordinator->start(std::move(callbacks));
@@ -218,6 +270,32 @@ struct Standby::State {
     }
   }
 
+  void compare(const store::Record& record) const {
+    if (!last || record.sequence != last->sequence) return;
+    const std::string text = record.hidden ? "" : record.text;
+    if (compared(record.sequence, record.timestamp, text) ==
+        compared(last->sequence, last->timestamp, last->text))
+      return;
+    throw Error(ESTALE,
+                fmt::format("event {} in etcd is not the one of this store: etcd was restored from an older "
+                            "backup, or this store has events of its own; give it a copy of another member's "
+                            "store",
+                            record.sequence));
+  }
+
+  // With the whole log, whose inventory may be another than the configured one.
+  void check_once() {
+    if (is_checked || !member->is_abreast() || store.last_sequence() < member->applied()) return;
+    is_checked = true;
+    store.read_present([this](const store::Store::Present& present) {
+      try {
+        check_with(present, config, directory);
+      } catch (const Error& error) {
+        fail(error);
+      }
+    });
+  }
+
   void fail(const Error& error) {
     if (!failure) failure = error;
     loop.stop();
@@ -242,12 +320,14 @@ struct Standby::State {
             differing_files(files, leading).value_or(std::vector<std::string>())};
   }
 
-  // A line of the log for each change, and systemd's status.
+  // A line of the log for each change, and systemd's status. The endpoints in a cause may take turns.
   void tell(SteadyTime time) {
     const service::Following::Standing at_time = standing(time);
     const std::string now = at_time.line();
-    if (now == told) return;
-    if (std::exchange(told, now).empty()) {
+    std::string lasting = at_time.text.substr(0, at_time.text.find(" ("));
+    lasting += fmt::format("{}", fmt::join(at_time.differs, " "));
+    if (std::exchange(told, lasting) == lasting) return;
+    if (!std::exchange(is_ready, true)) {
       process::notify_ready(now);
     } else {
       process::notify_status(now);
@@ -267,28 +347,45 @@ struct Standby::State {
     process::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
   }
 
+  // Checked with the replica, which the thread of the store reads.
   void reload() {
     try {
       config::Config next = load_configuration(options);
-      FileDigests read = check_configuration(options, next);
-      peers::Access rules = access(next);
-      http::Site site = http_site(next.http);
-      const bool revokes = revokes_keys(config.access, next.access);
-      config = reloaded(std::move(next), config);
-      files = std::move(read);
-      member->tell_files(files);
-      service.set_configuration(config::to_json(config).dump());
-      service.set_journal_max(config.resource.journal_max);
-      service.set_limits(config.limits);
-      listeners.set_site(std::move(site));
-      service.set_access(std::move(rules));
-      if (revokes) listeners.drop_silent();
-      if (!options.log_level) set_log_level(config.log.level);
-      spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
-      tell(process::steady_clock());
-    } catch (const Error& refused) {
-      spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
+      config::check_settings(config, next);
+      FileDigests read = check_configuration(next, directory, at);
+      store.read_present([this, next = std::move(next), read = std::move(read)](const auto& present) {
+        try {
+          check_with(present, next, directory);
+          apply(next, read);
+        } catch (const Error& error) {
+          refuse(error);
+        }
+      });
+    } catch (const Error& error) {
+      refuse(error);
     }
+  }
+
+  static void refuse(const Error& why) {
+    spdlog::error("reload refused, the old configuration stays in force: {}", why.what());
+  }
+
+  void apply(const config::Config& next, const FileDigests& read) {
+    peers::Access rules = access(next);
+    http::Site site = http_site(next.http);
+    const bool revokes = revokes_keys(config.access, next.access);
+    config = reloaded(next, config);
+    files = read;
+    member->tell_files(files);
+    service.set_configuration(config::to_json(config).dump());
+    service.set_journal_max(config.resource.journal_max);
+    service.set_limits(config.limits);
+    listeners.set_site(std::move(site));
+    service.set_access(std::move(rules));
+    if (revokes) listeners.drop_silent();
+    if (!options.log_level) set_log_level(config.log.level);
+    spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
+    tell(process::steady_clock());
   }
 
   const Options options;
@@ -297,6 +394,8 @@ struct Standby::State {
   const std::vector<proto::Endpoint> at;
   asio::io_context loop{1};
   store::Store store;
+  /// Its last event at the start.
+  const std::optional<store::LoggedEvent> last;
   /// For the service.
   std::optional<module::Snapshot> states;
   std::unique_ptr<cluster::Member> member;
@@ -312,11 +411,15 @@ struct Standby::State {
   FileDigests leading;
   std::optional<Error> failure;
   std::optional<SteadyTime> leader_seen;
+  /// What was last told, without the cause.
   std::string told;
+  bool is_ready = false;
   /// A snapshot on its way, and its last event.
   std::optional<store::IncomingStore> incoming;
   store::Sequence incoming_last = 0;
   bool is_restored = false;
+  /// The configuration, with the replica.
+  bool is_checked = false;
   bool leads = false;
   bool stops = false;
 };
@@ -326,10 +429,16 @@ Standby::Standby(const Options& options, config::Config config)
 
 Standby::~Standby() = default;
 
-std::unique_ptr<cluster::Member> Standby::run() {
+std::unique_ptr<cluster::Member> Standby::run(bool reloads) {
   state_->start();
+  if (reloads) state_->reload();
   state_->loop.run();
-  if (state_->failure) throw Error(*state_->failure);
+  if (state_->failure) {
+    // It may have won meanwhile.
+    state_->coordinator.reset();
+    cluster::resign(state_->config.cluster, *state_->member);
+    throw Error(*state_->failure);
+  }
   if (!state_->leads && !state_->is_restored) return nullptr;
   // Clients of the standby find the leader, which must not wait for them.
   state_->listeners.abandon();
@@ -347,13 +456,13 @@ std::optional<store::Sequence> Standby::restored() const noexcept {
 const config::Config& Standby::configuration() const noexcept { return state_->config; }
 
 std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                        std::optional<SteadyTime>& led) {
+                                        std::optional<SteadyTime>& led, bool reloads) {
   while (true) {
     std::unique_ptr<cluster::Member> member;
     std::optional<store::Sequence> restored;
     {
       Standby standby(options, config);
-      member = standby.run();
+      member = standby.run(std::exchange(reloads, false));
       restored = standby.restored();
       config = standby.configuration();
       led = std::max(led, standby.leader_seen());
@@ -368,14 +477,15 @@ void begin_cluster(const Options& options) {
   if (!config.cluster.is_set()) throw Error(EINVAL, "cluster.etcd is not set");
   const std::string directory = state_directory(options, config);
   store::Store store(directory);
-  const std::optional<std::string> before = cluster::read_identity(directory);
   // Another cluster than before: the stores of its members may have events that this one has not.
   Replica replica{cluster::random_name(), store.last_sequence(), true};
-  // First: once etcd has the cluster, this store must be known to be its beginning.
-  cluster::write_identity(directory, *replica.cluster);
   asio::io_context loop{1};
   cluster::Member member(member_settings(options, config), replica);
   cluster::Coordinator coordinator(std::make_unique<cluster::LoopRuntime>(loop, config.cluster), member);
+  const std::optional<std::string> before = cluster::read_identity(directory);
+  refuse_other_cluster(loop, config.cluster, before);
+  // First: once etcd has the cluster, this store must be known to be its beginning.
+  cluster::write_identity(directory, *replica.cluster);
   std::optional<Error> failure;
   cluster::Coordinator::Callbacks callbacks;
   callbacks.joined = [&](const std::string& /*cluster*/) { loop.stop(); };
@@ -384,8 +494,8 @@ void begin_cluster(const Options& options) {
     failure = error;
     loop.stop();
   };
+  loop.restart();
   coordinator.start(std::move(callbacks));
-  constexpr std::chrono::seconds patience{10};
   loop.run_for(patience);
   if (failure) {
     before ? cluster::write_identity(directory, *before) : (void)cluster::remove_identity(directory);

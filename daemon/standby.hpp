@@ -25,10 +25,10 @@ class Standby {
   Standby& operator=(Standby&&) = delete;
 
   /// Follows until this daemon leads, and returns the member, or until SIGTERM or SIGINT, or restored(), and
-  /// returns null.
+  /// returns null. With `reloads` reads the configuration again first.
   /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
-  /// or fails.
-  [[nodiscard]] std::unique_ptr<cluster::Member> run();
+  /// or fails, and for a configuration with which this daemon could not lead.
+  [[nodiscard]] std::unique_ptr<cluster::Member> run(bool reloads);
   /// When this daemon last knew another one that led; nothing if there was none.
   [[nodiscard]] std::optional<SteadyTime> leader_seen() const noexcept;
   /// A snapshot has come that is to take the place of the store (install_store()): its last event.
@@ -42,16 +42,17 @@ class Standby {
 };
 
 /// Follows as Standby does, with another one after each snapshot that takes the place of the store. Updates
-/// `config`, and `led` to when this daemon last knew a leader.
+/// `config`, and `led` to when this daemon last knew a leader. With `reloads` reads the configuration again
+/// first.
 [[nodiscard]] std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                                      std::optional<SteadyTime>& led);
+                                                      std::optional<SteadyTime>& led, bool reloads);
 
 /// Begins a cluster with the events of the store. Throws Error if etcd has another cluster already, or does
 /// not answer.
 void begin_cluster(const Options& options);
 
-/// For a daemon on its own, once it has the store of this directory: the store belongs to no cluster any
-/// more.
+/// For a daemon on its own, once it has the store of this directory, and before its first event: the store
+/// belongs to no cluster any more. Throws Error.
 void leave_cluster(const std::string& directory);
 
 }  // namespace resourced::daemon

@@ -165,6 +165,8 @@ class Member {
   [[nodiscard]] bool may_serve(SteadyTime now) const noexcept {
     return leads() && !is_over() && now < fence();
   }
+  /// When another member may lead at the earliest.
+  [[nodiscard]] SteadyTime may_serve_until() const noexcept { return fence(); }
   /// Whether etcd has answered within the time of a lease.
   [[nodiscard]] bool is_in_touch(SteadyTime now) const noexcept { return lease_ && now < fence(); }
   /// The leader as it was last seen.

@@ -20,6 +20,11 @@ std::string path_in(const std::string& directory) {
   return (std::filesystem::path(directory) / identity_file).string();
 }
 
+void sync_directory(const std::string& directory) {
+  const files::Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) files::fail(directory, errno);
+}
+
 }  // namespace
 
 std::optional<std::string> read_identity(const std::string& directory) {
@@ -45,13 +50,17 @@ void write_identity(const std::string& directory, const std::string& cluster) {
     files::fail(fresh, errno);
   if (::fsync(file.get()) != 0) files::fail(fresh, errno);
   if (::rename(fresh.c_str(), path.c_str()) != 0) files::fail(path, errno);
-  const files::Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) files::fail(directory, errno);
+  sync_directory(directory);
 }
 
 bool remove_identity(const std::string& directory) {
-  std::error_code ignored;
-  return std::filesystem::remove(path_in(directory), ignored);
+  const std::string path = path_in(directory);
+  if (::unlink(path.c_str()) != 0) {
+    if (errno == ENOENT) return false;
+    files::fail(path, errno);
+  }
+  sync_directory(directory);
+  return true;
 }
 
 std::string random_name() {

@@ -14,7 +14,7 @@ inline constexpr const char* identity_file = "resourced.cluster";
 [[nodiscard]] std::optional<std::string> read_identity(const std::string& directory);
 /// On disk when this returns. Throws Error that names the file.
 void write_identity(const std::string& directory, const std::string& cluster);
-/// Returns whether there was one.
+/// The same; returns whether there was one.
 bool remove_identity(const std::string& directory);
 
 /// A new name, of 128 random bits.

@@ -104,7 +104,15 @@ void Intake::give_some() {
     while (piece.given < piece.records.size()) {
       store::Record& record = piece.records[piece.given++];
       // A replica whose process was killed may have a part of the first batch.
-      if (record.sequence <= given_) continue;
+      if (record.sequence <= given_) {
+        try {
+          callbacks_.had(record);
+        } catch (const Error& error) {
+          has_failed_ = true;
+          return callbacks_.failed(error);
+        }
+        continue;
+      }
       given_ = record.sequence;
       callbacks_.record(std::move(record));
       if (Clock::now() >= end && piece.given < piece.records.size()) return give_soon();

@@ -27,6 +27,8 @@ class Intake {
     std::function<void(bool)> busy;
     /// An entry is not readable. There are no records any more.
     std::function<void(const Error&)> failed;
+    /// A record that the replica has already. If this throws Error, the entry counts as not readable.
+    std::function<void(const store::Record&)> had = [](const auto&) {};
   };
   /// `last` is the last event that the replica has.
   Intake(boost::asio::io_context& loop, store::Sequence last, Callbacks callbacks);

@@ -69,6 +69,20 @@ module::Snapshot Store::last_states() {
   return std::move(search.states);
 }
 
+std::optional<LoggedEvent> Store::last_event() {
+  if (last_sequence_ == 0 || damage_) return std::nullopt;
+  EventFilter all;
+  all.allocations = true;
+  try {
+    const HistoryPage page = reader_->page(all, last_sequence_, last_sequence_, 1);
+    if (page.has_gap) return std::nullopt;
+    return page.events.empty() ? LoggedEvent{last_sequence_, last_timestamp_, {}} : page.events.front();
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    return std::nullopt;
+  }
+}
+
 void Store::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
   thread_ = std::thread([this] { work(); });
@@ -131,6 +145,18 @@ void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std
       page->failure = error;
     }
     callbacks_.post([page, answer] { answer(std::move(*page)); });
+  });
+}
+
+void Store::read_present(std::function<void(const Present&)> answer) {
+  ask([this, answer = std::move(answer)] {
+    std::shared_ptr<const Present> present;
+    try {
+      present = std::make_shared<const Present>(reader_->present());
+    } catch (const Error& error) {
+      present = std::make_shared<const Present>(error);
+    }
+    callbacks_.post([present, answer] { answer(*present); });
   });
 }
 

@@ -68,6 +68,9 @@ class Store final : public EventLog {
   [[nodiscard]] module::RecordedState load();
   /// The states after the last event. To be called before start(). Throws Error as PastReader::begin_at().
   [[nodiscard]] module::Snapshot last_states();
+  /// The last event, without its text if it is hidden. To be called before start(). Nothing in an empty log,
+  /// or if it cannot be read.
+  [[nodiscard]] std::optional<LoggedEvent> last_event();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
@@ -84,6 +87,9 @@ class Store final : public EventLog {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer) override;
 
+  using Present = std::variant<module::RecordedState, Error>;
+  /// The recorded state as of a commit that is not older than the question.
+  void read_present(std::function<void(const Present&)> answer);
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }

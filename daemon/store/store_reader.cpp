@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "daemon/store/checksum.hpp"
+#include "daemon/store/load_state.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::store {
@@ -272,6 +273,11 @@ WallTime StoreReader::time_of(Sequence sequence) {
 Sequence StoreReader::dropped() { return trimmed().sequence; }
 
 Sequence StoreReader::last() { return newest(); }
+
+module::RecordedState StoreReader::present() {
+  const Snapshot snapshot(database_);
+  return load_state(database_);
+}
 
 HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
   const Snapshot snapshot(database_);

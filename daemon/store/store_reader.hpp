@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/module/command.hpp"
 #include "core/time.hpp"
 #include "daemon/store/event_rows.hpp"
 #include "daemon/store/host_ids.hpp"
@@ -44,6 +45,9 @@ class StoreReader {
   [[nodiscard]] Sequence dropped();
   /// The last event that is kept, 0 in an empty log.
   [[nodiscard]] Sequence last();
+
+  /// The tables of the present. Throws Error EBADMSG for a row that no daemon writes.
+  [[nodiscard]] module::RecordedState present();
 
   struct LastTimestamp {
     WallTime timestamp{};

@@ -1,10 +1,13 @@
 // The store of a member: what a crash leaves of it, and stores whose events are not those of the log.
+#include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "cluster_node.hpp"
 #include "harness/etcd.hpp"
@@ -73,6 +76,54 @@ TEST_CASE("a standby that is killed under load goes on with what its disk has") 
   second.until_leading();
   client::Connection connection(second.uri());
   CHECK(reasons(connection).size() > 4000);
+}
+
+TEST_CASE("a store with other events than the log is refused, though the log is longer") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  first.until_leading();
+  Node second("b", etcd.toml());
+  until_serving(second.uri());
+  {
+    client::Connection connection(both(first, second));
+    drain(connection, "0", "in the cluster");
+    client::Connection standby(second.uri());
+    (void)status_after(standby, std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"})));
+  }
+  // It leaves, and a crash leaves the name of the cluster behind.
+  second.terminate();
+  const std::string identity = read_file(second.dir() / "state" / "resourced.cluster");
+  const std::string configuration = read_file(second.dir() / "resourced.toml");
+  second.dir().write("resourced.toml", configuration.substr(0, configuration.find("[cluster]")));
+  second.start();
+  second.until_leading();
+  CHECK_FALSE(std::filesystem::exists(second.dir() / "state" / "resourced.cluster"));
+  second.terminate();
+  std::filesystem::create_directories(second.dir() / "state");
+  second.dir().write("state/resourced.cluster", identity);
+  second.dir().write("resourced.toml", configuration);
+  client::Connection connection(first.uri());
+  for (int i = 0; i < 20; ++i) drain(connection, "1", fmt::format("meanwhile {}", i));
+  second.start();
+  CHECK(second.process().wait(Deadline(std::chrono::seconds(30))) == 1);
+  CHECK(second.log().find("in etcd is not the one of this store") != std::string::npos);
+}
+
+TEST_CASE("a member whose disk is full when it is to lead ends with an error, and another one leads") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  first.until_leading();
+  {
+    client::Connection connection(first.uri());
+    for (int i = 0; i < 40; ++i) drain(connection, "1", std::string(100000, 'x'));
+  }
+  first.process().kill();
+  Node second("b", etcd.toml());
+  const rlimit limit{1 << 20, 1 << 20};
+  REQUIRE(::prlimit(second.process().pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
+  CHECK(second.process().wait(Deadline(std::chrono::seconds(30))) == 1);
+  first.start();
+  first.until_leading();
 }
 
 TEST_SUITE_END();

@@ -228,6 +228,7 @@ TEST_CASE_FIXTURE(LeaderStand,
     CHECK(refused.text() == "etcd is slow");
   }
   CHECK(json::parse(call(client, "resource.status").text()) == status);
+  CHECK(call(client, "resource.ready").text() == "etcd is slow");
   request(client, "resource.acquire", nullptr, streaming);
   CHECK(receive_json(client).contains("resources"));
   stalled.reset();
