@@ -161,6 +161,7 @@ struct Standby::State {
         intake(loop, store.last_sequence(),
                {[this](store::Record record) {
                   service.follow(record);
+                  appended = record.sequence;
                   store.append(std::move(record));
                 },
                 [this](bool is_busy) { coordinator->set_busy(is_busy); },
@@ -170,7 +171,7 @@ struct Standby::State {
     listeners.listen(at, config);
     Replica replica;
     replica.cluster = cluster::read_identity(directory);
-    replica.applied = store.last_sequence();
+    replica.applied = appended = store.last_sequence();
     member = std::make_unique<cluster::Member>(member_settings(options, config), std::move(replica));
     member->tell_files(files);
     coordinator = std::make_unique<cluster::Coordinator>(
@@ -285,7 +286,7 @@ struct Standby::State {
 
   // With the whole log, whose inventory may be another than the configured one.
   void check_once() {
-    if (is_checked || !member->is_abreast() || store.last_sequence() < member->applied()) return;
+    if (is_checked || !member->is_abreast() || appended < member->applied()) return;
     is_checked = true;
     store.read_present([this](const store::Store::Present& present) {
       try {
@@ -418,6 +419,8 @@ struct Standby::State {
   std::optional<store::IncomingStore> incoming;
   store::Sequence incoming_last = 0;
   bool is_restored = false;
+  /// The last event that the store has, or was given.
+  store::Sequence appended = 0;
   /// The configuration, with the replica.
   bool is_checked = false;
   bool leads = false;

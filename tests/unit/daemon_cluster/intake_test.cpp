@@ -1,6 +1,7 @@
 // How entries of the log are decoded beside the loop and handed over in slices.
 #include "daemon/cluster/intake.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct World {
   bool is_busy = false;
   int changes = 0;
   bool stores = true;
+  std::vector<Sequence> had;
+  Sequence foreign = 0;
   Intake intake{loop,
                 10,
                 {[this](const store::Record& record) { given.push_back(record.sequence); },
@@ -31,7 +34,11 @@ struct World {
                    is_busy = busy;
                    ++changes;
                  },
-                 [this](const Error& error) { failure = error; }}};
+                 [this](const Error& error) { failure = error; },
+                 [this](const store::Record& record) {
+                   if (record.sequence == foreign) throw Error(ESTALE, "not the event of the replica");
+                   had.push_back(record.sequence);
+                 }}};
 
   static Batch batch(Sequence first, Sequence last) {
     Batch batch{first, last, {}};
@@ -116,6 +123,20 @@ TEST_CASE_FIXTURE(World, "nothing is handed over after an entry that is not read
   CHECK(given.size() <= 390);
   intake.take(batch(411, 420));
   CHECK(given.size() <= 390);
+}
+
+TEST_CASE_FIXTURE(World, "what the replica has already is shown for a comparison, and not handed over") {
+  intake.take(batch(9, 12));
+  CHECK(had == std::vector<Sequence>{9, 10});
+  CHECK(given == std::vector<Sequence>{11, 12});
+}
+
+TEST_CASE_FIXTURE(World, "nothing is handed over after an event that is not the replica's") {
+  foreign = 10;
+  intake.take(batch(9, 12));
+  REQUIRE(failure);
+  CHECK(failure->errnum() == ESTALE);
+  CHECK(given.empty());
 }
 
 TEST_SUITE_END();
