@@ -89,7 +89,7 @@ std::vector<proto::Endpoint> endpoints(const Options& options, const config::Bus
 
 std::string advertised_uri(const Options& options, const config::Config& config) {
   const std::string& written = config.cluster.advertise;
-  const std::string uri = written.empty() ? endpoints(options, config.bus).front().uri() : written;
+  std::string uri = written.empty() ? endpoints(options, config.bus).front().uri() : written;
   try {
     const std::string host = proto::parse_endpoint(uri, proto::EndpointUse::connect).host;
     if (host != "0.0.0.0" && host != "::") return uri;

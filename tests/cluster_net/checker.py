@@ -187,6 +187,9 @@ class Checker:
                     self.report(f"event {sequence} is {name} {id} of {context['idset']}, sent was {change}")
 
     def _check_outcomes(self):
+        # An allocation that was not freed is freed again, under the same id.
+        made = {(change["name"], change["id"]) for change in self.changes if change["outcome"] != "error"}
+        made |= self.unknown.keys()
         for change in self.changes:
             key = (change["name"], change["id"])
             place = self.places.get(key)
@@ -195,7 +198,7 @@ class Checker:
                     self.report(f"answered, and not in the log: {change}")
                 case "ok" if change.get("epoch", self.epochs.get(place)) != self.epochs.get(place):
                     self.report(f"event {place} is of epoch {self.epochs.get(place)}: {change}")
-                case "error" if place is not None:
+                case "error" if place is not None and key not in made:
                     self.report(f"refused, but event {place} of the log: {change}")
                 case "unknown" if place is None:
                     self.unknown[key] = change
@@ -204,7 +207,8 @@ class Checker:
 
     def _placed(self):
         """Changes of this time that are in the log, with their events."""
-        found = ((self.places.get((change["name"], change["id"])), change) for change in self.changes)
+        found = ((self.places.get((change["name"], change["id"])), change) for change in self.changes
+                 if change["outcome"] != "error")
         return [(place, change) for place, change in found if place is not None]
 
     def _check_order(self):
