@@ -25,6 +25,7 @@ Dealer::Dealer(const std::string& uri, const DealerOptions& options, ZmqContext 
     set(ZMQ_CURVE_SECRETKEY, options.keys->secret_key);
     set(ZMQ_CURVE_SERVERKEY, options.server_key);
   }
+  if (options.prepare) options.prepare(handle());
   connect(uri);
 }
 

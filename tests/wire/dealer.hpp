@@ -1,6 +1,7 @@
 // A ZeroMQ client with every option that a hostile one can set: its identity, any CURVE keys, or none.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,8 @@ struct DealerOptions {
   int receive_hwm = 1000;
   /// Milliseconds from the end of a connection to the next attempt, -1 for never (ZMQ_RECONNECT_IVL).
   int reconnect_interval = 100;
+  /// Gets the handle of the socket before that connects.
+  std::function<void(void*)> prepare = {};
 };
 
 /// A DEALER socket that is connected to an endpoint.

@@ -1,6 +1,8 @@
 #include "service_stand.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -181,8 +183,10 @@ nlohmann::json Stand::receive_json(proto::ClientId client) {
 proto::Message Stand::call(proto::ClientId client, const std::string& topic, const nlohmann::json& payload) {
   request(client, topic, payload);
   settle();
-  // Another thread than the store's answers these.
-  while ((topic == "feasibility.check" || topic == "resource.reload") && silent(client)) step();
+  // Other threads than the store's answer these, or it does after other questions.
+  constexpr std::array<std::string_view, 4> late{"feasibility.check", "resource.reload", "resource.status-at",
+                                                 "resource.report"};
+  while (std::ranges::find(late, topic) != late.end() && silent(client)) step();
   return receive(client);
 }
 

@@ -59,18 +59,26 @@ class Client {
  public:
   explicit Client(const std::string& uri, const std::optional<KeyPair>& keys = {},
                   const std::string& server_key = {})
-      : dealer_(uri, {.keys = keys, .server_key = server_key, .reconnect_interval = -1}, context_) {
-    zmq_socket_monitor(dealer_.handle(), "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
-    monitor_.connect("inproc://monitor");
-  }
+      // The connection may end at once.
+      : dealer_(uri,
+                {.keys = keys,
+                 .server_key = server_key,
+                 .reconnect_interval = -1,
+                 .prepare = [this](void* socket) { monitor(socket); }},
+                context_) {}
 
   void send(const std::string& topic) { dealer_.send(wire::request_parts(topic, 0)); }
   [[nodiscard]] bool ended() { return monitor_.readable(wire::Deadline(std::chrono::milliseconds(0))); }
 
  private:
+  void monitor(void* socket) {
+    zmq_socket_monitor(socket, "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
+    monitor_.connect("inproc://monitor");
+  }
+
   wire::ZmqContext context_;
-  wire::Dealer dealer_;
   wire::ZmqSocket monitor_{ZMQ_PAIR, context_};
+  wire::Dealer dealer_;
 };
 
 struct Stand {
