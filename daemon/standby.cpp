@@ -95,10 +95,11 @@ FileDigests check_configuration(const config::Config& config, const std::string&
   return cluster::file_digests(config, inventory);
 }
 
-// The same with the state of the replica.
-void check_with(const store::Store::Present& present, const config::Config& config,
-                const std::string& directory) {
+// The same with the state of the replica. A member that knows a leader would take over its inventory.
+void check_with(const store::Store::Present& present, config::Config config, const std::string& directory,
+                bool takes_over) {
   if (const auto* error = std::get_if<Error>(&present)) throw Error(*error);
+  if (takes_over) config.resource.rediscover = false;
   std::optional<Error> fault;
   config::Inventory inventory = starting_inventory(config, directory, fault);
   (void)check_start(config, std::move(inventory), std::get<module::RecordedState>(present), fault);
@@ -284,13 +285,15 @@ struct Standby::State {
                             record.sequence));
   }
 
+  bool knows_leader() const { return leader_seen || member->follows(); }
+
   // With the whole log, whose inventory may be another than the configured one.
   void check_once() {
     if (is_checked || !member->is_abreast() || appended < member->applied()) return;
     is_checked = true;
     store.read_present([this](const store::Store::Present& present) {
       try {
-        check_with(present, config, directory);
+        check_with(present, config, directory, knows_leader());
       } catch (const Error& error) {
         fail(error);
       }
@@ -356,7 +359,7 @@ struct Standby::State {
       FileDigests read = check_configuration(next, directory, at);
       store.read_present([this, next = std::move(next), read = std::move(read)](const auto& present) {
         try {
-          check_with(present, next, directory);
+          check_with(present, next, directory, knows_leader());
           apply(next, read);
         } catch (const Error& error) {
           refuse(error);
@@ -412,7 +415,7 @@ struct Standby::State {
   FileDigests leading;
   std::optional<Error> failure;
   std::optional<SteadyTime> leader_seen;
-  /// What was last told, without the cause.
+  /// The standing that was last told, without its cause.
   std::string told;
   bool is_ready = false;
   /// A snapshot on its way, and its last event.

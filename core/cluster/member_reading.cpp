@@ -67,7 +67,7 @@ void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effec
   if (applied_ < last && ahead.empty() && !was_bounded) return lack_events(now);
   take_entries(ahead, effects);
   is_abreast_ = applied_ == last && !incomplete_;
-  // An entry that begins after the replica ends was the first that etcd still has.
+  // If etcd no more has the entry with the last event of the replica, there is nothing to compare.
   if (is_abreast_) is_compared_ = true;
   if (!is_abreast_) return;
   // The look may be from before the lease of the key has ended.

@@ -121,6 +121,15 @@ TEST_CASE("a takeover keeps the inventory that was discovered, also with redisco
   until_serving(second.uri());
   client::Connection standby(second.uri());
   (void)status_after(standby, std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"})));
+  // It would lead with that inventory, and is checked with it.
+  second.terminate();
+  second.dir().write("resourced.toml", configured("b") + unknown_host);
+  second.start();
+  CHECK(second.process().wait(Deadline(std::chrono::seconds(30))) == 1);
+  CHECK(second.log().find("acquire.partition[0].targets") != std::string::npos);
+  second.dir().write("resourced.toml", configured("b"));
+  second.start();
+  until_serving(second.uri());
   // The agents know only the former leader.
   first.process().kill();
   second.until_leading();
