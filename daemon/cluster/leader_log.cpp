@@ -238,15 +238,20 @@ void LeaderLog::read_page(const store::EventFilter& filter, Sequence from, Seque
 }
 
 void LeaderLog::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
-  ask([this, question = std::move(question), render = std::move(render), answer = std::move(answer)] {
-    store_.read_past(question, render, answer);
-  });
+  ask([this, question = std::move(question), render = std::move(render),
+       answer = while_serving(std::move(answer))] { store_.read_past(question, render, answer); });
 }
 
 void LeaderLog::read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) {
-  ask([this, question = std::move(question), render = std::move(render), answer = std::move(answer)] {
-    store_.read_usage(question, render, answer);
-  });
+  ask([this, question = std::move(question), render = std::move(render),
+       answer = while_serving(std::move(answer))] { store_.read_usage(question, render, answer); });
+}
+
+// An answer that comes late would leave after those of another leader, and tell of an older state.
+std::function<void(store::EventLog::Past)> LeaderLog::while_serving(std::function<void(Past)> answer) const {
+  return [this, answer = std::move(answer)](Past past) {
+    if (may_serve()) answer(std::move(past));
+  };
 }
 
 }  // namespace resourced::daemon::cluster

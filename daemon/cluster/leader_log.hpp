@@ -110,6 +110,7 @@ class LeaderLog final : public store::EventLog {
   void commit();
   void on_committed(store::Sequence last);
   void ask(std::function<void()> question);
+  [[nodiscard]] std::function<void(Past)> while_serving(std::function<void(Past)> answer) const;
   void make_snapshot();
   void on_snapshot(std::variant<store::CopiedStore, Error> made);
 

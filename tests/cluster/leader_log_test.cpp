@@ -2,12 +2,15 @@
 // end.
 #include "daemon/cluster/leader_log.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,9 +34,9 @@ using test::TempDir;
 /// A leader. Its store can be told to hang after its next commit.
 class Stand {
  public:
-  explicit Stand(LogLimits limits) {
+  explicit Stand(LogLimits limits, Seconds lease_ttl = Seconds(8)) {
     settings_.etcd = etcd_.urls();
-    settings_.lease_ttl = Seconds(8);
+    settings_.lease_ttl = lease_ttl;
     ::resourced::cluster::Settings settings;
     settings.name = settings.process = "a";
     settings.uri = "tcp://a";
@@ -141,6 +144,24 @@ TEST_CASE("a leader bounds what waits for its store and for etcd") {
   REQUIRE(stand.log->stalled());
   CHECK(*stand.log->stalled() == "2 changes wait for etcd: try again later");
   stand.until([&] { return !stand.log->stalled(); });
+}
+
+TEST_CASE("a leader that was paused for too long does not tell what its store has found since") {
+  Stand stand({}, Seconds(2));
+  stand.append();
+  stand.until([&] { return stand.committed == 1; });
+  int told = 0;
+  const auto ask = [&] {
+    stand.log->read_past({wall_time(2), std::make_shared<std::atomic<bool>>(false)}, nullptr,
+                         [&](const store::EventLog::Past& /*past*/) { ++told; });
+  };
+  ask();
+  stand.until([&] { return told == 1; });
+  ask();
+  // The loop does not run, as that of a stopped process.
+  while (stand.log->may_serve()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  stand.until([&] { return stand.deposed.has_value(); });
+  CHECK(told == 1);
 }
 
 TEST_SUITE_END();
