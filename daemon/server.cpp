@@ -497,7 +497,7 @@ class Server {
 // A member of a cluster follows until it leads, and serves until it does not lead any more.
 int run_member(const Options& options, config::Config config) {
   // When the cluster last had a leader, as far as this process knows.
-  std::optional<SteadyTime> led;
+  std::optional<BootTime> led;
   bool reloads = false;
   while (true) {
     const std::unique_ptr<cluster::Member> member =
@@ -506,7 +506,7 @@ int run_member(const Options& options, config::Config config) {
     Server::Takeover takeover{led.has_value(), Seconds(0)};
     // What was online before a longer time without a leader says nothing of the present.
     const Seconds grace = config.cluster.takeover_grace;
-    if (led && process::steady_clock() - *led <= grace) takeover.grace = grace;
+    if (led && process::boot_clock() - *led <= grace) takeover.grace = grace;
     std::unique_ptr<Server> server;
     try {
       server = std::make_unique<Server>(options, config, member.get(), takeover);
@@ -515,7 +515,7 @@ int run_member(const Options& options, config::Config config) {
       throw;
     }
     const int status = server->run();
-    led = std::min(process::steady_clock(), member->may_serve_until());
+    led = std::min(process::boot_clock(), member->may_serve_until());
     if (!server->is_deposed()) {
       server.reset();
       // As after a failure of its store.

@@ -191,7 +191,7 @@ struct Standby::State {
             [](SteadyTime /*when*/) {}, nullptr, nullptr,
             [this](Seconds pause, auto work) { process::run_later(loop, pause, std::move(work)); }, nullptr,
             nullptr, std::nullopt,
-            service::Following{[this] { return standing(process::steady_clock()); },
+            service::Following{[this] { return standing(process::boot_clock()); },
                                [this](auto take) { coordinator->ask_roster(std::move(take)); },
                                std::move(states)}};
   }
@@ -233,7 +233,7 @@ struct Standby::State {
     callbacks.ended = [this](const std::string& /*why*/) { flush.begin(); };
     callbacks.failed = [this](const Error& error) { fail(error); };
     callbacks.changed = [this] {
-      const SteadyTime now = process::steady_clock();
+      const BootTime now = process::boot_clock();
       if (member->follows() && member->is_in_touch(now)) leader_seen = now;
       check_once();
       tell(now);
@@ -247,7 +247,7 @@ struct Standby::State {
     static constexpr Seconds pause{1};
     coordinator->ask_roster([this](const auto& answer) {
       if (const auto* roster = std::get_if<Roster>(&answer)) leading = leading_files(*roster);
-      tell(process::steady_clock());
+      tell(process::boot_clock());
       process::run_later(loop, pause, [this] { compare_files(); });
     });
   }
@@ -305,7 +305,7 @@ struct Standby::State {
     loop.stop();
   }
 
-  service::Following::Standing standing(SteadyTime now) const {
+  service::Following::Standing standing(BootTime now) const {
     const bool is_in_touch = member->is_in_touch(now);
     std::string text = "standby";
     if (!coordinator->trouble().empty() && !is_in_touch) {
@@ -325,7 +325,7 @@ struct Standby::State {
   }
 
   // A line of the log for each change, and systemd's status. The endpoints in a cause may take turns.
-  void tell(SteadyTime time) {
+  void tell(BootTime time) {
     const service::Following::Standing at_time = standing(time);
     const std::string now = at_time.line();
     std::string lasting = at_time.text.substr(0, at_time.text.find(" ("));
@@ -389,7 +389,7 @@ struct Standby::State {
     if (revokes) listeners.drop_silent();
     if (!options.log_level) set_log_level(config.log.level);
     spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
-    tell(process::steady_clock());
+    tell(process::boot_clock());
   }
 
   const Options options;
@@ -414,7 +414,7 @@ struct Standby::State {
   FileDigests files;
   FileDigests leading;
   std::optional<Error> failure;
-  std::optional<SteadyTime> leader_seen;
+  std::optional<BootTime> leader_seen;
   /// The standing that was last told, without its cause.
   std::string told;
   bool is_ready = false;
@@ -453,7 +453,7 @@ std::unique_ptr<cluster::Member> Standby::run(bool reloads) {
   return std::move(state_->member);
 }
 
-std::optional<SteadyTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
+std::optional<BootTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
 
 std::optional<store::Sequence> Standby::restored() const noexcept {
   return state_->is_restored ? std::optional(state_->incoming_last) : std::nullopt;
@@ -462,7 +462,7 @@ std::optional<store::Sequence> Standby::restored() const noexcept {
 const config::Config& Standby::configuration() const noexcept { return state_->config; }
 
 std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                        std::optional<SteadyTime>& led, bool reloads) {
+                                        std::optional<BootTime>& led, bool reloads) {
   while (true) {
     std::unique_ptr<cluster::Member> member;
     std::optional<store::Sequence> restored;

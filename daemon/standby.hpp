@@ -30,7 +30,7 @@ class Standby {
   /// or fails, and for a configuration with which this daemon could not lead.
   [[nodiscard]] std::unique_ptr<cluster::Member> run(bool reloads);
   /// When this daemon last knew another one that led; nothing if there was none.
-  [[nodiscard]] std::optional<SteadyTime> leader_seen() const noexcept;
+  [[nodiscard]] std::optional<BootTime> leader_seen() const noexcept;
   /// A snapshot has come that is to take the place of the store (install_store()): its last event.
   [[nodiscard]] std::optional<store::Sequence> restored() const noexcept;
   /// The configuration as of the last SIGHUP.
@@ -45,7 +45,7 @@ class Standby {
 /// `config`, and `led` to when this daemon last knew a leader. With `reloads` reads the configuration again
 /// first.
 [[nodiscard]] std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                                      std::optional<SteadyTime>& led, bool reloads);
+                                                      std::optional<BootTime>& led, bool reloads);
 
 /// Begins a cluster with the events of the store. Throws Error if etcd has another cluster already, or does
 /// not answer.

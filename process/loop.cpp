@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,12 @@ WallTime wall_clock() { return WallTime(std::chrono::system_clock::now().time_si
 
 SteadyTime steady_clock() { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); }
 
+BootTime boot_clock() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return BootTime(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
+
 void run_later(asio::io_context& loop, Seconds pause, std::function<void()> work) {
   if (pause <= Seconds(0)) return asio::post(loop, std::move(work));
   const auto timer = std::make_shared<asio::steady_timer>(loop);
@@ -36,6 +43,12 @@ void run_at(asio::steady_timer& timer, SteadyTime when, std::function<void()> wo
   timer.async_wait([work = std::move(work)](const boost::system::error_code& error) {
     if (!error) work();
   });
+}
+
+void run_at(asio::steady_timer& timer, BootTime when, std::function<void()> work) {
+  // In this order, so that it is not too early.
+  const Seconds left = when - boot_clock();
+  run_at(timer, steady_clock() + left, std::move(work));
 }
 
 // Shared with the handlers in the loop, which may run after the watch has been destroyed.

@@ -16,6 +16,8 @@ namespace resourced::process {
 [[nodiscard]] WallTime wall_clock();
 /// The clock of boost::asio::steady_timer.
 [[nodiscard]] SteadyTime steady_clock();
+/// CLOCK_BOOTTIME: unlike steady_clock() it goes on while the machine sleeps.
+[[nodiscard]] BootTime boot_clock();
 
 /// A duration for a timer. One of more than 30 years, which may have no number of nanoseconds, becomes 30
 /// years.
@@ -27,6 +29,9 @@ void run_later(boost::asio::io_context& loop, Seconds pause, std::function<void(
 /// Calls `work` once from the loop of the timer, at that time of steady_clock(). The next call with this
 /// timer, and the timer's end, cancel it.
 void run_at(boost::asio::steady_timer& timer, SteadyTime when, std::function<void()> work);
+/// At that time of boot_clock(), or later by the time that the machine sleeps meanwhile: timers sleep with
+/// it.
+void run_at(boost::asio::steady_timer& timer, BootTime when, std::function<void()> work);
 
 /// Waits for a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
 /// client::Connection. The descriptor is never closed here.

@@ -14,13 +14,13 @@ namespace resourced::cluster {
 
 using nlohmann::json;
 
-Effects Member::tick(SteadyTime now) {
+Effects Member::tick(BootTime now) {
   Effects effects;
   proceed(now, effects);
   return effects;
 }
 
-Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
+Effects Member::answer(RequestId id, const Outcome& outcome, BootTime now) {
   Effects effects;
   // An outcome that comes too late counts for nothing: another member may have answered clients since.
   if (leads() && now >= fence()) {
@@ -29,7 +29,7 @@ Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
   }
   try {
     if (lease_pending_ && lease_pending_->id == id) {
-      const SteadyTime sent = lease_pending_->sent;
+      const BootTime sent = lease_pending_->sent;
       lease_pending_.reset();
       on_lease(outcome, sent, now, effects);
     } else if (holders_pending_ && holders_pending_->id == id) {
@@ -48,30 +48,30 @@ Effects Member::answer(RequestId id, const Outcome& outcome, SteadyTime now) {
   return effects;
 }
 
-Effects Member::commit(Batch batch, SteadyTime now) {
+Effects Member::commit(Batch batch, BootTime now) {
   RESOURCED_INVARIANT(leads() && !resigns_);
   RESOURCED_INVARIANT(batch.first == (queue_.empty() ? applied_ : queue_.back().last) + 1);
   queue_.push_back(std::move(batch));
   return tick(now);
 }
 
-Effects Member::offer(Snapshot snapshot, SteadyTime now) {
+Effects Member::offer(Snapshot snapshot, BootTime now) {
   snapshots_.offer(std::move(snapshot), now);
   return tick(now);
 }
 
-Effects Member::set_busy(bool is_busy, SteadyTime now) {
+Effects Member::set_busy(bool is_busy, BootTime now) {
   is_busy_ = is_busy;
   return tick(now);
 }
 
-Effects Member::resign(SteadyTime now, std::optional<std::string> successor) {
+Effects Member::resign(BootTime now, std::optional<std::string> successor) {
   resigns_ = true;
   successor_ = std::move(successor);
   return tick(now);
 }
 
-void Member::disconnect(SteadyTime now) {
+void Member::disconnect(BootTime now) {
   pending_.reset();
   lease_pending_.reset();
   watch_.reset();
@@ -82,10 +82,10 @@ void Member::disconnect(SteadyTime now) {
   due_ = std::min(due_, now);
 }
 
-std::optional<SteadyTime> Member::next_deadline() const {
+std::optional<BootTime> Member::next_deadline() const {
   if (role_ == Role::ended) return std::nullopt;
-  std::optional<SteadyTime> next;
-  const auto at = [&next](SteadyTime time) { next = next ? std::min(*next, time) : time; };
+  std::optional<BootTime> next;
+  const auto at = [&next](BootTime time) { next = next ? std::min(*next, time) : time; };
   if (!lease_pending_) at(lease_due_);
   if (leads()) at(fence());
   if (next_holders_ && !holders_pending_) at(holders_due_);
@@ -95,13 +95,13 @@ std::optional<SteadyTime> Member::next_deadline() const {
     } else {
       const bool is_idle =
           queue_.empty() && !compact_ && !resigns_ && snapshots_.is_surveyed() && !snapshots_.is_putting();
-      at(std::max(retry_at_, is_idle ? check_due_ : SteadyTime{}));
+      at(std::max(retry_at_, is_idle ? check_due_ : BootTime{}));
     }
   }
   return next;
 }
 
-void Member::proceed(SteadyTime now, Effects& effects) {
+void Member::proceed(BootTime now, Effects& effects) {
   if (leads() && now >= fence())
     return end(effects, "etcd has not confirmed the lease in time; another member may lead");
   if (role_ == Role::ended) return;
@@ -125,14 +125,14 @@ void Member::proceed(SteadyTime now, Effects& effects) {
   send(Step::look, look(now), now, effects);
 }
 
-void Member::send(Step step, Request request, SteadyTime now, Effects& effects) {
+void Member::send(Step step, Request request, BootTime now, Effects& effects) {
   step_ = step;
   pending_ = Pending{++last_id_, now};
   effects.requests.emplace_back(last_id_, std::move(request));
 }
 
 // In this order: a resignation waits for the queue, and housekeeping for both.
-void Member::send_lead(SteadyTime now, Effects& effects) {
+void Member::send_lead(BootTime now, Effects& effects) {
   if (now < retry_at_) return;
   if (!queue_.empty()) {
     const bool is_put = parts_put_ == parts_of(queue_.front());
@@ -152,7 +152,7 @@ void Member::send_lead(SteadyTime now, Effects& effects) {
   send_upkeep(now, effects);
 }
 
-void Member::send_upkeep(SteadyTime now, Effects& effects) {
+void Member::send_upkeep(BootTime now, Effects& effects) {
   if (!snapshots_.is_surveyed()) return send(Step::survey, SnapshotKeeper::survey(), now, effects);
   if (snapshots_.asks(applied_, sizes_, now)) effects.wants_snapshot = true;
   if (snapshots_.is_putting()) {
@@ -187,7 +187,7 @@ Transaction Member::trim() const {
 
 // The lease
 
-void Member::tend_lease(SteadyTime now, Effects& effects) {
+void Member::tend_lease(BootTime now, Effects& effects) {
   if (lease_pending_ || now < lease_due_) return;
   lease_pending_ = Pending{++last_id_, now};
   if (lease_) {
@@ -197,7 +197,7 @@ void Member::tend_lease(SteadyTime now, Effects& effects) {
   }
 }
 
-void Member::on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, Effects& effects) {
+void Member::on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects) {
   if (role_ == Role::ended) return;
   constexpr double keep_alives_per_ttl = 3;
   const auto* done = std::get_if<LeaseDone>(&outcome);
@@ -217,7 +217,7 @@ void Member::on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, E
 
 // Steps
 
-void Member::on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects) {
+void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& effects) {
   if (role_ == Role::ended) return;
   if (step == Step::revoke) return end(effects, "resigned");
   const auto* done = std::get_if<TransactionDone>(&outcome);
@@ -320,7 +320,7 @@ Transaction Member::join() const {
   return {{{std::string(id_key), Guard::Field::created, 0}}, std::move(found), read};
 }
 
-void Member::on_joined(const TransactionDone& done, SteadyTime now, Effects& effects) {
+void Member::on_joined(const TransactionDone& done, BootTime now, Effects& effects) {
   check_found(done, 2);
   const std::vector<KeyValue>& id = done.found[0];
   if (id.empty()) {
@@ -380,7 +380,7 @@ Transaction Member::commit() const {
   return commit;
 }
 
-void Member::on_commit(const TransactionDone& done, SteadyTime now, Effects& effects) {
+void Member::on_commit(const TransactionDone& done, BootTime now, Effects& effects) {
   if (done.held) return finish_batch(done.revision, effects);
   check_found(done, 2);
   const std::vector<KeyValue>& leader = done.found[0];
@@ -393,7 +393,7 @@ void Member::on_commit(const TransactionDone& done, SteadyTime now, Effects& eff
   end(effects, "the head of the log in etcd was changed by another program");
 }
 
-void Member::on_check(const TransactionDone& done, SteadyTime now, Effects& effects) {
+void Member::on_check(const TransactionDone& done, BootTime now, Effects& effects) {
   if (!done.held) return end(effects, "another member leads");
   check_found(done, 1);
   const bool was_told = telling_ != told_ || !done.found[0].empty();

@@ -133,42 +133,40 @@ class Member {
         snapshots_(settings_.snapshots) {}
 
   /// The time of next_deadline() has come, or the start. An earlier or later call does no harm.
-  [[nodiscard]] Effects tick(SteadyTime now);
+  [[nodiscard]] Effects tick(BootTime now);
   /// Ignores a request whose outcome is not awaited any more.
-  [[nodiscard]] Effects answer(RequestId id, const Outcome& outcome, SteadyTime now);
+  [[nodiscard]] Effects answer(RequestId id, const Outcome& outcome, BootTime now);
   /// Appends events to the log. Requires a member that leads, and that `batch` follows the last one.
-  [[nodiscard]] Effects commit(Batch batch, SteadyTime now);
+  [[nodiscard]] Effects commit(Batch batch, BootTime now);
   /// The owner has more entries than it should keep: there are none until it is not busy any more.
-  [[nodiscard]] Effects set_busy(bool is_busy, SteadyTime now);
+  [[nodiscard]] Effects set_busy(bool is_busy, BootTime now);
   /// Commits the batches that wait, ends the lease, so that another member can lead at once, and ends. A
   /// `successor` is the name of the member that is to lead.
-  [[nodiscard]] Effects resign(SteadyTime now, std::optional<std::string> successor = std::nullopt);
+  [[nodiscard]] Effects resign(BootTime now, std::optional<std::string> successor = std::nullopt);
   /// The answer to Effects::wants_snapshot. Does nothing once the member does not lead any more.
-  [[nodiscard]] Effects offer(Snapshot snapshot, SteadyTime now);
-  void decline(SteadyTime now) { snapshots_.decline(now); }
+  [[nodiscard]] Effects offer(Snapshot snapshot, BootTime now);
+  void decline(BootTime now) { snapshots_.decline(now); }
   /// For the other members, with the next entry of this one.
   void tell_files(FileDigests files) { files_ = std::move(files); }
   /// Keeps a text in etcd for the member that leads next: the holders of resources, which it reads as
   /// holders(). It is put beside the commits, which do not wait for it, and if possible before a resignation;
   /// a crash may lose it. Ignored unless this member leads.
-  [[nodiscard]] Effects keep_holders(std::string text, SteadyTime now);
+  [[nodiscard]] Effects keep_holders(std::string text, BootTime now);
   /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
-  void disconnect(SteadyTime now);
+  void disconnect(BootTime now);
 
-  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
+  [[nodiscard]] std::optional<BootTime> next_deadline() const;
   [[nodiscard]] bool leads() const noexcept { return role_ == Role::leading; }
   [[nodiscard]] bool has_ended() const noexcept { return role_ == Role::ended; }
   [[nodiscard]] bool has_joined() const noexcept { return role_ != Role::joining; }
   /// Whether the last look found nothing more than the replica was given.
   [[nodiscard]] bool is_abreast() const noexcept { return is_abreast_; }
   /// Whether this member leads, and no other can lead at this time.
-  [[nodiscard]] bool may_serve(SteadyTime now) const noexcept {
-    return leads() && !is_over() && now < fence();
-  }
+  [[nodiscard]] bool may_serve(BootTime now) const noexcept { return leads() && !is_over() && now < fence(); }
   /// When another member may lead at the earliest.
-  [[nodiscard]] SteadyTime may_serve_until() const noexcept { return fence(); }
+  [[nodiscard]] BootTime may_serve_until() const noexcept { return fence(); }
   /// Whether etcd has answered within the time of a lease.
-  [[nodiscard]] bool is_in_touch(SteadyTime now) const noexcept { return lease_ && now < fence(); }
+  [[nodiscard]] bool is_in_touch(BootTime now) const noexcept { return lease_ && now < fence(); }
   /// The leader as it was last seen.
   [[nodiscard]] const std::optional<Leader>& leader() const noexcept { return leader_; }
   /// Whether that is another process.
@@ -211,11 +209,11 @@ class Member {
     LeaseId id = 0;
     Seconds ttl{};
     /// When the last request for it that was answered was sent.
-    SteadyTime confirmed{};
+    BootTime confirmed{};
   };
   struct Pending {
     RequestId id = 0;
-    SteadyTime sent{};
+    BootTime sent{};
   };
   struct Watching {
     RequestId id = 0;
@@ -224,7 +222,7 @@ class Member {
     Revision told = 0;
     /// A later change, which a look has found at this time.
     std::optional<Revision> missed = std::nullopt;
-    SteadyTime missed_at{};
+    BootTime missed_at{};
   };
   /// An entry whose text is in parts, as far as they are read.
   struct Incomplete {
@@ -234,36 +232,36 @@ class Member {
     std::size_t read = 0;
   };
 
-  void proceed(SteadyTime now, Effects& effects);
-  void tend_lease(SteadyTime now, Effects& effects);
-  void on_lease(const Outcome& outcome, SteadyTime sent, SteadyTime now, Effects& effects);
-  void tend_holders(SteadyTime now, Effects& effects);
-  void on_holders(const Outcome& outcome, SteadyTime now);
-  void on_step(Step step, const Outcome& outcome, SteadyTime now, Effects& effects);
-  void on_joined(const TransactionDone& done, SteadyTime now, Effects& effects);
-  void on_look(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void proceed(BootTime now, Effects& effects);
+  void tend_lease(BootTime now, Effects& effects);
+  void on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects);
+  void tend_holders(BootTime now, Effects& effects);
+  void on_holders(const Outcome& outcome, BootTime now);
+  void on_step(Step step, const Outcome& outcome, BootTime now, Effects& effects);
+  void on_joined(const TransactionDone& done, BootTime now, Effects& effects);
+  void on_look(const TransactionDone& done, BootTime now, Effects& effects);
   [[nodiscard]] Read log_ahead() const;
   void adapt_reach(const std::vector<KeyValue>& found, bool is_behind);
-  void plan_look(bool is_vacant, SteadyTime now);
-  void tend_watch(Revision newest, SteadyTime now, Effects& effects);
-  void on_watch(const Outcome& outcome, SteadyTime now);
+  void plan_look(bool is_vacant, BootTime now);
+  void tend_watch(Revision newest, BootTime now, Effects& effects);
+  void on_watch(const Outcome& outcome, BootTime now);
   void take_entries(const std::vector<KeyValue>& found, Effects& effects);
-  void lack_events(SteadyTime now);
-  void on_restore(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void lack_events(BootTime now);
+  void on_restore(const TransactionDone& done, BootTime now, Effects& effects);
   void on_part(const TransactionDone& done, Effects& effects);
-  void on_commit(const TransactionDone& done, SteadyTime now, Effects& effects);
-  void on_check(const TransactionDone& done, SteadyTime now, Effects& effects);
+  void on_commit(const TransactionDone& done, BootTime now, Effects& effects);
+  void on_check(const TransactionDone& done, BootTime now, Effects& effects);
   /// False if events are missing before it.
   [[nodiscard]] bool take_entry(const KeyValue& entry);
   void end_entry(Effects& effects);
   void finish_batch(Revision head, Effects& effects);
-  void send(Step step, Request request, SteadyTime now, Effects& effects);
-  void send_lead(SteadyTime now, Effects& effects);
-  void send_upkeep(SteadyTime now, Effects& effects);
+  void send(Step step, Request request, BootTime now, Effects& effects);
+  void send_lead(BootTime now, Effects& effects);
+  void send_upkeep(BootTime now, Effects& effects);
   [[nodiscard]] Sequence trim_bound() const;
   [[nodiscard]] Transaction trim() const;
   [[nodiscard]] Transaction join() const;
-  [[nodiscard]] Transaction look(SteadyTime now);
+  [[nodiscard]] Transaction look(BootTime now);
   [[nodiscard]] Transaction campaign() const;
   [[nodiscard]] Transaction put_part() const;
   [[nodiscard]] Transaction commit() const;
@@ -281,8 +279,8 @@ class Member {
   [[nodiscard]] bool waits_for_holders() const noexcept {
     return leads() && resigns_ && !successor_ && queue_.empty() && next_holders_;
   }
-  [[nodiscard]] SteadyTime fence() const noexcept {
-    return lease_ ? lease_->confirmed + lease_->ttl - settings_.margin : SteadyTime{};
+  [[nodiscard]] BootTime fence() const noexcept {
+    return lease_ ? lease_->confirmed + lease_->ttl - settings_.margin : BootTime{};
   }
 
   Settings settings_;
@@ -297,7 +295,7 @@ class Member {
   std::optional<Lease> lease_;
   std::optional<Pending> lease_pending_;
   /// When the next request for the lease is due.
-  SteadyTime lease_due_{};
+  BootTime lease_due_{};
 
   std::string holders_;
   /// To be put; nothing once it is there.
@@ -305,20 +303,20 @@ class Member {
   /// What is being put.
   std::string put_holders_;
   std::optional<Pending> holders_pending_;
-  SteadyTime holders_due_{};
+  BootTime holders_due_{};
   /// The revision that last modified `holders`; 0 if it is not there.
   Revision holders_revision_ = 0;
 
   std::optional<Pending> pending_;
   Step step_ = Step::join;
   /// When the next step is due, unless something is to be committed.
-  SteadyTime due_{};
+  BootTime due_{};
 
   std::optional<Watching> watch_;
   /// The next one is sent at the first look from this time on.
-  SteadyTime watch_due_{};
+  BootTime watch_due_{};
   /// When the last look was sent, and the revision of etcd that the last answered one has seen.
-  SteadyTime looked_at_{};
+  BootTime looked_at_{};
   Revision seen_ = 0;
   /// A change that the look under way may have come before.
   std::optional<Revision> changed_;
@@ -340,7 +338,7 @@ class Member {
   bool waits_for_snapshot_ = false;
   /// What `members/NAME` has, with its lease; empty if that is not known.
   std::string told_;
-  SteadyTime told_at_{};
+  BootTime told_at_{};
   std::string telling_;
 
   Revision epoch_ = 0;
@@ -357,15 +355,15 @@ class Member {
   std::optional<Revision> compact_;
   /// Older revisions are forgotten once enough others have followed.
   std::optional<Revision> compact_next_;
-  SteadyTime check_due_{};
-  SteadyTime retry_at_{};
+  BootTime check_due_{};
+  BootTime retry_at_{};
   bool resigns_ = false;
   /// To be named before the lease ends.
   std::optional<std::string> successor_;
   /// The lease of the last campaign, to which a key `leader` of this process is bound.
   LeaseId campaigned_ = 0;
   /// When it was first seen that nobody leads.
-  std::optional<SteadyTime> vacant_since_;
+  std::optional<BootTime> vacant_since_;
 };
 
 }  // namespace resourced::cluster

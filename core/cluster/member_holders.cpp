@@ -6,14 +6,14 @@
 
 namespace resourced::cluster {
 
-Effects Member::keep_holders(std::string text, SteadyTime now) {
+Effects Member::keep_holders(std::string text, BootTime now) {
   if (!leads() || is_over()) return {};
   next_holders_ = std::move(text);
   return tick(now);
 }
 
 // Guarded by the revision of the key as well, so that an earlier put that comes late changes nothing.
-void Member::tend_holders(SteadyTime now, Effects& effects) {
+void Member::tend_holders(BootTime now, Effects& effects) {
   if (!next_holders_ || holders_pending_ || now < holders_due_) return;
   put_holders_ = *next_holders_;
   Transaction put = guarded({Put{std::string(holders_key), put_holders_}});
@@ -23,7 +23,7 @@ void Member::tend_holders(SteadyTime now, Effects& effects) {
   effects.requests.emplace_back(last_id_, std::move(put));
 }
 
-void Member::on_holders(const Outcome& outcome, SteadyTime now) {
+void Member::on_holders(const Outcome& outcome, BootTime now) {
   const auto* done = std::get_if<TransactionDone>(&outcome);
   if (done == nullptr) {
     holders_due_ = now + settings_.retry;

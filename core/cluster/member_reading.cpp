@@ -23,7 +23,7 @@ Revision modified(const std::vector<KeyValue>& found) { return found.empty() ? 0
 
 }  // namespace
 
-Transaction Member::look(SteadyTime now) {
+Transaction Member::look(BootTime now) {
   looked_at_ = now;
   changed_.reset();
   Transaction look;
@@ -38,7 +38,7 @@ Transaction Member::look(SteadyTime now) {
   return look;
 }
 
-void Member::on_look(const TransactionDone& done, SteadyTime now, Effects& effects) {
+void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects) {
   constexpr std::size_t reads = 5;
   check_found(done, reads);
   const bool was_bounded = reach_ > 0;
@@ -124,7 +124,7 @@ void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
 }
 
 // A vacancy is looked at more often, as the time of a hand-over may end without a change.
-void Member::plan_look(bool is_vacant, SteadyTime now) {
+void Member::plan_look(bool is_vacant, BootTime now) {
   const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
   due_ = now + (is_watched && !is_vacant ? settings_.watched_poll : settings_.poll);
   if (lease_ && mark_of(own_entry()) != told_)
@@ -162,12 +162,12 @@ void Member::end_entry(Effects& effects) {
 
 // Snapshots
 
-void Member::lack_events(SteadyTime now) {
+void Member::lack_events(BootTime now) {
   restoring_.emplace(settings_.snapshots);
   due_ = now;
 }
 
-void Member::on_restore(const TransactionDone& done, SteadyTime now, Effects& effects) {
+void Member::on_restore(const TransactionDone& done, BootTime now, Effects& effects) {
   SnapshotReading::Step step = restoring_->on_read(done, applied_);
   waits_for_snapshot_ = step.is_missing;
   if (step.is_missing) {

@@ -9,7 +9,7 @@ namespace resourced::cluster {
 
 // `newest` is the last change that the look has found. A member of etcd that has lost the others, and an
 // address that is not there any more, end no connection: the watch is silent.
-void Member::tend_watch(Revision newest, SteadyTime now, Effects& effects) {
+void Member::tend_watch(Revision newest, BootTime now, Effects& effects) {
   if (watch_) {
     if (watch_->missed && watch_->told >= *watch_->missed) watch_->missed.reset();
     if (!watch_->missed && watch_->told < newest) {
@@ -25,7 +25,7 @@ void Member::tend_watch(Revision newest, SteadyTime now, Effects& effects) {
                                 Watch{std::string(head_key), std::string(leader_key) + '\0', seen_ + 1});
 }
 
-void Member::on_watch(const Outcome& outcome, SteadyTime now) {
+void Member::on_watch(const Outcome& outcome, BootTime now) {
   if (const auto* changed = std::get_if<Changed>(&outcome)) {
     watch_->is_in_place = true;
     watch_->told = std::max(watch_->told, changed->revision);

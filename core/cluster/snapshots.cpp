@@ -109,7 +109,7 @@ void SnapshotKeeper::on_survey(const TransactionDone& done, Sequence applied) {
   log_begin_ = done.found[1].empty() ? applied : entry_header(done.found[1][0]).first - 1;
 }
 
-bool SnapshotKeeper::asks(Sequence applied, const EntrySizes& sizes, SteadyTime now) {
+bool SnapshotKeeper::asks(Sequence applied, const EntrySizes& sizes, BootTime now) {
   if (!is_surveyed_ || is_asked_ || offered_ || now < next_at_) return false;
   const Sequence base = present_ ? present_->sequence : 0;
   if (applied <= base) return false;
@@ -121,7 +121,7 @@ bool SnapshotKeeper::asks(Sequence applied, const EntrySizes& sizes, SteadyTime 
   return true;
 }
 
-void SnapshotKeeper::offer(Snapshot snapshot, SteadyTime now) {
+void SnapshotKeeper::offer(Snapshot snapshot, BootTime now) {
   if (!std::exchange(is_asked_, false)) return;
   const bool is_old = present_ && snapshot.sequence <= present_->sequence;
   if (is_old || snapshot.bytes == 0 || snapshot.bytes > settings_.most_bytes) {
@@ -134,7 +134,7 @@ void SnapshotKeeper::offer(Snapshot snapshot, SteadyTime now) {
   offered_ = std::move(snapshot);
 }
 
-void SnapshotKeeper::decline(SteadyTime now) {
+void SnapshotKeeper::decline(BootTime now) {
   if (!std::exchange(is_asked_, false) && !offered_) return;
   offered_.reset();
   chunk_.clear();
@@ -160,7 +160,7 @@ Transaction SnapshotKeeper::next_put() {
   return {{leads}, {Put{chunk_key(putting_, putting_.chunks), chunk_}}, {}};
 }
 
-bool SnapshotKeeper::on_put(const TransactionDone& done, SteadyTime now) {
+bool SnapshotKeeper::on_put(const TransactionDone& done, BootTime now) {
   if (!offered_) return done.held;
   if (putting_.bytes < offered_->bytes) {
     if (!done.held) return false;
@@ -189,7 +189,7 @@ bool SnapshotKeeper::on_put(const TransactionDone& done, SteadyTime now) {
   return true;
 }
 
-void SnapshotKeeper::end_put(Revision revision, SteadyTime now) {
+void SnapshotKeeper::end_put(Revision revision, BootTime now) {
   next_at_ = now + std::max(settings_.pause, settings_.rests * Seconds(now - asked_at_));
   header_revision_ = revision;
   previous_ = std::exchange(present_, putting_);

@@ -112,11 +112,11 @@ class SnapshotKeeper {
   void on_survey(const TransactionDone& done, Sequence applied);
 
   /// True once for each snapshot that the owner is to make.
-  [[nodiscard]] bool asks(Sequence applied, const EntrySizes& sizes, SteadyTime now);
+  [[nodiscard]] bool asks(Sequence applied, const EntrySizes& sizes, BootTime now);
   /// The answer of the owner. One that does not help is dropped.
-  void offer(Snapshot snapshot, SteadyTime now);
+  void offer(Snapshot snapshot, BootTime now);
   /// The owner cannot make one now, or etcd refuses it.
-  void decline(SteadyTime now);
+  void decline(BootTime now);
   /// The owner will not answer.
   void withdraw() noexcept { is_asked_ = false; }
 
@@ -126,7 +126,7 @@ class SnapshotKeeper {
   /// earlier snapshot in the place of a later one. Throws Error if the snapshot cannot be read.
   [[nodiscard]] Transaction next_put();
   /// False if another member leads.
-  [[nodiscard]] bool on_put(const TransactionDone& done, SteadyTime now);
+  [[nodiscard]] bool on_put(const TransactionDone& done, BootTime now);
 
   /// The last event that the snapshot has, 0 without one.
   [[nodiscard]] Sequence bound() const noexcept { return present_ ? present_->sequence : 0; }
@@ -141,7 +141,7 @@ class SnapshotKeeper {
   void on_clean() noexcept { has_leftovers_ = false; }
 
  private:
-  void end_put(Revision revision, SteadyTime now);
+  void end_put(Revision revision, BootTime now);
 
   SnapshotSettings settings_;
   Revision epoch_ = 0;
@@ -156,8 +156,8 @@ class SnapshotKeeper {
   Revision header_revision_ = 0;
   /// The log begins after this event.
   Sequence log_begin_ = 0;
-  SteadyTime asked_at_{};
-  SteadyTime next_at_{};
+  BootTime asked_at_{};
+  BootTime next_at_{};
   /// Under way: its header has the chunks that are put.
   std::optional<Snapshot> offered_;
   SnapshotHeader putting_;

@@ -62,7 +62,7 @@ class Coordinator {
   /// Why etcd did not carry out the last request; empty if it did.
   [[nodiscard]] const std::string& trouble() const noexcept { return runtime_->trouble(); }
   [[nodiscard]] Runtime& runtime() noexcept { return *runtime_; }
-  [[nodiscard]] SteadyTime now() const { return runtime_->now(); }
+  [[nodiscard]] BootTime now() const { return runtime_->now(); }
 
  private:
   void carry_out(::resourced::cluster::Effects effects);
@@ -76,7 +76,7 @@ class Coordinator {
   std::vector<TakeRoster> questions_;
   bool is_asking_ = false;
   /// Not before this time.
-  SteadyTime next_question_{};
+  BootTime next_question_{};
   /// Declared last, so that it calls nothing of an object that is destroyed.
   std::unique_ptr<Runtime> runtime_;
 };

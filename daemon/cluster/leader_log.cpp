@@ -196,7 +196,7 @@ void LeaderLog::keep_holders(const std::vector<module::PartitionHolder>& holders
 bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(coordinator_.now()); }
 
 std::optional<std::string> LeaderLog::stalled() const {
-  const SteadyTime now = coordinator_.now();
+  const BootTime now = coordinator_.now();
   if (!under_way_.empty() && now - sent_at_ > limits_.longest_commit) {
     const std::string& refusal = coordinator_.member().refusal();
     const std::string& trouble = refusal.empty() ? coordinator_.trouble() : refusal;

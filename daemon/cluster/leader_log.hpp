@@ -125,7 +125,7 @@ class LeaderLog final : public store::EventLog {
   /// Given to it, and not committed.
   std::vector<store::Record> under_way_;
   Load under_way_load_;
-  SteadyTime sent_at_{};
+  BootTime sent_at_{};
   bool is_posted_ = false;
   store::Sequence committed_;
   store::Sequence stored_;
@@ -133,7 +133,7 @@ class LeaderLog final : public store::EventLog {
   std::deque<std::pair<store::Sequence, Load>> unstored_;
   Load unstored_load_;
   /// When the store last had something new, or had all.
-  SteadyTime stored_at_{};
+  BootTime stored_at_{};
   bool is_refused_ = false;
   /// Why this member lets another one lead.
   std::string gives_up_;

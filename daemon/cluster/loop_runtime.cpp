@@ -8,11 +8,11 @@
 
 namespace resourced::daemon::cluster {
 
-SteadyTime LoopRuntime::now() const { return process::steady_clock(); }
+BootTime LoopRuntime::now() const { return process::boot_clock(); }
 
 void LoopRuntime::post(std::function<void()> work) { boost::asio::post(loop_, std::move(work)); }
 
-void LoopRuntime::run_at(SteadyTime when, std::function<void()> work) {
+void LoopRuntime::run_at(BootTime when, std::function<void()> work) {
   process::run_at(timer_, when, std::move(work));
 }
 

@@ -23,9 +23,9 @@ class LoopRuntime final : public Runtime {
     etcd_.send(std::move(request), std::move(handler));
   }
   [[nodiscard]] const std::string& trouble() const noexcept override { return etcd_.trouble(); }
-  [[nodiscard]] SteadyTime now() const override;
+  [[nodiscard]] BootTime now() const override;
   void post(std::function<void()> work) override;
-  void run_at(SteadyTime when, std::function<void()> work) override;
+  void run_at(BootTime when, std::function<void()> work) override;
 
  private:
   boost::asio::io_context& loop_;

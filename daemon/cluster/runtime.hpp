@@ -28,10 +28,10 @@ class Runtime {
   /// Why etcd did not carry out the last request; empty if it did.
   [[nodiscard]] virtual const std::string& trouble() const noexcept = 0;
 
-  [[nodiscard]] virtual SteadyTime now() const = 0;
+  [[nodiscard]] virtual BootTime now() const = 0;
   virtual void post(std::function<void()> work) = 0;
   /// Calls `work` once, at that time of now(). A later call takes the place of an earlier one.
-  virtual void run_at(SteadyTime when, std::function<void()> work) = 0;
+  virtual void run_at(BootTime when, std::function<void()> work) = 0;
 };
 
 }  // namespace resourced::daemon::cluster

@@ -23,7 +23,7 @@ class SimulatedEtcd {
   /// A transaction that puts this key is carried out without its guards.
   std::string unguarded;
 
-  Outcome carry_out(const Request& request, SteadyTime now) {
+  Outcome carry_out(const Request& request, BootTime now) {
     expire(now);
     return std::visit([&](const auto& one) { return take(one, now); }, request);
   }
@@ -45,7 +45,7 @@ class SimulatedEtcd {
     return last;
   }
   /// Ends the leases whose time has come.
-  void expire(SteadyTime now) {
+  void expire(BootTime now) {
     std::vector<LeaseId> ended;
     for (const auto& [id, lease] : leases_) {
       if (lease.end <= now) ended.push_back(id);
@@ -58,10 +58,10 @@ class SimulatedEtcd {
  private:
   struct Lease {
     Seconds ttl{};
-    SteadyTime end{};
+    BootTime end{};
   };
 
-  Outcome take(const Transaction& transaction, SteadyTime /*now*/) {
+  Outcome take(const Transaction& transaction, BootTime /*now*/) {
     bool held = true;
     for (const Guard& guard : transaction.guards) {
       const bool is_ignored = guard.field == Guard::Field::created ? ignores_created : ignores_modified;
@@ -91,30 +91,30 @@ class SimulatedEtcd {
     return done;
   }
 
-  Outcome take(const Grant& grant, SteadyTime now) {
+  Outcome take(const Grant& grant, BootTime now) {
     leases_.emplace(++last_lease_, Lease{grant.ttl, now + grant.ttl});
     return LeaseDone{last_lease_, grant.ttl};
   }
 
-  Outcome take(const KeepAlive& alive, SteadyTime now) {
+  Outcome take(const KeepAlive& alive, BootTime now) {
     const auto found = leases_.find(alive.lease);
     if (found == leases_.end()) return LeaseDone{alive.lease, Seconds(0)};
     found->second.end = now + found->second.ttl;
     return LeaseDone{alive.lease, found->second.ttl};
   }
 
-  Outcome take(const Revoke& revoke, SteadyTime /*now*/) {
+  Outcome take(const Revoke& revoke, BootTime /*now*/) {
     end(revoke.lease);
     return Done{};
   }
 
-  Outcome take(const Compact& compact, SteadyTime /*now*/) {
+  Outcome take(const Compact& compact, BootTime /*now*/) {
     compacted_ = std::max(compacted_, compact.revision);
     return Done{};
   }
 
   // The first outcome.
-  Outcome take(const Watch& watch, SteadyTime /*now*/) const {
+  Outcome take(const Watch& watch, BootTime /*now*/) const {
     if (watch.from < compacted_) return Refused{"compacted"};
     return Changed{watch.from - 1};
   }

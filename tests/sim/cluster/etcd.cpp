@@ -14,7 +14,7 @@ namespace resourced::sim {
 using nlohmann::json;
 
 cluster::Outcome Etcd::carry_out(const cluster::Request& request, SteadyTime now) {
-  cluster::Outcome outcome = etcd_.carry_out(request, now);
+  cluster::Outcome outcome = etcd_.carry_out(request, BootTime(now.time_since_epoch()));
   const auto head = etcd_.keys().find(std::string(cluster::head_key));
   if (head == etcd_.keys().end()) {
     demand(log_.empty(), "the head of the log is gone");

@@ -191,7 +191,8 @@ Service::Settings Node::service_settings() {
 
 daemon::service::Following Node::following() {
   return {[this] {
-            return daemon::service::Following::Standing{"standby", member_->is_in_touch(steady())};
+            return daemon::service::Following::Standing{"standby",
+                                                        member_->is_in_touch(clock_.boot(world_.now()))};
           },
           [this](auto take) { coordinator_->ask_roster(std::move(take)); }, states_of(disk_)};
 }

@@ -51,7 +51,7 @@ void SimRuntime::post(std::function<void()> work) {
   world_.at(world_.now(), {node_, life_}, [run = run_, work = std::move(work)] { run(work); });
 }
 
-void SimRuntime::run_at(SteadyTime when, std::function<void()> work) {
+void SimRuntime::run_at(BootTime when, std::function<void()> work) {
   timer_ = World::new_life();
   world_.at(std::max(world_.now(), clock_.when(when)), {node_, timer_, true},
             [run = run_, work = std::move(work)] { run(work); });

@@ -12,15 +12,18 @@
 
 namespace resourced::sim {
 
-/// A steady clock: it runs a little slower or faster than the true time.
+/// The clock of a machine, for its steady and its boot time, as no machine sleeps: it runs a little slower or
+/// faster than the true time.
 struct Clock {
   Seconds offset{};
   double rate = 1;
   [[nodiscard]] SteadyTime read(SteadyTime now) const {
     return SteadyTime(offset + rate * now.time_since_epoch());
   }
+  [[nodiscard]] BootTime boot(SteadyTime now) const { return BootTime(read(now).time_since_epoch()); }
   /// The true time at which the clock shows this, or a little later, as sums are rounded.
-  [[nodiscard]] SteadyTime when(SteadyTime time) const {
+  template <class Time>
+  [[nodiscard]] SteadyTime when(Time time) const {
     return SteadyTime((time.time_since_epoch() - offset) / rate + Seconds(1e-6));
   }
 };
@@ -53,9 +56,9 @@ class SimRuntime final : public daemon::cluster::Runtime {
 
   void send(cluster::Request request, Handler handler) override;
   [[nodiscard]] const std::string& trouble() const noexcept override { return trouble_; }
-  [[nodiscard]] SteadyTime now() const override { return clock_.read(world_.now()); }
+  [[nodiscard]] BootTime now() const override { return clock_.boot(world_.now()); }
   void post(std::function<void()> work) override;
-  void run_at(SteadyTime when, std::function<void()> work) override;
+  void run_at(BootTime when, std::function<void()> work) override;
 
  private:
   World& world_;

@@ -199,7 +199,7 @@ TEST_CASE_FIXTURE(World, "the first member begins the cluster, and the second on
 
 TEST_CASE_FIXTURE(World, "a leader without an answer serves until half a second before its lease can end") {
   Seat seat = leader();
-  const SteadyTime silent = now;
+  const BootTime silent = now;
   seat.run(now, Seconds(1.4), false);
   CHECK(seat.member.leads());
   seat.run(now, Seconds(2), false);

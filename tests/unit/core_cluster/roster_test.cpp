@@ -18,9 +18,9 @@ namespace {
 struct Keys {
   SimulatedEtcd etcd;
   void put(const std::string& key, const std::string& value) {
-    (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, SteadyTime{});
+    (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, BootTime{});
   }
-  Roster read() { return read_roster(std::get<TransactionDone>(etcd.carry_out(ask_roster(), SteadyTime{}))); }
+  Roster read() { return read_roster(std::get<TransactionDone>(etcd.carry_out(ask_roster(), BootTime{}))); }
 };
 
 Roster three() {

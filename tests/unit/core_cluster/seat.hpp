@@ -32,8 +32,8 @@ class Seat {
       : etcd_(etcd), member(std::move(settings), std::move(replica)) {}
 
   // Lets the member work for a time, in which etcd answers at once, if at all.
-  void run(SteadyTime& now, Seconds time, bool answers = true) {
-    const SteadyTime end = now + time;
+  void run(BootTime& now, Seconds time, bool answers = true) {
+    const BootTime end = now + time;
     tell(now);
     take(member.tick(now));
     while (true) {
@@ -71,11 +71,11 @@ class Seat {
     for (const std::string& chunk : effects.chunks) restored_text += chunk;
     restored = restored || effects.restored;
   }
-  void tell_change(Revision revision, SteadyTime now) {
+  void tell_change(Revision revision, BootTime now) {
     take(member.answer(watch_.value().first, Changed{revision}, now));
   }
   /// The end of the watch.
-  void lose_watch(const Outcome& outcome, SteadyTime now) {
+  void lose_watch(const Outcome& outcome, BootTime now) {
     take(member.answer(watch_.value().first, outcome, now));
     watch_.reset();
   }
@@ -92,7 +92,7 @@ class Seat {
   }
 
   // What others have changed since the last run.
-  void tell(SteadyTime now) {
+  void tell(BootTime now) {
     if (!watch_ || !hears || etcd_.last_change(watch_->second) < watch_->second.from) return;
     watch_->second.from = etcd_.last_change(watch_->second) + 1;
     take(member.answer(watch_->first, Changed{watch_->second.from - 1}, now));
@@ -122,7 +122,7 @@ class Seat {
 
 struct World {
   SimulatedEtcd etcd;
-  SteadyTime now = steady_time(1000);
+  BootTime now = boot_time(1000);
   void put(const std::string& key, const std::string& value) {
     (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, now);
   }

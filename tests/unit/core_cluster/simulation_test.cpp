@@ -37,7 +37,7 @@ class Cluster {
 
   // Runs for a time with faults, then without any until a member leads that has all events.
   void run(Seconds time) {
-    const SteadyTime calm = now_ + time;
+    const BootTime calm = now_ + time;
     while (now_ < calm && faults_.empty()) {
       if (chance(20)) break_something();
       if (chance(10)) write();
@@ -46,7 +46,7 @@ class Cluster {
     is_calm_ = true;
     blocked_until_ = {};
     for (Node& node : nodes_) node.paused_until = std::min(node.paused_until, now_);
-    const SteadyTime end = now_ + Seconds(20);
+    const BootTime end = now_ + Seconds(20);
     settled_ = now_ + Seconds(12);
     while (now_ < end && faults_.empty()) {
       if (now_ < end - Seconds(5) && chance(10)) write();
@@ -77,8 +77,8 @@ class Cluster {
     /// On disk.
     std::vector<std::string> replica;
     std::optional<std::string> cluster;
-    SteadyTime paused_until{};
-    std::optional<SteadyTime> timer;
+    BootTime paused_until{};
+    std::optional<BootTime> timer;
     bool has_caught_up = false;
     /// Of its clock to the true time.
     Seconds offset{};
@@ -93,7 +93,7 @@ class Cluster {
     bool is_cut = false;
   };
   struct Event {
-    SteadyTime at{};
+    BootTime at{};
     std::uint64_t order = 0;
     /// The node that is to handle it; none for etcd.
     std::optional<std::size_t> node;
@@ -106,9 +106,9 @@ class Cluster {
 
   bool chance(unsigned one_in) { return random_() % one_in == 0; }
   Seconds any(double most) { return Seconds(most * static_cast<double>(random_() % 10000) / 10000); }
-  SteadyTime local(const Node& node) const { return now_ + node.offset; }
+  BootTime local(const Node& node) const { return now_ + node.offset; }
 
-  void at(SteadyTime time, std::optional<std::size_t> node, std::function<void()> work) {
+  void at(BootTime time, std::optional<std::size_t> node, std::function<void()> work) {
     events_.insert({time, ++order_, node, node ? nodes_[*node].life : 0, std::move(work)});
   }
 
@@ -203,7 +203,7 @@ class Cluster {
 
   Seconds delay() { return !is_calm_ && chance(8) ? any(4) : any(0.01); }
 
-  void give(std::size_t index, RequestId id, SteadyTime when, Outcome outcome) {
+  void give(std::size_t index, RequestId id, BootTime when, Outcome outcome) {
     at(when, index, [this, index, id, outcome = std::move(outcome)] {
       Node& node = nodes_[index];
       carry_out(index, node.member->answer(id, outcome, local(node)));
@@ -234,7 +234,7 @@ class Cluster {
     if (!deadline) return;
     // One timer, as in the daemon: an earlier one that is due later is ignored when it fires.
     // A little later, as the sum of a time and an offset is rounded.
-    const SteadyTime due = std::max(now_, *deadline - node.offset) + Seconds(1e-6);
+    const BootTime due = std::max(now_, *deadline - node.offset) + Seconds(1e-6);
     if (node.timer && *node.timer <= due) return;
     node.timer = due;
     at(due, index, [this, index] {
@@ -379,7 +379,7 @@ class Cluster {
         // The disk has the events a little later than etcd, and perhaps a part of a batch.
         node.replica.resize(node.replica.size() - std::min<std::size_t>(node.replica.size(), random_() % 10));
         // Sometimes for long, or with another disk.
-        const SteadyTime back = now_ + any(chance(4) ? 30 : 5);
+        const BootTime back = now_ + any(chance(4) ? 30 : 5);
         if (chance(8)) {
           node.replica.clear();
           node.cluster.reset();
@@ -473,11 +473,11 @@ class Cluster {
 
   std::mt19937_64 random_;
   Sequence keep_;
-  SteadyTime now_{};
+  BootTime now_{};
   std::vector<Node> nodes_;
   std::set<Event> events_;
   std::uint64_t order_ = 0;
-  SteadyTime blocked_until_{};
+  BootTime blocked_until_{};
   bool is_calm_ = false;
   std::map<std::string, Sequence> answered_;
   Sequence last_answered_ = 0;
@@ -488,9 +488,9 @@ class Cluster {
   std::size_t told_changes_ = 0;
   std::size_t refused_watches_ = 0;
   /// When each head came to be.
-  std::map<Sequence, SteadyTime> commits_;
+  std::map<Sequence, BootTime> commits_;
   /// From then on nothing is left of the faults.
-  std::optional<SteadyTime> settled_;
+  std::optional<BootTime> settled_;
   std::size_t noticed_ = 0;
   std::size_t snapshots_ = 0;
   std::size_t restored_ = 0;

@@ -1,25 +1,32 @@
 // Watch and SignalLoop, with a ZeroMQ socket and an eventfd as the descriptors.
 #include "process/loop.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.hpp>
 
+using resourced::BootTime;
 using resourced::forever;
 using resourced::Seconds;
 using resourced::SteadyTime;
+using resourced::process::boot_clock;
 using resourced::process::run_at;
 using resourced::process::SignalLoop;
 using resourced::process::steady_clock;
@@ -224,5 +231,58 @@ TEST_SUITE("signal loop") {
     bool done = false;
     CHECK(loop.work_until(
         event.fd(), [&] { done = true; }, [&] { return done; }));
+  }
+}
+
+TEST_SUITE("boot clock") {
+  TEST_CASE("it is the one of the system that goes on while the machine sleeps") {
+    const auto read = [] {
+      timespec time{};
+      REQUIRE(clock_gettime(CLOCK_BOOTTIME, &time) == 0);
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+    };
+    const double before = read();
+    const double now = to_number(boot_clock());
+    CHECK(before <= now);
+    CHECK(now <= read());
+  }
+
+  // A time namespace shifts the clock as a sleep does: CLOCK_MONOTONIC stays.
+  TEST_CASE("it runs ahead of the steady clock by the time that the machine slept, and timers keep to it") {
+    constexpr double slept = 100000;
+    enum Result { as_expected, wrong_clock, no_timer, no_namespace };
+    const double distance = to_number(boot_clock()) - to_number(steady_clock());
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      if (unshare(CLONE_NEWTIME) != 0) _exit(no_namespace);
+      const int offsets = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+      constexpr std::string_view offset = "boottime 100000 0";
+      if (write(offsets, offset.data(), offset.size()) != static_cast<ssize_t>(offset.size()))
+        _exit(no_namespace);
+      const pid_t shifted = fork();
+      if (shifted == 0) {
+        const double ahead = to_number(boot_clock()) - to_number(steady_clock()) - distance;
+        if (ahead < slept - 10 || ahead > slept + 10) _exit(wrong_clock);
+        boost::asio::io_context loop;
+        boost::asio::steady_timer timer(loop);
+        bool has_run = false;
+        const BootTime due = boot_clock() + Seconds(0.01);
+        run_at(timer, due, [&] { has_run = boot_clock() >= due; });
+        loop.run_for(std::chrono::seconds(30));
+        _exit(has_run ? as_expected : no_timer);
+      }
+      int status = 0;
+      waitpid(shifted, &status, 0);
+      _exit(WEXITSTATUS(status));
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == no_namespace) {
+      MESSAGE("skipped: no time namespace");
+      return;
+    }
+    CHECK(WEXITSTATUS(status) == as_expected);
   }
 }
