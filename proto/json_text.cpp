@@ -14,20 +14,30 @@
 namespace resourced::proto {
 namespace {
 
-// Whether text can be in a JSON string without escapes.
-bool is_plain(std::string_view text) {
-  return json_text::json_verbatim_end(text, 0, '"') == text.size() && !json_text::find_invalid_utf8(text);
+// Returns false, with a part written, for text with other escapes than those of quotes and backslashes, which
+// JSON in a string has many of.
+bool append_common(std::string& out, std::string_view text) {
+  if (json_text::find_invalid_utf8(text)) return false;
+  for (std::size_t at = 0;; ++at) {
+    const std::size_t end = json_text::json_verbatim_end(text, at, '"');
+    out.append(text, at, end - at);
+    if (end == text.size()) return true;
+    if (text[end] != '"' && text[end] != '\\') return false;
+    out += {'\\', text[end]};
+    at = end;
+  }
 }
 
 }  // namespace
 
 void append_string(std::string& out, std::string_view text) {
-  if (is_plain(text)) {
-    out += '"';
-    out += text;
+  const std::size_t start = out.size();
+  out += '"';
+  if (append_common(out, text)) {
     out += '"';
     return;
   }
+  out.resize(start);
   out += nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

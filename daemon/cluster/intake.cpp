@@ -8,6 +8,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "daemon/cluster/packed_text.hpp"
 #include "daemon/cluster/record_json.hpp"
 
 namespace resourced::daemon::cluster {
@@ -43,7 +44,7 @@ void Intake::decode(Piece& piece) {
 
 void Intake::take(const Batch& batch) {
   if (has_failed_) return;
-  const std::size_t size = batch.text.size();
+  const std::size_t size = unpacked_size(batch.text);
   const bool is_direct = is_empty() && admit_direct(size);
   bytes_ += size + 1;
   if (is_direct) {
@@ -71,7 +72,7 @@ void Intake::decode_some() {
   while (under_way_ < most_under_way && !waiting_.empty()) {
     auto piece = std::make_shared<Piece>();
     while (!waiting_.empty() && piece->bytes < piece_bytes) {
-      piece->bytes += waiting_.front().text.size() + 1;
+      piece->bytes += unpacked_size(waiting_.front().text) + 1;
       piece->batches.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
     }

@@ -1,5 +1,7 @@
 #include "daemon/cluster/leader_log.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "daemon/cluster/holders_json.hpp"
+#include "daemon/cluster/packed_text.hpp"
 #include "daemon/cluster/record_json.hpp"
 
 namespace resourced::daemon::cluster {
@@ -84,7 +87,12 @@ void LeaderLog::append(store::Record record) {
 
 void LeaderLog::append_all(std::vector<store::Record> records) {
   Step step{std::move(records)};
-  for (const store::Record& record : step.records) step.bytes += size_of(record);
+  // Now, while etcd is at work, and not between two of its transactions.
+  for (const store::Record& record : step.records) {
+    const std::string line = encode_record(record);
+    step.bytes += size_of(record) + line.size();
+    step.text += line;
+  }
   waiting_.add({step.records.size(), step.bytes});
   queue_.push_back(std::move(step));
   commit_soon();
@@ -108,18 +116,18 @@ void LeaderLog::commit() {
   }
   ::resourced::cluster::Batch batch;
   batch.first = queue_.front().records.front().sequence;
+  batch.text.reserve(std::min(waiting_.bytes, most_batch_bytes));
   while (!queue_.empty() && batch.text.size() < most_batch_bytes) {
     Step step = std::move(queue_.front());
     queue_.pop_front();
     const Load load{step.records.size(), step.bytes};
     waiting_.remove(load);
     under_way_load_.add(load);
-    for (store::Record& record : step.records) {
-      batch.text += encode_record(record);
-      batch.last = record.sequence;
-      under_way_.push_back(std::move(record));
-    }
+    batch.text += step.text;
+    batch.last = step.records.back().sequence;
+    std::move(step.records.begin(), step.records.end(), std::back_inserter(under_way_));
   }
+  batch.text = pack(std::move(batch.text));
   sent_at_ = coordinator_.now();
   coordinator_.commit(std::move(batch));
 }
@@ -130,10 +138,16 @@ void LeaderLog::on_committed(Sequence last) {
   if (unstored_.empty()) stored_at_ = coordinator_.now();
   unstored_load_.add(under_way_load_);
   unstored_.emplace_back(last, std::exchange(under_way_load_, {}));
-  store_.append_all(std::exchange(under_way_, {}));
+  std::vector<store::Record> records = std::exchange(under_way_, {});
   committed_ = last;
-  if (!queue_.empty() || finished_) commit_soon();
-  callbacks_.committed(last);
+  // What waits goes to etcd first, which is at work then while the answers leave and requests come back.
+  if (!queue_.empty()) {
+    commit();
+  } else if (finished_) {
+    commit_soon();
+  }
+  store_.append_all(std::move(records));
+  if (coordinator_.member().leads()) callbacks_.committed(last);
 }
 
 void LeaderLog::on_stored(Sequence last) {

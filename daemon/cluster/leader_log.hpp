@@ -94,6 +94,8 @@ class LeaderLog final : public store::EventLog {
   /// Events of which a member has all or none.
   struct Step {
     std::vector<store::Record> records;
+    /// As lines for etcd.
+    std::string text{};
     std::size_t bytes = 0;
   };
   /// Events that wait.

@@ -14,8 +14,10 @@
 #include "core/module/snapshot.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/cluster/packed_text.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
+#include "proto/json_text.hpp"
 #include "proto/snapshot_json.hpp"
 
 namespace resourced::daemon::cluster {
@@ -39,10 +41,6 @@ void put(json& object, const char* key, const std::optional<std::string>& text) 
 
 void put(json& object, const char* key, const std::optional<WallTime>& time) {
   if (time) object[key] = to_number(*time);
-}
-
-void put(json& object, const char* key, const text::Hostlist& hosts) {
-  if (!hosts.empty()) object[key] = hosts.encode();
 }
 
 void put(json& object, const char* key, const std::vector<std::uint32_t>& numbers) {
@@ -263,24 +261,36 @@ Record decode_record(const json& object) {
 
 }  // namespace
 
+// Written piece by piece, as a leader writes each event. Bytes that are not UTF-8, as texts of requests may
+// have them, are replaced.
 std::string encode_record(const Record& record) {
-  json object{{"sequence", record.sequence},
-              {"timestamp", to_number(record.timestamp)},
-              {"name", record.name},
-              {"text", record.text}};
-  put(object, "hosts", record.hosts);
-  if (record.resources) object["R"] = *record.resources;
-  put(object, "hidden", record.hidden);
-  put(object, "of_ledger", record.of_ledger);
-  put(object, "by", record.by);
-  if (json changes = encode_changes(record.changes); !changes.empty()) object["changes"] = std::move(changes);
+  constexpr auto replace = json::error_handler_t::replace;
+  std::string line = "{";
+  const auto put_text = [&line](const char* key, std::string_view text) {
+    proto::append_key(line, key);
+    proto::append_string(line, text);
+  };
+  const auto put_json = [&line](const char* key, const json& value) {
+    proto::append_key(line, key);
+    line += value.dump(-1, ' ', false, replace);
+  };
+  proto::append_key(line, "sequence");
+  line += fmt::format_int(record.sequence).c_str();
+  proto::append_key(line, "timestamp");
+  proto::append_number(line, to_number(record.timestamp));
+  put_text("name", record.name);
+  put_text("text", record.text);
+  if (!record.hosts.empty()) put_text("hosts", record.hosts.encode());
+  if (record.resources) put_text("R", *record.resources);
+  if (record.hidden) put_json("hidden", true);
+  if (record.of_ledger) put_json("of_ledger", true);
+  if (record.by) put_json("by", proto::actor_to_json(*record.by));
+  if (const json changes = encode_changes(record.changes); !changes.empty()) put_json("changes", changes);
   if (record.snapshot) {
-    object["snapshot"] = {{"R", record.snapshot->inventory.encode()},
-                          {"states", proto::encode_snapshot(*record.snapshot)}};
+    put_json("snapshot", {{"R", record.snapshot->inventory.encode()},
+                          {"states", proto::encode_snapshot(*record.snapshot)}});
   }
-  // Replaces bytes that are not UTF-8, as texts of requests may have them.
-  std::string line = object.dump(-1, ' ', false, json::error_handler_t::replace);
-  line += '\n';
+  line += "}\n";
   return line;
 }
 
@@ -290,9 +300,12 @@ std::vector<Record> decode_records(std::string_view text, store::Sequence first,
   const auto refuse = [&](std::string_view why) {
     return Error(EBADMSG, fmt::format("event {} in etcd is not readable: {}", first + records.size(), why));
   };
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  const auto unpacked = unpack(text);
+  if (!unpacked) throw refuse("it cannot be unpacked");
+  std::string_view lines = *unpacked;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
     const auto value = json_text::read_json(line, depth, json_text::JsonManners::strict);
     if (!std::holds_alternative<json>(value)) throw refuse("it is not JSON");
     try {

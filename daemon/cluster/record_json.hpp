@@ -13,8 +13,8 @@ namespace resourced::daemon::cluster {
 /// One line, with its end.
 [[nodiscard]] std::string encode_record(const store::Record& record);
 
-/// The records of some lines, which are numbered without a gap from `first` to `last`. Throws Error EBADMSG
-/// that names the event for any other text.
+/// The records of some lines, packed or not, which are numbered without a gap from `first` to `last`. Throws
+/// Error EBADMSG that names the event for any other text.
 [[nodiscard]] std::vector<store::Record> decode_records(std::string_view text, store::Sequence first,
                                                         store::Sequence last);
 
