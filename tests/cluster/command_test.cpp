@@ -12,6 +12,7 @@
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
 #include "harness/etcd.hpp"
+#include "holder.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -148,6 +149,21 @@ TEST_CASE_FIXTURE(Pair, "a daemon that is stopped while it hands over stops") {
   ctl.done({"cluster", "hand-over"});
   first.terminate();
   second.terminate();
+}
+
+TEST_CASE_FIXTURE(Pair, "drain --wait goes on at the next leader, until the last allocation is freed there") {
+  Holder scheduler(both(first, second));
+  scheduler.alloc("job", 0);
+  CHECK(scheduler.outcomes(1) == std::vector<std::string>{""});
+  const auto waits = ctl.start({"drain", "--wait", "0", "fan"});
+  CHECK(waits->expect_line() == "drained 1 node: test0 (fan)");
+  ctl.done({"cluster", "hand-over"});
+  CHECK(scheduler.acquired(2) == std::vector<std::string>{"job"});
+  CHECK_THROWS((void)waits->read_line(Deadline(std::chrono::milliseconds(300))));
+  scheduler.free("job");
+  CHECK(scheduler.outcomes(2).back().empty());
+  CHECK(waits->expect_line() == "idle: 1 node: test0");
+  CHECK(waits->wait() == 0);
 }
 
 TEST_CASE_FIXTURE(Pair, "a scheduler follows a hand-over to the next epoch") {

@@ -11,6 +11,7 @@
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
 #include "harness/etcd.hpp"
+#include "holder.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -115,6 +116,26 @@ TEST_CASE("while etcd does not confirm a drain, reads show the state without it,
     CHECK(drained(ctl) == "test1 before\ntest2 stuck\n");
     CHECK_FALSE(reader.call("resource.status", json::object(), patience).contains("sequence"));
   }
+}
+
+TEST_CASE("allocations that etcd does not confirm in time are answered once it does, each made once") {
+  Etcd etcd({.members = 3});
+  constexpr int lease_ttl = 30;
+  Node node("a", etcd.toml(), "", lease_ttl);
+  node.until_leading();
+  const Ctl ctl(node.uri());
+  Holder scheduler(node.uri());
+  Paused pause(etcd, {0, 1, 2});
+  for (const std::uint32_t rank : {0, 1, 2}) scheduler.alloc(fmt::format("job{}", rank), rank);
+  scheduler.turn();
+  const Outcome refused = ctl.run({"--timeout", "3s", "drain", "7", "later"});
+  CHECK(refused.err.find("etcd has not confirmed a change for ") != std::string::npos);
+  CHECK(scheduler.outcomes(0).empty());
+  pause.go_on();
+  CHECK(scheduler.outcomes(3) == std::vector<std::string>(3));
+  scheduler.alloc("again", 2);
+  CHECK(scheduler.outcomes(4).back().find("job2") != std::string::npos);
+  CHECK(ctl.output({"allocations", "-n", "-o", "{id} {nodelist}"}) == "job0 test0\njob1 test1\njob2 test2\n");
 }
 
 TEST_CASE(

@@ -16,6 +16,7 @@
 
 #include "client/connection.hpp"
 #include "cluster_node.hpp"
+#include "harness/ctl.hpp"
 #include "harness/daemon.hpp"
 #include "harness/etcd.hpp"
 #include "wire/deadline.hpp"
@@ -23,6 +24,20 @@
 namespace resourced::e2e {
 
 using test::Etcd;
+
+namespace {
+
+/// 16,384 hosts whose names have no ranges, so that an inventory of them has parts in etcd.
+std::string scattered_hosts() {
+  constexpr std::uint32_t count = 16384;
+  constexpr std::uint32_t scatter = 2654435761;
+  std::string hosts;
+  for (std::uint32_t i = 0; i < count; ++i)
+    hosts += fmt::format("{}n{:08x}x", i == 0 ? "" : ",", i * scatter);
+  return hosts;
+}
+
+}  // namespace
 
 TEST_SUITE_BEGIN("cluster");
 
@@ -212,11 +227,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an inventory that fills several values of etcd is followed like any other") {
-  constexpr std::uint32_t count = 16384;
-  constexpr std::uint32_t scatter = 2654435761;
-  std::string hosts;
-  for (std::uint32_t i = 0; i < count; ++i)
-    hosts += fmt::format("{}n{:08x}x", i == 0 ? "" : ",", i * scatter);
+  const std::string hosts = scattered_hosts();
   Etcd etcd;
   Node first("a", etcd.toml(), "", 2, hosts);
   first.until_leading();
@@ -230,6 +241,41 @@ TEST_CASE("an inventory that fills several values of etcd is followed like any o
   client::Connection after(second.uri());
   CHECK(after.call("resource.status") == before);
   CHECK(reasons(after) == std::vector<std::string>{"of many"});
+}
+
+TEST_CASE("a leader puts the parts of an inventory again when etcd was killed in between") {
+  Etcd etcd;
+  Node first("a", etcd.toml(), "", 30);
+  first.until_leading();
+  Node second("b", etcd.toml(), "", 30);
+  until_serving(second.uri());
+  const json wanted = {{"version", 1},
+                       {"execution",
+                        {{"R_lite", {{{"rank", "0-16383"}, {"children", {{"core", "0-3"}}}}}},
+                         {"nodelist", {scattered_hosts()}},
+                         {"starttime", 0},
+                         {"expiration", 0}}}};
+  first.dir().write("R.json", wanted.dump());
+  etcd.process(0).signal(SIGSTOP);
+  client::Connection connection(first.uri());
+  bool was_made = false;
+  connection.send("resource.reload", {{"path", (first.dir() / "R.json").string()}, {"force", true}},
+                  [&](const client::Response& response) {
+                    was_made = response.ok();
+                    connection.stop();
+                  },
+                  {});
+  connection.run_for(client::Milliseconds(500));
+  etcd.kill(0);
+  etcd.start(0);
+  connection.run_for(patience);
+  CHECK(was_made);
+  CHECK(etcd.control({"get", "--prefix", "/resourced/part/", "--keys-only"}).size() > 100);
+  const std::string inventory = Ctl(first.uri()).output({"R", "show"});
+  CHECK(inventory.find("n00000000x") != std::string::npos);
+  client::Connection standby(second.uri());
+  (void)status_after(standby, std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"})));
+  CHECK(Ctl(second.uri()).output({"R", "show"}) == inventory);
 }
 
 TEST_CASE("a daemon that leaves its cluster keeps its events, and is not taken back by accident") {
