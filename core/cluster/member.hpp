@@ -243,6 +243,7 @@ class Member {
   [[nodiscard]] Read log_ahead() const;
   void adapt_reach(const std::vector<KeyValue>& found, bool is_behind);
   void plan_look(bool is_vacant, BootTime now);
+  void tend_namesake(BootTime now);
   void tend_watch(Revision newest, BootTime now, Effects& effects);
   void on_watch(const Outcome& outcome, BootTime now);
   void take_entries(const std::vector<KeyValue>& found, Effects& effects);
@@ -323,6 +324,12 @@ class Member {
 
   /// As it was last seen.
   std::optional<Leader> leader_;
+  /// A leader of this member's name, without a pause longer than a lease between looks.
+  struct Namesake {
+    BootTime since;
+    BootTime seen;
+  };
+  std::optional<Namesake> namesake_;
   std::string refusal_;
   /// Events that the next look reads; 0 for the next batches, whatever their size.
   Sequence reach_ = 0;

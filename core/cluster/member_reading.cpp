@@ -10,6 +10,7 @@
 #include "core/cluster/keys.hpp"
 #include "core/cluster/member.hpp"
 #include "core/cluster/roster.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::cluster {
 
@@ -53,6 +54,7 @@ void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects
     leader_ = read_leader(leader[0]);
     is_own = leader_->process == settings_.process;
   }
+  tend_namesake(now);
   const Sequence last = head.empty() ? 0 : sequence_of(head[0]);
   if (last < applied_) {
     throw Error(
@@ -97,6 +99,20 @@ void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects
   if (!lease_ || now >= fence() || resigns_ || is_left_to_another) return;
   campaigned_ = lease_->id;
   send(Step::campaign, campaign(), now, effects);
+}
+
+// The key of a process that was killed stays for the rest of its lease, which etcd begins anew after an
+// election of its own.
+void Member::tend_namesake(BootTime now) {
+  if (!lease_ || resigns_ || !follows() || leader_->name != settings_.name) return namesake_.reset();
+  if (!namesake_ || now - namesake_->seen > lease_->ttl) namesake_ = Namesake{now, now};
+  namesake_->seen = now;
+  if (now - namesake_->since > 3 * lease_->ttl) {
+    throw Error(EEXIST,
+                fmt::format("another daemon leads by the name {}: give each daemon of a cluster a name "
+                            "of its own ([cluster] name)",
+                            text::quoted(settings_.name)));
+  }
 }
 
 // A bounded range costs etcd less: it visits all keys of a range, whatever the limit.

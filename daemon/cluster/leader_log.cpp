@@ -120,9 +120,8 @@ void LeaderLog::commit() {
   while (!queue_.empty() && batch.text.size() < most_batch_bytes) {
     Step step = std::move(queue_.front());
     queue_.pop_front();
-    const Load load{step.records.size(), step.bytes};
-    waiting_.remove(load);
-    under_way_load_.add(load);
+    waiting_.remove({step.records.size(), step.bytes});
+    under_way_load_.add({step.records.size(), step.bytes - step.text.size()});
     batch.text += step.text;
     batch.last = step.records.back().sequence;
     std::move(step.records.begin(), step.records.end(), std::back_inserter(under_way_));
@@ -138,7 +137,7 @@ void LeaderLog::on_committed(Sequence last) {
   if (unstored_.empty()) stored_at_ = coordinator_.now();
   unstored_load_.add(under_way_load_);
   unstored_.emplace_back(last, std::exchange(under_way_load_, {}));
-  std::vector<store::Record> records = std::exchange(under_way_, {});
+  store_.append_all(std::exchange(under_way_, {}));
   committed_ = last;
   // What waits goes to etcd first, which is at work then while the answers leave and requests come back.
   if (!queue_.empty()) {
@@ -146,7 +145,6 @@ void LeaderLog::on_committed(Sequence last) {
   } else if (finished_) {
     commit_soon();
   }
-  store_.append_all(std::move(records));
   if (coordinator_.member().leads()) callbacks_.committed(last);
 }
 

@@ -1,4 +1,4 @@
-// The runtime of a daemon: the client of etcd, and an Asio loop with the steady clock.
+// The runtime of a daemon: the client of etcd, and an Asio loop with the clock since boot.
 #pragma once
 
 #include <functional>

@@ -40,7 +40,7 @@ std::string pack(std::string text) {
   packed.resize(header + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(text.size()))));
   const int size = LZ4_compress_default(text.data(), packed.data() + header, static_cast<int>(text.size()),
                                         static_cast<int>(packed.size() - header));
-  if (size <= 0) return text;
+  if (size <= 0 || header + static_cast<std::size_t>(size) >= text.size()) return text;
   packed.resize(header + static_cast<std::size_t>(size));
   packed.shrink_to_fit();
   return packed;

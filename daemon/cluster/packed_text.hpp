@@ -10,7 +10,8 @@
 
 namespace resourced::daemon::cluster {
 
-/// A short text as it is, to be read with etcdctl, and one that would hold the loop too long.
+/// Leaves a short text as it is, so that etcdctl can show it, one that would hold the loop too long, and one
+/// that does not get smaller.
 [[nodiscard]] std::string pack(std::string text);
 
 /// The bytes of the text that this claims to be, without unpacking it.

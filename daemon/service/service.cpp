@@ -256,8 +256,9 @@ void Service::on_gone(proto::ClientId client) {
 
 void Service::on_writable() {
   const transport::LoopHold hold(&holds_, "writing");
+  // Answers that waited for a client to read may leave at any time; of the log nothing further is read.
   flush();
-  journal_.on_writable();
+  if (cluster_.may_serve()) journal_.on_writable();
 }
 
 void Service::on_malformed(const std::string& reason) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -71,6 +72,16 @@ class Node {
   std::string program_;
   std::unique_ptr<Process> process_;
 };
+
+/// 16,384 hosts whose names have no ranges, so that an inventory of them has parts in etcd.
+inline std::string scattered_hosts() {
+  constexpr std::uint32_t count = 16384;
+  constexpr std::uint32_t scatter = 2654435761;
+  std::string hosts;
+  for (std::uint32_t i = 0; i < count; ++i)
+    hosts += fmt::format("{}n{:08x}x", i == 0 ? "" : ",", i * scatter);
+  return hosts;
+}
 
 /// A name for the next daemon, once `leader` leads.
 inline std::string name_after(Node& leader, const std::string& name) {

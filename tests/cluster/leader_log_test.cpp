@@ -23,6 +23,7 @@
 #include "daemon/store/store.hpp"
 #include "harness/etcd.hpp"
 #include "temp_dir.hpp"
+#include "wire/deadline.hpp"
 
 namespace resourced::daemon::cluster {
 namespace {
@@ -85,7 +86,11 @@ class Stand {
   }
   /// Runs the loop until this holds.
   void until(const std::function<bool()>& condition) {
-    while (!condition()) loop_.run_one_for(std::chrono::milliseconds(10));
+    const e2e::Deadline deadline(std::chrono::seconds(60));
+    while (!condition()) {
+      REQUIRE_FALSE(deadline.passed());
+      loop_.run_one_for(std::chrono::milliseconds(10));
+    }
   }
 
  private:
@@ -147,7 +152,7 @@ TEST_CASE("a leader bounds what waits for its store and for etcd") {
 }
 
 TEST_CASE("a leader that was paused for too long does not tell what its store has found since") {
-  Stand stand({}, Seconds(2));
+  Stand stand({}, Seconds(5));
   stand.append();
   stand.until([&] { return stand.committed == 1; });
   int told = 0;

@@ -179,16 +179,12 @@ TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a
 
 TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store or the other") {
   // Some megabytes of names, so that it takes a while.
-  constexpr std::uint32_t count = 16384;
-  constexpr std::uint32_t scatter = 2654435761;
-  std::string hosts;
-  for (std::uint32_t i = 0; i < count; ++i)
-    hosts += fmt::format("{}n{:08x}x", i == 0 ? "" : ",", i * scatter);
+  const std::string hosts = scattered_hosts();
   Etcd etcd;
   Node first("a", etcd.toml(), small, 2, hosts);
   first.until_leading();
   client::Connection leader(first.uri());
-  drain(leader, fmt::format("0-{}", count - 1), "all of them");
+  drain(leader, "0-16383", "all of them");
   change(leader, 400);
   until_trimmed(etcd, 3);
   Node second("b", etcd.toml(), small, 2, hosts);

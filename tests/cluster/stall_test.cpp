@@ -128,8 +128,9 @@ TEST_CASE("allocations that etcd does not confirm in time are answered once it d
   Paused pause(etcd, {0, 1, 2});
   for (const std::uint32_t rank : {0, 1, 2}) scheduler.alloc(fmt::format("job{}", rank), rank);
   scheduler.turn();
-  const Outcome refused = ctl.run({"--timeout", "3s", "drain", "7", "later"});
+  const Outcome refused = ctl.run({"--timeout", "10s", "drain", "7", "later"});
   CHECK(refused.err.find("etcd has not confirmed a change for ") != std::string::npos);
+  scheduler.turn();
   CHECK(scheduler.outcomes(0).empty());
   pause.go_on();
   CHECK(scheduler.outcomes(3) == std::vector<std::string>(3));

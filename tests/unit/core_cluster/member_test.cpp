@@ -207,6 +207,39 @@ TEST_CASE_FIXTURE(World, "a leader without an answer serves until half a second 
   CHECK_FALSE(seat.member.may_serve(silent + Seconds(2.5)));
 }
 
+TEST_CASE_FIXTURE(World,
+                  "a member ends when another one leads by its name for longer than a lease can last") {
+  Seat first = leader();
+  Settings same = settings_of("a");
+  same.process = "copied";
+  Seat second(etcd, same);
+  for (int turn = 0; turn < 80 && !second.failed; ++turn) {
+    first.run(now, Seconds(0.1));
+    second.run(now, Seconds(0));
+  }
+  CHECK_FALSE(second.failed);
+  for (int turn = 0; turn < 80 && !second.failed; ++turn) {
+    first.run(now, Seconds(0.1));
+    second.run(now, Seconds(0));
+  }
+  REQUIRE(second.failed);
+  CHECK(second.failed->errnum() == EEXIST);
+  CHECK(std::string(second.failed->what()) ==
+        "another daemon leads by the name \"a\": give each daemon of a cluster a name of its own ([cluster] "
+        "name)");
+  CHECK(first.member.leads());
+}
+
+TEST_CASE_FIXTURE(World, "a member that is started again in the lease of its killed process takes over") {
+  { const Seat killed = leader(); }
+  Settings again = settings_of("a");
+  again.process = "started again";
+  Seat seat(etcd, again);
+  for (int turn = 0; turn < 200 && !seat.member.leads(); ++turn) seat.run(now, Seconds(0.1));
+  CHECK_FALSE(seat.failed);
+  CHECK(seat.member.leads());
+}
+
 TEST_CASE_FIXTURE(World, "an hour without changes makes no revisions") {
   Seat first = leader();
   Seat second(etcd, settings_of("b"));

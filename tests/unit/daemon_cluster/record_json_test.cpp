@@ -162,6 +162,7 @@ TEST_CASE("lines that are not these records are refused by the number of their e
   CHECK(refusal(line, 7, 8).find("event 8 in etcd is not readable: it is missing") == 0);
   CHECK(refusal("nonsense\n", 7, 7).find("event 7 in etcd is not readable: it is not JSON") == 0);
   CHECK(refusal("{}\n", 7, 7).find("event 7 in etcd is not readable: ") == 0);
+  CHECK(refusal("lz4 9\nabc", 7, 7) == "event 7 in etcd is not readable: it cannot be unpacked");
   CHECK(refusal("[]\n", 7, 7).find("event 7 in etcd is not readable: ") == 0);
   // No byte of it can be cut off unnoticed but the end of the line.
   for (std::size_t size = 0; size + 1 < line.size(); ++size) CHECK(refusal(line.substr(0, size), 7, 7) != "");
