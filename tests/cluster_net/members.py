@@ -32,6 +32,16 @@ def until(reached, what, patience=120):
     return result
 
 
+def unpacked(text):
+    """The lines of a batch."""
+    import lz4.block  # Here, as check looks first whether it is installed.
+
+    if not text.startswith(b"lz4 "):
+        return text
+    size, _, block = text.removeprefix(b"lz4 ").partition(b"\n")
+    return lz4.block.decompress(block, uncompressed_size=int(size))
+
+
 class Disk:
     """A file system in memory of its own, which can be full."""
 
@@ -163,8 +173,8 @@ class Etcd:
         pages = self.ask("get", f"{PREFIX}log/{after + 1:020}", f"{PREFIX}log0").get("kvs", [])
         for entry in pages:
             last = int(base64.b64decode(entry["key"]).decode().rpartition("/")[2])
-            header, *lines = base64.b64decode(entry["value"]).decode().splitlines()
-            yield last, json.loads(header), [json.loads(line) for line in lines]
+            header, _, text = base64.b64decode(entry["value"]).partition(b"\n")
+            yield last, json.loads(header), [json.loads(line) for line in unpacked(text).decode().splitlines()]
 
 
 class Daemon(Program):
