@@ -3,6 +3,7 @@
 #include "daemon/service/inventory_file.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -50,7 +51,7 @@ class Files {
   /// Runs the next posted function; waits for it if necessary.
   void step() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !posted_.empty(); });
+    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(60), [this] { return !posted_.empty(); }));
     const auto work = std::move(posted_.front());
     posted_.pop_front();
     lock.unlock();

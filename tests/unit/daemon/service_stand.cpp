@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -122,7 +123,7 @@ void Stand::step() {
   std::function<void()> work;
   {
     std::unique_lock lock(mutex_);
-    posted_.wait(lock, [this] { return !queue_.empty(); });
+    REQUIRE(posted_.wait_for(lock, std::chrono::seconds(60), [this] { return !queue_.empty(); }));
     work = std::move(queue_.front());
     queue_.pop_front();
   }
