@@ -1,7 +1,6 @@
 #include "daemon/cluster/packed_text.hpp"
 
 #include <charconv>
-#include <utility>
 
 #include <fmt/format.h>
 #include <lz4.h>

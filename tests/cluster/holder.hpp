@@ -31,7 +31,7 @@ class Holder final : public client::AcquisitionObserver {
     until([&] { return outcomes_.size() >= count; });
     return outcomes_;
   }
-  /// Sends, and takes what has come.
+  /// Lets the connection send its requests and receive answers for a tenth of a second.
   void turn() { connection_.run_for(client::Milliseconds(100)); }
   /// The allocations that it has when it has acquired for this time.
   const std::vector<std::string>& acquired(int times) {

@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "client/acquisition.hpp"
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
 #include "harness/etcd.hpp"
+#include "holder.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -64,28 +64,6 @@ bool leaves_nothing(const Node& node) {
   return true;
 }
 
-/// A scheduler that allocates one core of the first node, and leaves.
-void allocate(const std::string& uri) {
-  struct Observer final : client::AcquisitionObserver {
-    explicit Observer(client::Connection& of) : connection(of) {}
-    void on_resources(const rset::ResourceSet& resources, const text::IdSet& /*available*/) override {
-      all = resources;
-      connection.stop();
-    }
-    void on_error(const Error& error) override { FAIL(error.what()); }
-    client::Connection& connection;
-    rset::ResourceSet all;
-  };
-  client::Connection connection(uri);
-  Observer observer(connection);
-  client::AcquisitionOptions options;
-  options.allocations = true;
-  client::Acquisition acquisition(connection, observer, options);
-  connection.run_for(patience);
-  const rset::ResourceSet wanted({{text::IdSet{0}, text::IdSet{0}, {}}}, observer.all.hosts(text::IdSet{0}));
-  connection.call("resource.alloc", {{"id", "job1"}, {"R", wanted.to_json()}}, patience);
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("cluster snapshot");
@@ -97,7 +75,9 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
   {
     client::Connection connection(first.uri());
     live(connection);
-    allocate(first.uri());
+    Holder scheduler(first.uri());
+    scheduler.alloc("job1", 0);
+    CHECK(scheduler.outcomes(1) == std::vector<std::string>{""});
   }
   // On its own again, and then the first of another cluster.
   first.terminate();

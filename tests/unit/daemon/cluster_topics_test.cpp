@@ -253,6 +253,26 @@ TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve any more ends no que
   CHECK(silent(client));
 }
 
+TEST_CASE_FIXTURE(LeaderStand,
+                  "a leader that may not serve any more reads no further for one that was slow") {
+  const auto client = connect();
+  request(client, "resource.journal", nullptr, streaming);
+  settle();
+  while (!silent(client)) (void)receive(client);
+  transport.full.insert(client);
+  for (const char* target : {"0", "1", "2"}) call(connect(), "resource.drain", {{"targets", target}});
+  transport.full.clear();
+  may_serve = false;
+  service->on_writable();
+  std::size_t told = 0;
+  for (; !silent(client); ++told) CHECK(receive_json(client)["events"].size() == 1);
+  // What was encoded before.
+  CHECK(told <= 1);
+  may_serve = true;
+  service->on_writable();
+  CHECK_FALSE(silent(client));
+}
+
 TEST_SUITE_END();
 
 }  // namespace resourced::daemon::test
