@@ -200,7 +200,9 @@ TEST_SUITE("lifetimes") {
       CHECK_THROWS_WITH(wire::pump(*connection, [] { return false; }), name);
     };
     SUBCASE("answered") {
-      for (int i = 0; i < 3; ++i) bus->respond(bus->receive(*connection), "");
+      std::vector<Frames> requests;
+      for (int i = 0; i < 3; ++i) requests.push_back(bus->receive(*connection));
+      for (const Frames& request : requests) bus->respond(request, "");
     }
     SUBCASE("failed") {
       bus->receive(*connection);
