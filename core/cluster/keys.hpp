@@ -4,9 +4,10 @@
 // the batch that ends with this event, a header line `{"first", "epoch", "parts", "format"}` and its text.
 // The text of a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
 // `snapshot` and `snapshot/...` are in snapshots.hpp. `members/NAME` has
-// `{"uri", "applied", "version", "files"}` of each connected member (files.hpp). `successor` has the name of
-// the member to which the last leader has handed over, until a member leads. `holders` has a text of the
-// leader for its successor. Numbers in keys have 20 digits, so that keys are in the order of the numbers.
+// `{"uri", "applied", "version", "process", "files"}` of each connected member (files.hpp). `successor` has
+// the name of the member to which the last leader has handed over, until a member leads. `holders` has a text
+// of the leader for its successor. Numbers in keys have 20 digits, so that keys are in the order of the
+// numbers.
 //
 // Standbys watch the keys from `head` to `leader`: values of keys between them are sent to each standby.
 #pragma once

@@ -296,7 +296,10 @@ Transaction Member::guarded(std::vector<Operation> then) const {
 }
 
 Put Member::own_entry() const {
-  json entry{{"uri", settings_.uri}, {"applied", applied_}, {"version", settings_.version}};
+  json entry{{"uri", settings_.uri},
+             {"applied", applied_},
+             {"version", settings_.version},
+             {"process", settings_.process}};
   if (json files = encode_files(files_); !files.empty()) entry["files"] = std::move(files);
   return {member_key(settings_.name), entry.dump(), lease_ ? lease_->id : 0};
 }

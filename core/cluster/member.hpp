@@ -243,6 +243,7 @@ class Member {
   [[nodiscard]] Read log_ahead() const;
   void adapt_reach(const std::vector<KeyValue>& found, bool is_behind);
   void plan_look(bool is_vacant, BootTime now);
+  void tend_entry(const std::vector<KeyValue>& found);
   void tend_namesake(BootTime now);
   void tend_watch(Revision newest, BootTime now, Effects& effects);
   void on_watch(const Outcome& outcome, BootTime now);
@@ -324,7 +325,7 @@ class Member {
 
   /// As it was last seen.
   std::optional<Leader> leader_;
-  /// A leader of this member's name, without a pause longer than a lease between looks.
+  /// Another process of this member's name, without a pause longer than a lease between looks.
   struct Namesake {
     BootTime since;
     BootTime seen;
@@ -345,8 +346,10 @@ class Member {
   bool waits_for_snapshot_ = false;
   /// What `members/NAME` has, with its lease; empty if that is not known.
   std::string told_;
-  BootTime told_at_{};
+  std::optional<BootTime> told_at_;
   std::string telling_;
+  /// As of the last look. An entry of another process is not replaced: it goes with the lease of its owner.
+  bool entry_is_free_ = false;
 
   Revision epoch_ = 0;
   /// The revision that last modified `head`; 0 if it is not there.

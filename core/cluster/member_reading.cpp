@@ -28,9 +28,10 @@ Transaction Member::look(BootTime now) {
   looked_at_ = now;
   changed_.reset();
   Transaction look;
-  look.then = {Read{std::string(leader_key)}, Read{std::string(head_key)}, Read{std::string(successor_key)},
-               log_ahead(), Read{std::string(holders_key)}};
-  if (lease_ && now - told_at_ >= between_telling) {
+  look.then = {Read{std::string(leader_key)},    Read{std::string(head_key)},
+               Read{std::string(successor_key)}, log_ahead(),
+               Read{std::string(holders_key)},   Read{member_key(settings_.name)}};
+  if (lease_ && entry_is_free_ && (!told_at_ || now - *told_at_ >= between_telling)) {
     if (auto own = news()) {
       look.then.emplace_back(std::move(*own));
       told_at_ = now;
@@ -40,10 +41,9 @@ Transaction Member::look(BootTime now) {
 }
 
 void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects) {
-  constexpr std::size_t reads = 5;
+  constexpr std::size_t reads = 6;
   check_found(done, reads);
   const bool was_bounded = reach_ > 0;
-  told_ = telling_;
   seen_ = done.revision;
   const std::vector<KeyValue>& leader = done.found[0];
   const std::vector<KeyValue>& head = done.found[1];
@@ -54,6 +54,7 @@ void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects
     leader_ = read_leader(leader[0]);
     is_own = leader_->process == settings_.process;
   }
+  tend_entry(done.found[5]);
   tend_namesake(now);
   const Sequence last = head.empty() ? 0 : sequence_of(head[0]);
   if (last < applied_) {
@@ -101,16 +102,26 @@ void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects
   send(Step::campaign, campaign(), now, effects);
 }
 
-// The key of a process that was killed stays for the rest of its lease, which etcd begins anew after an
+// A look reads the entry before it puts one.
+void Member::tend_entry(const std::vector<KeyValue>& found) {
+  const bool is_put = told_at_ == looked_at_;
+  const std::string owner = found.empty() ? "" : process_of(found[0]);
+  entry_is_free_ = owner.empty() || owner == settings_.process;
+  const bool is_there = owner == settings_.process || (entry_is_free_ && is_put);
+  told_ = telling_ = is_there ? telling_ : "";
+}
+
+// The keys of a process that was killed stay for the rest of its lease, which etcd begins anew after an
 // election of its own.
 void Member::tend_namesake(BootTime now) {
-  if (!lease_ || resigns_ || !follows() || leader_->name != settings_.name) return namesake_.reset();
+  const bool is_named_twice = !entry_is_free_ || (follows() && leader_->name == settings_.name);
+  if (!lease_ || resigns_ || !is_named_twice) return namesake_.reset();
   if (!namesake_ || now - namesake_->seen > lease_->ttl) namesake_ = Namesake{now, now};
   namesake_->seen = now;
   if (now - namesake_->since > 3 * lease_->ttl) {
     throw Error(EEXIST,
-                fmt::format("another daemon leads by the name {}: give each daemon of a cluster a name "
-                            "of its own ([cluster] name)",
+                fmt::format("another daemon of the cluster has the name {}: give each one a name of its own "
+                            "([cluster] name)",
                             text::quoted(settings_.name)));
   }
 }
@@ -143,8 +154,11 @@ void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
 void Member::plan_look(bool is_vacant, BootTime now) {
   const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
   due_ = now + (is_watched && !is_vacant ? settings_.watched_poll : settings_.poll);
-  if (lease_ && mark_of(own_entry()) != told_)
-    due_ = std::min(due_, std::max(now + settings_.poll, told_at_ + between_telling));
+  if (lease_ && mark_of(own_entry()) != told_) {
+    const bool is_first = entry_is_free_ && !told_at_;
+    const BootTime next = told_at_ ? *told_at_ + between_telling : now;
+    due_ = std::min(due_, is_first ? now : std::max(now + settings_.poll, next));
+  }
   if (changed_ && *changed_ > seen_) due_ = std::max(now, looked_at_ + settings_.pace);
 }
 

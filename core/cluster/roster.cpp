@@ -55,6 +55,15 @@ Roster read_roster(const TransactionDone& done) {
   return roster;
 }
 
+std::string process_of(const KeyValue& member) {
+  try {
+    const json value = object_of(member.key, member.value);
+    return value.contains("process") ? text_of(member.key, value, "process") : "";
+  } catch (const Garbled&) {
+    return "";
+  }
+}
+
 FileDigests leading_files(const Roster& roster) {
   if (!roster.leader) return {};
   const auto found = std::ranges::find(roster.members, roster.leader->name, &Standing::name);

@@ -48,6 +48,9 @@ inline constexpr std::size_t most_members = 64;
 [[nodiscard]] Roster read_roster(const TransactionDone& done);
 /// Throws Garbled.
 [[nodiscard]] Leader read_leader(const KeyValue& leader);
+/// Settings::process of the member that has written this entry. Empty if its version does not tell, and if no
+/// member has written it.
+[[nodiscard]] std::string process_of(const KeyValue& member);
 
 /// The files of the member that leads; none are told while nobody leads.
 [[nodiscard]] FileDigests leading_files(const Roster& roster);

@@ -155,6 +155,7 @@ TEST_CASE_FIXTURE(Pair, "drain --wait goes on at the next leader, until the last
   Holder scheduler(both(first, second));
   scheduler.alloc("job", 0);
   CHECK(scheduler.outcomes(1) == std::vector<std::string>{""});
+  (void)settled(ctl);
   const auto waits = ctl.start({"drain", "--wait", "0", "fan"});
   CHECK(waits->expect_line() == "drained 1 node: test0 (fan)");
   ctl.done({"cluster", "hand-over"});

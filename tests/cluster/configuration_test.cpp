@@ -57,6 +57,22 @@ TEST_CASE("a standby refuses a configuration with which it could not lead") {
   CHECK(second.log().find("acquire.partition[0].targets") != std::string::npos);
 }
 
+TEST_CASE("of two standbys of one name the one that came later ends and says why") {
+  Etcd etcd;
+  Node leader("a", etcd.toml());
+  leader.until_leading();
+  Node standby("b", etcd.toml());
+  const Ctl ctl(leader.uri());
+  while (ctl.output({"cluster", "show"}).find(standby.uri()) == std::string::npos) continue;
+  Node copy("b", etcd.toml());
+  CHECK(copy.process().wait(Deadline(std::chrono::seconds(60))) == 1);
+  CHECK(copy.log().find("another daemon of the cluster has the name \"b\": give each one a name of its own "
+                        "([cluster] name)") != std::string::npos);
+  const std::string shown = ctl.output({"cluster", "show"});
+  CHECK(shown.find(standby.uri()) != std::string::npos);
+  CHECK(shown.find(copy.uri()) == std::string::npos);
+}
+
 TEST_CASE("a daemon that cannot serve does not keep others from leading") {
   Etcd etcd;
   constexpr int lease_ttl = 60;

@@ -225,9 +225,62 @@ TEST_CASE_FIXTURE(World,
   REQUIRE(second.failed);
   CHECK(second.failed->errnum() == EEXIST);
   CHECK(std::string(second.failed->what()) ==
-        "another daemon leads by the name \"a\": give each daemon of a cluster a name of its own ([cluster] "
+        "another daemon of the cluster has the name \"a\": give each one a name of its own ([cluster] "
         "name)");
   CHECK(first.member.leads());
+}
+
+TEST_CASE_FIXTURE(World,
+                  "of two standbys of one name the later one ends, and the entry stays the first one's") {
+  Seat first = leader();
+  Seat standby(etcd, settings_of("b"));
+  standby.run(now, Seconds(2));
+  Settings same = settings_of("b");
+  same.process = "copied";
+  same.uri = "tcp://copy";
+  Seat second(etcd, same);
+  for (int turn = 0; turn < 160 && !second.failed; ++turn) {
+    for (Seat* seat : {&first, &standby, &second}) seat->run(now, Seconds(0.05));
+    CHECK(etcd.keys().at("members/b").value.find("tcp://b") != std::string::npos);
+  }
+  REQUIRE(second.failed);
+  CHECK(second.failed->errnum() == EEXIST);
+  standby.run(now, Seconds(2));
+  CHECK_FALSE(standby.failed);
+}
+
+TEST_CASE_FIXTURE(World, "of two standbys of one name that begin at once one remains") {
+  Seat first = leader();
+  Settings same = settings_of("b");
+  same.process = "copied";
+  Seat standby(etcd, settings_of("b"));
+  Seat second(etcd, same);
+  for (int turn = 0; turn < 400; ++turn) {
+    for (Seat* seat : {&first, &standby, &second}) {
+      if (!seat->failed) seat->run(now, Seconds(0.05));
+    }
+  }
+  CHECK(standby.failed.has_value() != second.failed.has_value());
+  CHECK(etcd.keys().contains("members/b"));
+}
+
+TEST_CASE_FIXTURE(World, "a standby replaces the entry of its killed process once that is gone") {
+  Seat first = leader();
+  { Seat(etcd, settings_of("b")).run(now, Seconds(2)); }
+  Settings again = settings_of("b");
+  again.process = "started again";
+  again.uri = "tcp://again";
+  Seat standby(etcd, again);
+  for (int turn = 0; turn < 40; ++turn) {
+    for (Seat* seat : {&first, &standby}) seat->run(now, Seconds(0.1));
+  }
+  CHECK(etcd.keys().at("members/b").value.find("tcp://again") != std::string::npos);
+  (void)etcd.carry_out(Transaction{{}, {Put{"members/b", "no entry", 0}}, {}}, now);
+  for (int turn = 0; turn < 20; ++turn) {
+    for (Seat* seat : {&first, &standby}) seat->run(now, Seconds(0.1));
+  }
+  CHECK(etcd.keys().at("members/b").value.find("tcp://again") != std::string::npos);
+  CHECK_FALSE(standby.failed);
 }
 
 TEST_CASE_FIXTURE(World, "a member that is started again in the lease of its killed process takes over") {
@@ -430,7 +483,7 @@ TEST_CASE_FIXTURE(Followed, "a follower looks when its watch tells a change, and
   second.run(now, Seconds(10));
   CHECK(second.transactions <= 11);
   commit(1);
-  second.run(now, Seconds(0));
+  second.run(now, Seconds(0.02));
   CHECK(second.entries.size() == 1);
   // Changes that come quickly share a look.
   second.transactions = 0;
