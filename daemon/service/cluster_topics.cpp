@@ -39,6 +39,12 @@ void ClusterTopics::check(Needs needs) const {
   if (standing_ && needs != Needs::log) throw proto::topics::standby_refusal(standing_().text);
 }
 
+void ClusterTopics::check_event(store::Sequence event, store::Sequence last) const {
+  if (!standing_ || event <= last) return;
+  throw proto::topics::standby_refusal(
+      fmt::format("{}; it does not have event {} yet", standing_().text, event));
+}
+
 std::optional<std::string> ClusterTopics::standing() const {
   if (leadership_) return fmt::format("leader of epoch {}", leadership_->term.epoch);
   if (!standing_) return std::nullopt;

@@ -10,10 +10,12 @@
 
 namespace resourced::daemon::service {
 
-JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets, Requests& requests,
+JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets,
+                             std::function<void(store::Sequence)> check_after, Requests& requests,
                              streams::Outbox& outbox, store::EventLog& log, std::size_t most,
                              transport::LoopHolds& holds, std::function<SteadyTime()> uptime, Later later)
     : targets_(std::move(targets)),
+      check_after_(std::move(check_after)),
       requests_(requests),
       holds_(holds),
       uptime_(std::move(uptime)),
@@ -23,6 +25,7 @@ JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets, 
 
 void JournalTopics::follow(const Call& call, const std::optional<streams::JournalPosition>& position) {
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
+  if (wanted.after) check_after_(*wanted.after);
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
         journal_.add(key, std::move(wanted), targets_(), call.sender.name, position);

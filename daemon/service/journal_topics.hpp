@@ -24,9 +24,11 @@ class JournalTopics {
   /// called from any thread.
   using Later = std::function<void(Seconds, std::function<void()>)>;
 
-  /// `targets` returns those that a request can name, `most` is journal-max, `uptime` the steady time.
-  JournalTopics(std::function<const rset::ResourceSet&()> targets, Requests& requests,
-                streams::Outbox& outbox, store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+  /// `targets` returns those that a request can name, `check_after` throws if a journal cannot go on after
+  /// this event, `most` is journal-max, `uptime` the steady time.
+  JournalTopics(std::function<const rset::ResourceSet&()> targets,
+                std::function<void(store::Sequence)> check_after, Requests& requests, streams::Outbox& outbox,
+                store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
                 std::function<SteadyTime()> uptime, Later later);
 
   void journal(const Call& call) { follow(call, std::nullopt); }
@@ -62,6 +64,7 @@ class JournalTopics {
   void on_room();
 
   std::function<const rset::ResourceSet&()> targets_;
+  std::function<void(store::Sequence)> check_after_;
   Requests& requests_;
   transport::LoopHolds& holds_;
   std::function<SteadyTime()> uptime_;

@@ -1,4 +1,5 @@
 // What a standby serves beside its leader, and how clients that know only one of the daemons fare.
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,33 @@ TEST_CASE_FIXTURE(Served, "its journal has an event as soon as its status has it
     (void)status_after(standby, head());
     CHECK(reasons(standby).size() == i);
   }
+}
+
+TEST_CASE_FIXTURE(Served,
+                  "its journal goes on after an event that it has, and names the leader for a later one") {
+  until_serving(second.uri());
+  client::Connection standby(second.uri());
+  const int last = status_after(standby, head()).at("sequence");
+  const auto first_answer = [&](int after) {
+    std::string answer;
+    const auto id = standby.send("resource.journal", {{"after", after}},
+                                 [&](const client::Response& response) {
+                                   answer = response.ok() ? std::string(response.text())
+                                                          : std::to_string(response.error().errnum()) + " " +
+                                                                response.error().what();
+                                   standby.stop();
+                                 },
+                                 {.streaming = true});
+    standby.run_for(patience);
+    standby.forget(id);
+    return answer;
+  };
+  CHECK(json::parse(first_answer(last)) == json{{"events", json::array()}, {"last", last}});
+  CHECK(first_answer(last + 1) ==
+        fmt::format(
+            "{} this daemon does not lead its cluster: standby, a leads at {}; it does not have event {} "
+            "yet",
+            EHOSTUNREACH, first.uri(), last + 1));
 }
 
 TEST_CASE_FIXTURE(Served, "a command for the leader is refused with the leader's address") {
