@@ -6,8 +6,8 @@
 
 #include "config/faults.hpp"
 #include "daemon/instance/instance.hpp"
+#include "daemon/membership.hpp"
 #include "daemon/server.hpp"
-#include "daemon/standby.hpp"
 
 int main(int argc, char** argv) {
   const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);

@@ -32,6 +32,7 @@
 #include "daemon/instance/host.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
+#include "daemon/membership.hpp"
 #include "daemon/parent/parent_link.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/process.hpp"

@@ -47,12 +47,4 @@ class Standby {
 [[nodiscard]] std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
                                                       std::optional<BootTime>& led, bool reloads);
 
-/// Begins a cluster with the events of the store. Throws Error if etcd has another cluster already, or does
-/// not answer.
-void begin_cluster(const Options& options);
-
-/// For a daemon on its own, once it has the store of this directory, and before its first event: the store
-/// belongs to no cluster any more. Throws Error.
-void leave_cluster(const std::string& directory);
-
 }  // namespace resourced::daemon
