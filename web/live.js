@@ -5,6 +5,8 @@ import * as sse from "./sse.js";
 
 // The daemon sends a comment every 10 s when nothing happens.
 const SILENCE_MS = 15000;
+// So often a daemon that goes on with its journal is asked whether it is behind.
+const TOUCH_MS = 10000;
 const RETRY_MS = [500, 1000, 2000, 4000, 5000];
 // A hidden tab gives its connection back: browsers allow six to a daemon, over all tabs.
 const HIDDEN_MS = 300000;
@@ -22,6 +24,7 @@ export class Live {
     this.failures = 0;
     this.synced_ = false;
     this.abort_ = null;
+    this.touched_ = 0;
     this.timer_ = 0;
     this.watch_ = 0;
     this.hidden_ = 0;
@@ -89,6 +92,22 @@ export class Live {
     this.timer_ = setTimeout(() => (this.position.after === undefined ? this.handlers.gap() : this.connect_()), wait);
   }
 
+  /** A standby without etcd goes on with its journal, and does not hear what changes. */
+  async touch_(abort) {
+    this.touched_ = Date.now();
+    try {
+      await api.get("resource.ready", {}, abort.signal);
+    } catch (error) {
+      if (error instanceof api.ApiError && error.message.startsWith("standby")) throw error;
+    }
+  }
+
+  heardPiece_(abort) {
+    this.heard_(abort);
+    if (Date.now() - this.touched_ < TOUCH_MS) return;
+    this.touch_(abort).catch((error) => this.fail_(abort, error.message));
+  }
+
   async connect_() {
     clearTimeout(this.timer_);
     this.timer_ = 0;
@@ -98,6 +117,7 @@ export class Live {
     this.heard_(abort);
     let reason = "the connection ended";
     try {
+      await this.touch_(abort);
       const response = await api.open("resource.journal", { ...this.position, allocations: true }, abort.signal);
       await sse.read(
         response,
@@ -106,7 +126,7 @@ export class Live {
           if (message.event === "end") reason = JSON.parse(message.data).text;
           else this.batch_(JSON.parse(message.data));
         },
-        () => this.heard_(abort),
+        () => this.heardPiece_(abort),
       );
     } catch (error) {
       if (abort !== this.abort_) return;

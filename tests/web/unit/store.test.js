@@ -3,11 +3,12 @@ import { test } from "node:test";
 
 // The parts of a browser that the store uses. Requests are answered by the test.
 const requests = [];
+let ready = () => new Response("{}");
 globalThis.window = { addEventListener: () => {} };
 globalThis.document = { addEventListener: () => {}, hidden: false };
 globalThis.sessionStorage = { getItem: () => null };
 globalThis.fetch = (url, { signal } = {}) =>
-  new Promise((answer, refuse) => {
+  url.startsWith("/api/resource.ready") ? Promise.resolve(ready()) : new Promise((answer, refuse) => {
     signal?.addEventListener("abort", () => refuse(new DOMException("aborted", "AbortError")));
     requests.push({ url, answer, signal });
   });
@@ -118,4 +119,17 @@ test("events that are not kept any more lead to a new status", async () => {
   await request("resource.journal?after=400&");
   assert.equal(store.model.flags[5] & DRAINED, DRAINED);
   store.live.stop("end");
+});
+
+test("a standby that has lost etcd is not live", async () => {
+  const refusal = (text) => () => new Response(JSON.stringify({ errno: 11, text }), { status: 503 });
+  ready = refusal("waiting for node agents to report the inventory");
+  const { store } = await started();
+  assert.equal(store.live.state.live, true);
+  ready = refusal("standby, etcd does not answer (timeout)");
+  store.live.connect_();
+  while (store.live.state.live) await new Promise((next) => setImmediate(next));
+  assert.equal(store.live.state.text, "standby, etcd does not answer (timeout)");
+  store.live.stop("end");
+  ready = () => new Response("{}");
 });
