@@ -6,10 +6,13 @@ import * as sse from "./sse.js";
 // The daemon sends a comment every 10 s when nothing happens.
 const SILENCE_MS = 15000;
 // So often a daemon that goes on with its journal is asked whether it is behind.
-const TOUCH_MS = 10000;
+const TOUCH_MS = 8000;
 const RETRY_MS = [500, 1000, 2000, 4000, 5000];
 // A hidden tab gives its connection back: browsers allow six to a daemon, over all tabs.
 const HIDDEN_MS = 300000;
+// A daemon that does not have the event after which the page goes on may never have it: its log was begun anew.
+const EHOSTUNREACH = 113;
+const REFUSALS = 5;
 const PAUSED = "paused while hidden";
 
 export class Live {
@@ -38,6 +41,7 @@ export class Live {
   /** Begins anew: after the event of this number, or since this time. */
   start(position) {
     this.position = position;
+    this.state.heard = Date.now();
     this.failures = 0;
     this.synced_ = false; // The history since the start has been read.
     this.connect_();
@@ -73,8 +77,7 @@ export class Live {
     if (this.state.text === PAUSED) this.connect_();
   }
 
-  heard_(abort) {
-    this.state.heard = Date.now();
+  listen_(abort) {
     clearTimeout(this.watch_);
     this.watch_ = setTimeout(() => {
       if (abort !== this.abort_) return;
@@ -102,8 +105,9 @@ export class Live {
     }
   }
 
-  heardPiece_(abort) {
-    this.heard_(abort);
+  heard_(abort) {
+    this.state.heard = Date.now();
+    this.listen_(abort);
     if (Date.now() - this.touched_ < TOUCH_MS) return;
     this.touch_(abort).catch((error) => this.fail_(abort, error.message));
   }
@@ -114,7 +118,7 @@ export class Live {
     this.abort_?.abort();
     const abort = new AbortController();
     this.abort_ = abort;
-    this.heard_(abort);
+    this.listen_(abort);
     let reason = "the connection ended";
     try {
       await this.touch_(abort);
@@ -126,11 +130,12 @@ export class Live {
           if (message.event === "end") reason = JSON.parse(message.data).text;
           else this.batch_(JSON.parse(message.data));
         },
-        () => this.heardPiece_(abort),
+        () => this.heard_(abort),
       );
     } catch (error) {
       if (abort !== this.abort_) return;
-      if (error.status >= 400 && error.status < 500 && error.status !== 429) {
+      const isLost = error.errno === EHOSTUNREACH && this.failures >= REFUSALS;
+      if (isLost || (error.status >= 400 && error.status < 500 && error.status !== 429)) {
         this.stop(error.message);
         this.handlers.gap();
         return;

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/topics/leader.hpp"
+
 namespace resourced::cli::commands {
 
 namespace {
@@ -21,6 +23,9 @@ bool is_interruption(const client::Response& response) {
     case EOVERFLOW:
     case EAGAIN:
       return !response.local();
+    case EHOSTUNREACH:
+      // A standby that does not have the last event yet.
+      return proto::topics::is_of_standby(response.error());
     default:
       return false;
   }

@@ -78,6 +78,7 @@ void Member::disconnect(BootTime now) {
   watch_due_ = {};
   snapshots_.withdraw();
   holders_pending_.reset();
+  entry_is_free_ = false;
   lease_due_ = std::min(lease_due_, now);
   due_ = std::min(due_, now);
 }
@@ -212,7 +213,13 @@ void Member::on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effec
   lease_due_ = now + settings_.retry;
   if (!has_ended) return;
   if (leads()) return end(effects, "its lease has ended");
+  drop_lease();
+}
+
+// Another process may have the entry since.
+void Member::drop_lease() {
   lease_.reset();
+  entry_is_free_ = false;
 }
 
 // Steps
@@ -231,7 +238,7 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
     Seconds pause = settings_.retry;
     if (refused != nullptr && refused->lease_has_ended) {
       if (leads()) return end(effects, "its lease has ended");
-      lease_.reset();
+      drop_lease();
       lease_due_ = now;
     } else if (refused != nullptr) {
       // Only an operator can help: a missing right, or a full etcd.
@@ -399,7 +406,8 @@ void Member::on_commit(const TransactionDone& done, BootTime now, Effects& effec
 void Member::on_check(const TransactionDone& done, BootTime now, Effects& effects) {
   if (!done.held) return end(effects, "another member leads");
   check_found(done, 1);
-  const bool was_told = telling_ != told_ || !done.found[0].empty();
+  const bool is_there = !done.found[0].empty() && process_of(done.found[0][0]) == settings_.process;
+  const bool was_told = telling_ != told_ || is_there;
   told_ = was_told ? telling_ : "";
   check_due_ = now + settings_.lease_ttl / 3;
   if (!compact_next_) compact_next_ = done.revision;

@@ -234,6 +234,7 @@ class Member {
 
   void proceed(BootTime now, Effects& effects);
   void tend_lease(BootTime now, Effects& effects);
+  void drop_lease();
   void on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects);
   void tend_holders(BootTime now, Effects& effects);
   void on_holders(const Outcome& outcome, BootTime now);
@@ -348,7 +349,8 @@ class Member {
   std::string told_;
   std::optional<BootTime> told_at_;
   std::string telling_;
-  /// As of the last look. An entry of another process is not replaced: it goes with the lease of its owner.
+  /// As of the last look with this lease. A standby does not replace the entry of another process, which goes
+  /// with the lease of its owner.
   bool entry_is_free_ = false;
 
   Revision epoch_ = 0;

@@ -154,11 +154,8 @@ void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
 void Member::plan_look(bool is_vacant, BootTime now) {
   const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
   due_ = now + (is_watched && !is_vacant ? settings_.watched_poll : settings_.poll);
-  if (lease_ && mark_of(own_entry()) != told_) {
-    const bool is_first = entry_is_free_ && !told_at_;
-    const BootTime next = told_at_ ? *told_at_ + between_telling : now;
-    due_ = std::min(due_, is_first ? now : std::max(now + settings_.poll, next));
-  }
+  if (lease_ && entry_is_free_ && mark_of(own_entry()) != told_)
+    due_ = told_at_ ? std::min(due_, std::max(now + settings_.poll, *told_at_ + between_telling)) : now;
   if (changed_ && *changed_ > seen_) due_ = std::max(now, looked_at_ + settings_.pace);
 }
 

@@ -82,6 +82,13 @@ void Journal::append(store::LoggedEvent event, text::IdSet ranks) {
   trim();
 }
 
+void Journal::committed(store::Sequence last) {
+  committed_ = last;
+  for (const ConsumerId id : std::exchange(early_, {})) {
+    if (const Consumer* known = find(id)) find_start(id, *known);
+  }
+}
+
 void Journal::set_most(std::size_t most) {
   most_ = most;
   trim();
@@ -161,6 +168,8 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
 }
 
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
+  const std::optional<store::Sequence>& after = consumer.filter.after;
+  if (after && *after > committed_ && *after < next_sequence_) return early_.push_back(id);
   store::EventFilter filter = consumer.filter;
   if (const auto& position = consumer.position) {
     // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays. Until it

@@ -55,7 +55,7 @@ class Journal {
   /// An event that was applied. Sequences come in order without gaps.
   void append(store::LoggedEvent event, text::IdSet ranks);
   /// All events up to this one are on disk.
-  void committed(store::Sequence last) noexcept { committed_ = last; }
+  void committed(store::Sequence last);
   void set_most(std::size_t most);
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
@@ -218,6 +218,8 @@ class Journal {
   store::Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<ConsumerId, Consumer> consumers_;
+  /// Those that go on after an event that is not on disk yet, where a store would not know it.
+  std::vector<ConsumerId> early_;
   std::map<std::string, Follower, std::less<>> followers_;
   std::size_t followers_after_sweep_ = 0;
   /// The inventory of the latest call of share(). Its properties may be outdated, as the look-up of targets

@@ -142,7 +142,7 @@ class Follower final : public Client {
   void receive(Node& /*node*/, const proto::Message& message) override {
     const auto errnum = message.errnum();
     if (errnum != 0) {
-      demand(errnum == ENODATA || errnum == EINVAL || errnum == EOVERFLOW,
+      demand(errnum == ENODATA || errnum == EHOSTUNREACH || errnum == EOVERFLOW,
              fmt::format("a journal ended with {}: {}", errnum, message.text()));
       return leave();
     }
