@@ -49,7 +49,7 @@ TEST_CASE("a standby refuses a configuration with which it could not lead") {
   reload(second, good + "[store]\ndirectory = \"/elsewhere\"\n");
   until_logged(second, "store.directory: cannot change without a restart");
   reload(second, good + "[flux]\nsocket = \"/run/flux\"\n");
-  until_logged(second, "cluster.etcd: a cluster cannot be used with flux.socket");
+  until_logged(second, "resource.config: an inventory cannot be used with flux.socket");
   reload(second, good + "[log]\nlevel = \"debug\"\n");
   until_logged(second, "configuration reloaded");
   second.terminate();
