@@ -85,7 +85,7 @@ void Journal::append(store::LoggedEvent event, text::IdSet ranks) {
 void Journal::committed(store::Sequence last) {
   committed_ = last;
   for (const ConsumerId id : std::exchange(early_, {})) {
-    if (const Consumer* known = find(id)) find_start(id, *known);
+    find_start(id, *find(id));
   }
 }
 
@@ -169,7 +169,10 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
 
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
   const std::optional<store::Sequence>& after = consumer.filter.after;
-  if (after && *after > committed_ && *after < next_sequence_) return early_.push_back(id);
+  if (after && *after > committed_ && *after < next_sequence_) {
+    early_.insert(id);
+    return;
+  }
   store::EventFilter filter = consumer.filter;
   if (const auto& position = consumer.position) {
     // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays. Until it
@@ -202,6 +205,7 @@ void Journal::remove(ConsumerId consumer) {
   if (found == consumers_.end()) return;
   const std::string follower = std::move(found->second.follower);
   consumers_.erase(found);
+  early_.erase(consumer);
   --followers_.find(follower)->second.journals;
   leave(follower);
 }

@@ -219,7 +219,7 @@ class Journal {
   std::deque<Entry> entries_;
   std::map<ConsumerId, Consumer> consumers_;
   /// Those that go on after an event that is not on disk yet, where a store would not know it.
-  std::vector<ConsumerId> early_;
+  std::set<ConsumerId> early_;
   std::map<std::string, Follower, std::less<>> followers_;
   std::size_t followers_after_sweep_ = 0;
   /// The inventory of the latest call of share(). Its properties may be outdated, as the look-up of targets

@@ -135,6 +135,22 @@ TEST_CASE("a stream after an event that is not kept any more begins with truncat
   CHECK(drained(responses(stand, {{"after", 3}})) == Names{"2"});
 }
 
+TEST_CASE(
+    "a stream that goes on after an event that is not on disk yet waits for it, unless its client leaves") {
+  Stand stand;
+  const proto::ClientId admin = stand.connect();
+  const proto::ClientId reader = stand.connect();
+  const proto::ClientId leaver = stand.connect();
+  stand.request(admin, "resource.drain", {{"targets", "1"}}, noresponse);
+  REQUIRE(stand.committed == 2);
+  REQUIRE(stand.service->engine().applied() == 3);
+  stand.request(reader, "resource.journal", {{"after", 3}}, streaming);
+  stand.request(leaver, "resource.journal", {{"after", 3}}, streaming);
+  stand.disconnect(leaver);
+  stand.settle();
+  CHECK(stand.receive_json(reader) == json{{"events", json::array()}, {"last", 3}});
+}
+
 TEST_CASE("an event that does not exist is refused, and so is any other value of after") {
   Stand stand;
   const proto::Message unknown = refusal(stand, {{"after", 3}});
