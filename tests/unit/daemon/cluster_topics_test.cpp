@@ -266,7 +266,7 @@ TEST_CASE_FIXTURE(LeaderStand,
   service->on_writable();
   std::size_t told = 0;
   for (; !silent(client); ++told) CHECK(receive_json(client)["events"].size() == 1);
-  // What was encoded before.
+  // One event was encoded before, and leaves still.
   CHECK(told <= 1);
   may_serve = true;
   service->on_writable();

@@ -133,3 +133,13 @@ test("a standby that has lost etcd is not live", async () => {
   store.live.stop("end");
   ready = () => new Response("{}");
 });
+
+test("a page whose last event no daemon has loads the state anew", async () => {
+  const { store } = await started();
+  store.live.failures = 5;
+  store.live.connect_();
+  const refusal = JSON.stringify({ errno: 113, text: "it does not have event 700 yet" });
+  (await request("resource.journal?after=700")).answer(new Response(refusal, { status: 503 }));
+  await request("resource.journal?allocations=true&since=4102444800");
+  store.live.stop("end");
+});
